@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench soak bench-peers bench-search bench-planning bench-drawing bench-openapi newcomer performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers bench-search bench-planning bench-drawing bench-openapi newcomer lessons newest-lab performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -37,6 +37,8 @@ help:
 	@echo "make bench-openapi DATA=folder  what becomes of the OpenAPI documents in a folder"
 	@echo "make performance  bench and bench-peers, written into docs/performance.md"
 	@echo "make newcomer  from pip install to an answer, into docs/performance.md (needs Chromium)"
+	@echo "make lessons   the hour of a workshop by mouse, into docs/workshop.md (needs Chromium)"
+	@echo "make newest-lab  the tests in the lab, in the newest JupyterLab (needs Chromium)"
 	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
@@ -128,6 +130,17 @@ performance: $(TOOLS)
 
 newcomer: $(TOOLS)
 	@$(BIN)/python -m benchmarks.newcomer $(ARGS)
+
+lessons: $(TOOLS)
+	@$(BIN)/python -m benchmarks.lessons --table $(ARGS)
+
+# Xircuits allows JupyterLab 4.4 only, and pip says so; installed alone, a newer one stays.
+NEWEST := .cache/newest-lab
+newest-lab: $(TOOLS)
+	@test -x $(NEWEST)/bin/python || $(BIN)/python -m venv $(NEWEST)
+	@$(NEWEST)/bin/python -m pip install --quiet --editable .
+	@$(NEWEST)/bin/python -m pip install --quiet --upgrade jupyterlab
+	@XAI_TEST_LAB_PYTHON="$(CURDIR)/$(NEWEST)/bin/python" $(BIN)/python -m pytest tests/canvas/in_lab $(ARGS)
 
 soak: $(TOOLS)
 	@$(BIN)/python -m benchmarks.soak $(ARGS)

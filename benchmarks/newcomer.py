@@ -12,49 +12,20 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.environments import Environment
 from tests.support.first_workflow import ANSWER, QUESTION, draw
 from tests.support.lab import browser, chromium, lab, open_lab
-from tests.support.lab_canvas import Canvas
-from tests.support.lab_gestures import Gestures, count_gestures, gestures
 
 from . import page
+from .clock import Clock
 
 _COMMAND = "make newcomer"
 _ROOT = Path(__file__).parents[1]
 _PIP_SECONDS = 900
 _EXAMPLE = "examples/ex01_quickstart.xircuits"
-
-
-@dataclass
-class Clock:
-    """The steps as they are taken: each with its seconds, and what hands did."""
-
-    rows: list[tuple[str, float, Gestures | None]] = field(default_factory=list)
-
-    @contextmanager
-    def step(self, what: str, window: Canvas | None = None) -> Iterator[None]:
-        """Measure what happens in the block; with a window also the gestures in it."""
-        if window:
-            count_gestures(window.page)
-        began = time.perf_counter()
-        yield
-        taken = time.perf_counter() - began
-        self.rows.append((what, taken, gestures(window.page) if window else None))
-        print(f"{taken:7.1f} s  {what}", flush=True)
-
-    def table(self) -> str:
-        """The steps as a table of Markdown, with their sum."""
-        head = ["| step | the machine, s | gestures | hands, s |", "| --- | --- | --- | --- |"]
-        steps = [_row(*x) for x in self.rows]
-        machine = sum(seconds for _, seconds, _ in self.rows)
-        hands = sum(done.seconds for _, _, done in self.rows if done)
-        return "\n".join([*head, *steps, f"| **all** | **{machine:.0f}** |  | **{hands:.0f}** |"])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -106,13 +77,6 @@ def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:
             with clock.step("**Run**: its answer is in sight", window):
                 shown = window.run()
             assert ANSWER in shown, shown
-
-
-def _row(what: str, seconds: float, done: Gestures | None) -> str:
-    if done is None:
-        return f"| {what} | {seconds:.1f} |  |  |"
-    counts = f"{done.clicks} clicks, {done.drags} drags, {done.keys} keys"
-    return f"| {what} | {seconds:.1f} | {counts} | {done.seconds:.0f} |"
 
 
 if __name__ == "__main__":

@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tinycss2.color4 import parse_color
 
-from tools.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
+from tests.support.colour_blindness import SIGHTS, difference
+from tools.build_docs import COMMAND, COMMANDS_PAGE, NODES_PAGE, README, nodes_page, readme_text
+from tools.command_line import command_page
 from tools.component_rules import findings
 from tools.docstrings import read_docstring
 from xai_mcp_agent.cli.init import init_folder
@@ -72,7 +75,8 @@ def test_a_node_on_the_canvas_has_the_ports_its_module_has_at_run_time(
 
 
 def test_the_import_path_of_a_node_is_that_of_its_file(shown: dict[str, dict[str, Any]]) -> None:
-    paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in FILES}
+    written = [file for file in FILES if component_classes(ast.parse(file.read_bytes()))]
+    paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in written}
     assert {entry["file_path"] for entry in shown.values()} == paths
 
 
@@ -93,6 +97,17 @@ def test_the_title_of_every_node_can_be_read(theme: str) -> None:
 def test_nodes_have_one_colour_for_each_of_five_roles() -> None:
     """Agents, tools for them, servers by hand, memories, finding and planning."""
     assert len({x.color for x in our_components().values()}) == 5
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_the_roles_of_nodes_are_told_apart_by_everybody(sight: str) -> None:
+    """Also by the one man in twelve who sees red and green as others do not."""
+    colors = sorted({x.color for x in our_components().values()})
+    apart = {
+        (one, other): round(difference(_rgb(one), _rgb(other), sight))
+        for one, other in combinations(colors, 2)
+    }
+    assert {x: far for x, far in apart.items() if far < 20} == {}
 
 
 def _rgb(color: str) -> tuple[float, float, float]:
@@ -132,6 +147,11 @@ def test_the_nodes_page_and_the_readme_say_what_the_docstrings_say() -> None:
     again = f"a docstring or port has changed: run `{COMMAND}` and commit what it writes"
     assert NODES_PAGE.read_text(encoding="utf-8") == nodes_page(), again
     assert readme == readme_text(readme), again
+
+
+def test_the_page_of_the_commands_has_every_command_with_every_option() -> None:
+    again = f"a command or its explanation has changed: run `{COMMAND}` and commit what it writes"
+    assert COMMANDS_PAGE.read_text(encoding="utf-8") == command_page(), again
 
 
 def test_no_class_name_is_taken_by_another_library(folder: Path) -> None:

@@ -96,7 +96,7 @@ def _judge(entry: Import, package: str, modules: dict[str, Path]) -> Iterator[st
 
 def _judge_component(entry: Import, ours: bool) -> Iterator[str]:
     root = entry.imported.partition(".")[0]
-    if entry.level:
+    if entry.level and not entry.imported.endswith("_components"):
         yield f"{entry}, relatively; a component file is loaded under a second package name"
     elif entry.at_top and not ours and root not in {*sys.stdlib_module_names, "xai_components"}:
         yield f"{entry} at its top; a component file starts with the engine and Xircuits alone"

@@ -1,7 +1,7 @@
-"""What the documentation takes from the nodes: `python -m tools.build_docs` writes it.
+"""What the documentation takes from nodes and commands: `python -m tools.build_docs` writes it.
 
-Run it after a change of a node's ports or docstring. It writes docs/nodes.md, and the table of
-nodes in README.md between its two marks.
+Run it after a change of a node's ports or docstring, or of a command's. It writes docs/nodes.md and
+docs/commands.md, and the table of nodes in README.md between its two marks.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from pathlib import Path
 
 from xai_mcp_agent.drawing.components import ComponentClass, our_components
 
+from .command_line import command_page
 from .docstrings import Docstring, Explained, read_docstring
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 NODES_PAGE = ROOT / "docs" / "nodes.md"
+COMMANDS_PAGE = ROOT / "docs" / "commands.md"
 COMMAND = "python -m tools.build_docs"
 
 BEGIN = "<!-- Written by `python -m tools.build_docs`: begin -->"
@@ -106,11 +108,12 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page, and the table in the README."""
+    """Write the pages, and the table in the README."""
     NODES_PAGE.write_text(nodes_page(), encoding="utf-8", newline="\n")
+    COMMANDS_PAGE.write_text(command_page(), encoding="utf-8", newline="\n")
     text = readme_text(README.read_text(encoding="utf-8"))
     README.write_text(text, encoding="utf-8", newline="\n")
-    print(f"{NODES_PAGE}\n{README}")
+    print(f"{NODES_PAGE}\n{COMMANDS_PAGE}\n{README}")
 
 
 if __name__ == "__main__":

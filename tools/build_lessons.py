@@ -20,6 +20,7 @@ from .workflows import Shown, Workflow
 WORKSHOP = EXAMPLES / "workshop"
 
 NAME = "Ada Lovelace"
+_ROOM_FOR_ONE, _ROOM_FOR_TWO = 230.0, 490.0  # AgentUseMCPTools; AgentInit and AgentRun
 
 
 def call_a_tool(flow: Workflow, done: bool) -> None:
@@ -36,10 +37,9 @@ def call_a_tool(flow: Workflow, done: bool) -> None:
     flow.main(call, show)
     flow.note(
         "1. A tool of a server",
-        "Press Run. This node calls\n"
-        "convert_units of the server units.\n"
-        "Then change arguments: how long is\n"
-        "a marathon of 26.2 miles?",
+        "Press Run (the triangle above) and Start.\n"
+        "This node calls convert_units of the\n"
+        "server units. Its result goes nowhere.",
         above=call,
     )
     flow.note(
@@ -47,7 +47,12 @@ def call_a_tool(flow: Workflow, done: bool) -> None:
         "Draw a line from text\nto msg, and run again.",
         above=show,
     )  # fmt: skip
-    flow.note("Help", "README.md in this folder\nsays each click.", below=show)
+    flow.note(
+        "3. A marathon",
+        "How far are 26.2 miles?\nDouble-click the orange box,\nwrite 26.2 for 5, run again.",
+        below=show,
+    )  # fmt: skip
+    flow.note("Help", "README.md in this folder says each click.", below=call)
 
 
 def ask_an_agent(flow: Workflow, done: bool) -> None:
@@ -61,21 +66,18 @@ def ask_an_agent(flow: Workflow, done: bool) -> None:
     flow.main(library, belt, agent, run, show)
     flow.note(
         "1. Tools",
-        "The tools of the server library,\nput together in a toolbelt.",
+        "Tools of the server\nlibrary. Press Run:\nnobody has them yet.",
         above=library,
     )
     flow.note(
         "2. The agent",
-        "Press Run: it has no tools yet.\n"
-        "Draw a line from toolbelt_spec of\n"
-        "AgentMakeToolbelt to toolbelt_spec\n"
-        "here, and run again.",
-        above=agent,
+        "Draw a line from toolbelt_spec\nhere to toolbelt_spec of AgentInit,\nand run again.",
+        above=belt,
     )
     flow.note(
         "3. A question of yours",
-        "Double-click the text and ask\nabout something else.",
-        below=run,
+        "Double-click the question,\nask about something else,\nand run again.",
+        above=run,
     )  # fmt: skip
 
 
@@ -87,12 +89,14 @@ def draw_a_tool(flow: Workflow, done: bool) -> None:
     flow.main(belt, agent, run, show)
     flow.note(
         "1. An agent",
-        "It has no server, only the tool\nthat is drawn below.",
+        "It has no server, only the tool\n"
+        "that is drawn below. Press Run,\n"
+        "then drag the canvas up.",
         above=belt,
     )  # fmt: skip
     flow.note(
         "3. Whose badge?",
-        "Double-click the text\nand put your name there.",
+        "Double-click the text, put your\nname there, and run again.",
         above=run,
     )  # fmt: skip
     tool, text = _badge(flow)
@@ -129,53 +133,61 @@ def servers_and_memory(flow: Workflow, done: bool) -> None:
     flow.main(*servers, memory, belt, agent, run, show)
     flow.note(
         "1. A second server",
-        "Press Run: it finds a book, and no\n"
-        "tool for the rest. Put a second\n"
-        "AgentUseMCPTools, for the server\n"
-        "units, into the chain.",
+        "Press Run: a book, and no\n"
+        "tool for the rest. Drag a\n"
+        "second AgentUseMCPTools\n"
+        "onto the dashed line here.\n"
+        "server_name: units",
         above=servers[0],
     )
     flow.note(
         "2. A memory",
-        "Draw a line from memory\nto agent_memory.",
-        below=memory,
+        "Draw a line from memory to\nagent_memory of AgentInit.",
+        above=memory,
     )  # fmt: skip
     flow.note("3. All three", "Run again: each part of the\nrequest is answered now.", above=run)
 
 
 def your_own_agent(flow: Workflow, done: bool) -> None:
-    """Hardly anything: the learner builds it."""
+    """A toolbelt without tools: the learner builds the rest."""
     if not done:
-        show = flow.node("Print", msg=Shown("Nothing here yet."))
-        flow.main(show)
+        belt, show = flow.node("AgentMakeToolbelt"), flow.node("Print")
+        flow.leave_room(_ROOM_FOR_ONE, before=belt)
+        flow.leave_room(_ROOM_FOR_TWO, before=show)
+        flow.main(belt, show)
         flow.note(
             "1. Tools",
-            "Drag AgentUseMCPTools and AgentMakeToolbelt\n"
-            "from the palette. server_name: library, units\n"
-            "or calendar.",
-            below=flow.start,
+            "Drag AgentUseMCPTools from the palette\n"
+            "onto the first dashed line. server_name:\n"
+            "library, units or calendar.",
+            above=flow.start,
         )
         flow.note(
             "2. An agent",
-            "AgentInit and AgentRun. Wire toolbelt_spec of\n"
-            "the toolbelt, ask a question in question, wire\n"
-            "last_response to Print.",
-            below=flow.start,
+            "AgentInit and AgentRun onto the next dashed line.\n"
+            "Wire toolbelt_spec to toolbelt_spec, last_response\n"
+            "to msg of Print. Give question a value, and run.",
+            above=belt,
         )
         flow.note(
             "3. A tool you draw",
-            "AgentDefineTool, a node such as FormatString,\n"
-            "AgentToolOutput. Ask for it in your question.",
-            below=flow.start,
+            "Below: AgentDefineTool, AgentToolOutput.\n"
+            "Ask for it in your question.\n"
+            "README.md says how.",
+            above=show,
         )
         return
     calendar = flow.node("AgentUseMCPTools", server_name="calendar")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    run, show = _run(flow, f"Which weekday was 1815-12-10? Make a badge for {NAME}.")
+    run, show = _run(flow, "Which weekday was 1815-12-10? When does the library open?")
     flow.main(calendar, belt, agent, run, show)
-    tool, text = _badge(flow)
-    flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="opening_hours",
+        description="Says when the library opens.",
+    )
+    flow.side(tool, flow.node("AgentToolOutput", results=["Every day at nine."]))
     flow.note("One of many", "A server, an agent,\na drawn tool.", above=calendar)
 
 

@@ -24,6 +24,10 @@ _EXAMPLE = "examples/ex01_quickstart.xircuits"
 _RUN_MILLISECONDS = 120_000  # with the start of a kernel; nobody waits for a picture
 _SCALE = 1.5  # sharp on fine screens, and still small files
 
+_CARDS = (("light", "Light", 1000), ("dark", "Dark", 1000), ("narrow", "Light", 480))
+_THEME = "isLight => document.body.dataset.jpThemeLight === String(isLight)"
+_NO_NOTICES = ".Toastify { visibility: hidden; }"
+
 _SHOWN = ".tray-item, #sidebar-tooltip"
 _PALETTE_PIXELS = 900  # as wide as the palette and the longest line of a tip
 _HEADING_PIXELS, _MARGIN_PIXELS = 64, 12
@@ -42,12 +46,36 @@ def take_quickstart(running: Browser, address: str) -> Path:
     return file
 
 
+def take_cards(running: Browser, address: str) -> list[Path]:
+    """The card of the quickstart's run: with a call unfolded, in the dark, and in a narrow lab."""
+    canvas = open_lab(running, address)
+    canvas.open_workflow(_EXAMPLE)
+    canvas.compile()
+    canvas.page.close()
+    files = list[Path]()
+    for name, theme, width in _CARDS:
+        canvas = open_lab(running, address, width=width, height=1900, scale=_SCALE)
+        canvas.page.set_default_timeout(_RUN_MILLISECONDS)
+        canvas.command("application:toggle-left-area")
+        canvas.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        canvas.wait_for(_THEME, theme == "Light")
+        canvas.run_script(_EXAMPLE.replace(".xircuits", ".py"))
+        card = canvas.page.locator(".xai-card:visible")
+        if name == "light":
+            canvas.unfold()
+        files.append(IMAGES / f"card-{name}.png")
+        card.screenshot(path=files[-1], style=_NO_NOTICES)
+        canvas.command("apputils:change-theme", theme="JupyterLab Light")
+        canvas.page.close()
+    return files
+
+
 def take_palette(running: Browser, address: str) -> Path:
     """Our nodes in the component library, one of them explaining itself."""
     canvas = open_lab(running, address, width=1000, height=1480, scale=_SCALE)
     canvas.open_workflow(_EXAMPLE)
     canvas.command("xircuits-sidebar:toggle-display-nodes-in-library")
-    Palette(canvas).explain("AgentRun")
+    Palette(canvas).explain("AgentUseMCPTools")
     file = IMAGES / "palette.png"
     canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_SHOWN).all()))
     return file
@@ -90,6 +118,7 @@ def main() -> None:
         with lab(working) as address, browser() as running:
             pictures = (
                 take_quickstart(running, address),
+                *take_cards(running, address),
                 take_palette(running, address),
                 take_drawn(running, address, working),
             )

@@ -13,7 +13,7 @@ from xai_components.base import (
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentInit(Component):
     """Sets up an agent: a model, its instructions, and its tools. Run it with AgentRun.
 
@@ -67,7 +67,7 @@ class AgentInit(Component):
         canvas.moved_port(self, name)
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentModel(Component):
     """Says which model an agent asks, where it is, and within which limits.
 
@@ -156,7 +156,7 @@ class AgentModel(Component):
         self.model_settings.value = canvas.gather_settings(ports)
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentUpdate(Component):
     """Changes an agent that AgentInit set up. What is not wired, or empty, stays as it is.
 
@@ -201,7 +201,7 @@ class AgentUpdate(Component):
         canvas.moved_port(self, name)
 
 
-@xai_component(type="branch", color="rgb(0, 70, 140)")
+@xai_component(type="branch", color="rgb(5, 22, 104)")
 class AgentRun(Component):
     """Runs an agent: it thinks, uses its tools, and answers. What happens is printed as it happens.
 
@@ -298,7 +298,7 @@ class AgentRun(Component):
         return self.on_error if self.error.value else way_on
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentApprove(Component):
     """Says whether the call is made that waits in the branch on_approval of AgentRun.
 
@@ -317,7 +317,7 @@ class AgentApprove(Component):
         canvas.give_approval(self.answer.value)
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentRunTool(Component):
     """Uses one tool of an agent without asking its model, and notes it in a conversation.
 
@@ -358,7 +358,7 @@ class AgentRunTool(Component):
         self.updated_conversation.value = outcome.conversation
 
 
-@xai_component(type="branch", color="rgb(0, 70, 140)")
+@xai_component(type="branch", color="rgb(5, 22, 104)")
 class AgentLearn(Component):
     """Has an agent look back on a conversation and note what is worth keeping in its memory.
 
@@ -407,7 +407,7 @@ class AgentLearn(Component):
         return self.on_error if self.error.value else way_on
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentMergeSystem(Component):
     """Adds a text to the system message at the start of a conversation.
 
@@ -433,7 +433,7 @@ class AgentMergeSystem(Component):
         )
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentStreamStringResponse(Component):
     """Turns a text into a stream of small pieces, as if it were being typed.
 

@@ -5,7 +5,7 @@ from xai_components.base import Component, InArg, InCompArg, OutArg, xai_compone
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPEnableTool(Component):
     """Switches a tool off for all agents, or on again. It stays so until you decide otherwise.
 
@@ -36,7 +36,7 @@ class MCPEnableTool(Component):
         )
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPAcceptTool(Component):
     """Accepts what a server says of a tool now, when you have read it.
 
@@ -71,7 +71,7 @@ class MCPAcceptTool(Component):
         self.changes.value, self.summary.value = accepted
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPToolHistory(Component):
     """Tells what happened to servers and tools: what came, changed, was called, failed and went.
 
@@ -124,7 +124,7 @@ class MCPToolHistory(Component):
         self.events.value, self.text.value = canvas.history.tool_history(ctx, ports)
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPToolStatus(Component):
     """Tells how every tool is doing that there ever was: calls, errors, how long, and why gone.
 
@@ -154,7 +154,7 @@ class MCPToolStatus(Component):
         self.tools.value, self.text.value = found
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPRefreshTools(Component):
     """Lists the tools of servers anew, and tells what changed since they were listed last.
 

@@ -5,7 +5,7 @@ from xai_components.base import Component, InArg, InCompArg, OutArg, dynalist, x
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPListTools(Component):
     """Lists the tools of an MCP server, or of a group.
 
@@ -34,7 +34,7 @@ class MCPListTools(Component):
         self.tools.value, self.summary.value = listed
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPCallTool(Component):
     """Calls a tool of an MCP server. Wrong arguments are refused before anything is sent.
 
@@ -82,7 +82,7 @@ class MCPCallTool(Component):
         self.is_error.value = result.is_error
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPToolStep(Component):
     """Calls a tool with what you write in a few lines, and with what earlier steps gave.
 
@@ -125,7 +125,7 @@ class MCPToolStep(Component):
         self.result.value, self.text.value = done
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class MCPGiveValue(Component):
     """Holds a place in a drawn workflow for a value that you must give.
 
@@ -150,7 +150,7 @@ class MCPGiveValue(Component):
         self.out.value = canvas.steps.given_value(self.value.value)
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPListResources(Component):
     """Lists what an MCP server lets you read: its resources, and templates for them.
 
@@ -172,7 +172,7 @@ class MCPListResources(Component):
         self.resources.value = canvas.servers.list_resources(ctx, self.server_name.value)
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPReadResource(Component):
     """Reads a resource of an MCP server.
 
@@ -208,7 +208,7 @@ class MCPReadResource(Component):
         self.text.value, self.contents.value, self.files.value = read
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPListPrompts(Component):
     """Lists the prepared prompts of an MCP server.
 
@@ -230,7 +230,7 @@ class MCPListPrompts(Component):
         self.prompts.value = canvas.servers.list_prompts(ctx, self.server_name.value)
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPGetPrompt(Component):
     """Gets a prepared prompt of an MCP server, filled in, ready for AgentRun.
 
@@ -262,7 +262,7 @@ class MCPGetPrompt(Component):
         self.conversation.value, self.text.value = prompt
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPServerStatus(Component):
     """Tells how the configured MCP servers are doing: connected or not, and if not, why.
 
@@ -293,7 +293,7 @@ class MCPServerStatus(Component):
         self.status.value, self.summary.value = found
 
 
-@xai_component(color="rgb(0, 80, 60)")
+@xai_component(color="rgb(6, 88, 63)")
 class MCPCloseServer(Component):
     """Closes an MCP server now. Otherwise all are closed when the workflow ends.
 

@@ -5,7 +5,7 @@ from xai_components.base import Component, InArg, InCompArg, OutArg, secret, xai
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(110, 50, 150)")
+@xai_component(color="rgb(118, 11, 214)")
 class AgentNumpyMemory(Component):
     """Gives an agent a memory on this machine: it can note things and find them again.
 
@@ -43,7 +43,7 @@ class AgentNumpyMemory(Component):
         )
 
 
-@xai_component(color="rgb(110, 50, 150)")
+@xai_component(color="rgb(118, 11, 214)")
 class AgentVectoMemory(Component):
     """Gives an agent a memory in a vector space of the Vecto service.
 

@@ -5,7 +5,7 @@ from xai_components.base import BaseComponent, Component, InArg, InCompArg, OutA
 from xai_mcp_agent import canvas
 
 
-@xai_component(type="branch", color="rgb(120, 30, 80)")
+@xai_component(type="branch", color="rgb(60, 11, 53)")
 class MCPPlan(Component):
     """Plans which tools are called for a request, and what with. Nothing is called.
 
@@ -58,7 +58,7 @@ class MCPPlan(Component):
         return self.on_missing if self.problems.value and self.on_missing else way_on
 
 
-@xai_component(type="branch", color="rgb(120, 30, 80)")
+@xai_component(type="branch", color="rgb(60, 11, 53)")
 class MCPRunPlan(Component):
     """Makes the calls of a plan one after another, each with what earlier ones gave.
 
@@ -125,7 +125,7 @@ class MCPRunPlan(Component):
         return canvas.planning.way_on_of(self, super().do(ctx))
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class MCPSuggestTools(Component):
     """Suggests the tools that may come next after some calls, and says why. No model is needed.
 
@@ -171,7 +171,7 @@ class MCPSuggestTools(Component):
         self.best_server.value = found[0]["server"] if found else ""
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class MCPCheckWires(Component):
     """Checks a drawn workflow before it runs: whether each call is given what it needs.
 
@@ -209,7 +209,7 @@ class MCPCheckWires(Component):
         self.is_fine.value = not found
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class MCPExplainChoice(Component):
     """Tells why a tool is chosen for a request, or why it is not. No model is needed.
 

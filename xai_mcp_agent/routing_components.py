@@ -12,7 +12,7 @@ from xai_components.base import (
 from xai_mcp_agent import canvas
 
 
-@xai_component(type="Start", color="rgb(0, 70, 140)")
+@xai_component(type="Start", color="rgb(5, 22, 104)")
 class AgentDefineRoute(Component):
     """Starts a route: the nodes after it run when AgentRouter chooses it.
 
@@ -50,7 +50,7 @@ class AgentDefineRoute(Component):
         pass
 
 
-@xai_component(color="rgb(0, 70, 140)")
+@xai_component(color="rgb(5, 22, 104)")
 class AgentRouter(Component):
     """Lets an agent's model choose the route that fits a request, and runs that route.
 

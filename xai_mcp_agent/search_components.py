@@ -5,7 +5,7 @@ from xai_components.base import Component, InArg, InCompArg, OutArg, xai_compone
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class AgentPinTools(Component):
     """Shows tools of a toolbelt in every request to the model, however many others there are.
 
@@ -29,7 +29,7 @@ class AgentPinTools(Component):
         canvas.pin_tools(ctx, self.toolbelt_name.value, self.tools.value)
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class AgentPreferTools(Component):
     """Says which tools of a toolbelt an agent should trust, and which it must not use.
 
@@ -54,7 +54,7 @@ class AgentPreferTools(Component):
         canvas.prefer_tools(ctx, self.toolbelt_name.value, self.trusted.value, self.blocked.value)
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class AgentSelectionReport(Component):
     """Tells which tools an agent's first request to its model would show, and why. Asks no model.
 
@@ -87,7 +87,7 @@ class AgentSelectionReport(Component):
         self.report.value, self.shown.value, self.tokens.value, self.summary.value = told
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class MCPSearchTools(Component):
     """Finds the tools that fit what you want to do, best first. No model is needed.
 
@@ -128,7 +128,7 @@ class MCPSearchTools(Component):
         self.best_server.value = found[0]["server"] if found else ""
 
 
-@xai_component(color="rgb(120, 30, 80)")
+@xai_component(color="rgb(60, 11, 53)")
 class MCPExplainTool(Component):
     """Tells all there is to know of one tool, with an example call. No model is needed.
 

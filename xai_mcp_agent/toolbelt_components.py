@@ -14,7 +14,7 @@ from xai_components.base import (
 from xai_mcp_agent import canvas
 
 
-@xai_component(type="Start", color="rgb(110, 60, 0)")
+@xai_component(type="Start", color="rgb(118, 64, 12)")
 class AgentDefineTool(Component):
     """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
 
@@ -73,7 +73,7 @@ class AgentDefineTool(Component):
         pass
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentToolOutput(Component):
     """Ends a drawn tool: what it is given goes back to the agent.
 
@@ -92,7 +92,7 @@ class AgentToolOutput(Component):
         canvas.give_output(ctx, self.results.value or [])
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseMCPTools(Component):
     """Gives an agent the tools of one MCP server.
 
@@ -129,7 +129,7 @@ class AgentUseMCPTools(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseFunctions(Component):
     """Gives an agent the functions of a Python file or module as tools.
 
@@ -163,7 +163,7 @@ class AgentUseFunctions(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseTools(Component):
     """Gives an agent the tools of a group of the settings, whatever sources they are of.
 
@@ -197,7 +197,7 @@ class AgentUseTools(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseOpenAPI(Component):
     """Gives an agent what a web service can do: each operation of its OpenAPI document is a tool.
 
@@ -243,7 +243,7 @@ class AgentUseOpenAPI(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseAgents(Component):
     """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
 
@@ -279,7 +279,7 @@ class AgentUseAgents(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseBuiltinTools(Component):
     """Gives an agent tools that come along: a clock, a calculator, the files of one folder.
 
@@ -314,7 +314,7 @@ class AgentUseBuiltinTools(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentUseWorkflow(Component):
     """Gives an agent another workflow as a tool.
 
@@ -357,7 +357,7 @@ class AgentUseWorkflow(Component):
         )
 
 
-@xai_component(color="rgb(110, 60, 0)")
+@xai_component(color="rgb(118, 64, 12)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all that was drawn for it and declared for it so far.
 

@@ -92,9 +92,14 @@ class Fleet:
         limits = {"timeout": _CALL_SECONDS, "startTimeout": _START_SECONDS}
         if not is_web:
             return {"command": sys.executable, "args": _arguments(options), **limits}
-        options["port"] = free_port()
+        options["port"] = self._new_port()
         self._web.append(_WebServer(options, self._random.getrandbits(32)))
         return {"url": f"http://127.0.0.1:{options['port']}/mcp", **limits}
+
+    def _new_port(self) -> int:
+        """A free one that none of the others has, which may not listen yet."""
+        taken = {x.port for x in self._web}
+        return next(x for x in iter(free_port, None) if x not in taken)
 
     def _chaos(self, over: threading.Event) -> None:
         while not over.wait(self._random.uniform(*_PAUSE_SECONDS)):
@@ -118,6 +123,7 @@ class _WebServer:
 
     def __init__(self, options: dict[str, Any], seed: int) -> None:
         self.is_up = threading.Event()
+        self.port: int = options["port"]
         self._options = options
         self._random = random.Random(seed)
         self._process: subprocess.Popen[bytes] | None = None

@@ -156,7 +156,7 @@ def test_a_whole_server_is_accepted_by_the_digest_of_all_that_it_says(project: P
 
 def test_a_person_reads_says_yes_and_accepts_what_they_read(project: Path):
     with terminal(*COMMAND, "accept", "shop", folder=project) as s:
-        s.expect("shop: pay changed since it was accepted (digest ")
+        s.expect("shop: pay changed since it was accepted (digest")
         s.expect("'to'")
         s.expect("Accept this of 'shop'? (yes or no): ")
         s.type("y")

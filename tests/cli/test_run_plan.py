@@ -148,6 +148,12 @@ def test_words_that_give_nothing_are_told(capsys: Any) -> None:
     assert "no place for '9.paper'" in err
 
 
+def test_a_slip_in_what_is_given_is_told_with_the_nearest(capsys: Any) -> None:
+    status, out, err = command(capsys, "run-plan", write(TIDY), "--give", "2.papr=1")
+    assert (status, out) == (1, "")
+    assert "no parameter for '2.papr'. Did you mean '2.paper'?" in err
+
+
 def test_a_plan_is_drawn_and_makes_the_same_calls(
     project: Path, capsys: Any, journal: Callable[[], list[str]]
 ) -> None:

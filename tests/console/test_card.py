@@ -95,6 +95,33 @@ def test_calls_appear_as_they_begin_and_end() -> None:
     assert "<details" in drawn.pages[-1]
 
 
+def test_calls_with_the_same_id_are_all_there() -> None:
+    """Some models number the calls of each turn from the beginning."""
+    again = tuple(
+        event
+        for number in (1, 2)
+        for event in (
+            ToolStarted("call_0", "add", {"a": number}),
+            ToolFinished("call_0", "add", {}, ToolResult.of_text(f"sum {number}"), 0.5, ""),
+        )
+    )
+    page = Drawn().show(STARTED, *again)
+    assert page.count("<details") == 2
+    assert page.index("sum 1") < page.index("sum 2")
+
+
+def test_a_fold_keeps_its_name_when_others_come_before_it() -> None:
+    """By it the lab knows which ones a person opened."""
+    both = Drawn()
+    both.show(STARTED, ToolStarted("a", "slow", {}), ToolStarted("b", "quick", {}))
+    done = ToolResult.of_text("done")
+    one = both.show(ToolFinished("b", "quick", {}, done, 0.5, ""))
+    two = both.show(ToolFinished("a", "slow", {}, done, 0.5, ""))
+    names = re.compile(r'<details class="(xai-fold-\d+)"')
+    assert names.findall(two)[1:] == names.findall(one)
+    assert len(set(names.findall(two))) == 2
+
+
 def test_nothing_of_strangers_acts_in_it() -> None:
     """Whoever says it: the model, a server, a person who pasted it."""
     drawn = Drawn()
@@ -142,7 +169,7 @@ def test_a_result_of_five_megabytes_is_cut_and_says_so() -> None:
 def test_hundreds_of_calls_with_long_results_stay_within_bounds() -> None:
     result = ToolResult.of_text("line\n" * 10_000)
     calls = [ToolFinished(f"c{x}", "add", {"a": x}, result, 0.5, "") for x in range(500)]
-    page = Drawn().show(STARTED, *calls)
+    page = Drawn().show(STARTED, *calls, RUN[-1])
     assert len(page) < 1_000_000
     assert page.count("<details") == 200
     assert "... 300 earlier entries" in page

@@ -49,6 +49,20 @@ def test_a_link_tells_where_it_leads() -> None:
     assert shown.count("<code>") == 1
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"https://bank.org{'.a' * 80}@evil.org/x", "https://...@evil.org/x..."),
+        (f"https://bank.org{'.a' * 90}.evil.org/{'y' * 99}", f"{'.a' * 90}.evil.org..."),
+        (f"https://good.org/{'y' * 200}", f"https://good.org/{'y' * 103}..."),
+        (f"mailto:{'y' * 130}@evil.org", "mailto:...@evil.org..."),
+    ],
+    ids=["name", "host", "path", "mail"],
+)
+def test_a_long_address_tells_its_host(address: str, shown: str) -> None:
+    assert f"{shown}</code>" in markdown_as_html(f"[my bank]({address})")
+
+
 def test_a_picture_is_named_with_its_address() -> None:
     shown = markdown_as_html("![a cat](http://far.org/cat.png)")
     assert "[picture a cat: <code>http://far.org/cat.png</code>]" in shown

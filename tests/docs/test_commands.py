@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -169,7 +170,8 @@ def help_only(reader: Reader, command: str) -> str:
 
 def help_of(reader: Reader, command: str) -> str:
     """Say what it would do: it needs a registry, or a file that is not there."""
-    return reader.warmly(f"{' '.join(command.split()[:3])} --help")
+    words = [x for x in shlex.split(command)[:3] if " " not in x and not x.endswith(".py")]
+    return reader.warmly(f"{' '.join(words)} --help")
 
 
 def with_unmet_goals(reader: Reader, command: str) -> str:
@@ -203,7 +205,7 @@ COMMANDS = [
         r"make (check|performance|lab|walk|(bench|bench-peers|soak|conformance)( ARGS=.*)?)",
         look_only,
     ),
-    Known(r"make newcomer", look_only),
+    Known(r"make (newcomer|lessons|newest-lab)", look_only),
     Known(r"make bench-planning DATA=folder SCORER=file( ARGS=.*)?", look_only),
     Known(r"make bench-search DATA=folder SCORER=file( EMBED=folder)?( ARGS=.*)?", look_only),
     Known(r"python -m tools\.build_(docs|examples)", in_the_checkout),
@@ -225,6 +227,9 @@ COMMANDS = [
     Known(r"xai-mcp-agent discover", warmly),
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
     Known(r"xai-mcp-agent ask \"Convert 5 miles to kilometres\"", warmly, "8.04672"),
+    Known(r"xai-mcp-agent tools \"npx -y .*\"", help_of, "Usage"),
+    Known(r"xai-mcp-agent call server\.py add a=2 b=3", help_of, "Usage"),
+    Known(r"xai-mcp-agent ask \".*\" --server https://example.org/mcp", help_of, "Usage"),
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all| --as-list)?", warmly, "search_books"),
     Known(r"xai-mcp-agent tools --named .*", warmly, "search_books"),
@@ -394,6 +399,6 @@ def test_every_make_target_that_is_mentioned_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = [line for block in blocks_with_commands() for line in block.text.splitlines()]
     codes = [code for page in PAGES for code in codes_of(page)]
-    targets = {x for line in [*lines, *codes] for x in re.findall(r"^make ([a-z]+)", line)}
+    targets = {x for line in [*lines, *codes] for x in re.findall(r"^make ([a-z-]+)", line)}
     assert targets
     assert [x for x in targets if not re.search(rf"^{x}:", makefile, re.MULTILINE)] == []

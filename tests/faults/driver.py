@@ -110,8 +110,12 @@ class _Sitting:
     def report(self) -> Report:
         fault = self._fault
         self._take("connect", fault.connect_seconds, self._connect)
+        before = self._session()
         if fault.call is not None:
             self._call("call", fault.call)
+        if fault.dies_after_call:
+            what = f"the end of {fault.name} is noticed"
+            wait_until(lambda: self._session() != before, what, LONG_SECONDS)
         if fault.mend is not None:
             fault.mend(self._folder)
             self._let_an_attempt_end()
@@ -127,6 +131,11 @@ class _Sitting:
         status = status_of(self._bridge, self._fault.name)
         if status.state != "ready":
             raise SourceFailed(status.name, status.error, status.next_step, status.stderr_tail)
+
+    def _session(self) -> tuple[object, ...]:
+        """Another one, or none, is different: no two took the same time to connect."""
+        status = status_of(self._bridge, self._fault.name)
+        return status.state, status.connect_seconds
 
     def _let_an_attempt_end(self) -> None:
         """One that began before it was mended fails as it would have; the next one counts."""

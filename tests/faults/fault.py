@@ -65,8 +65,8 @@ class Fault:
 
     Steps: `connect` (start it and list its tools), `call`, `again` (the next call), close. Without
     `call` the fault shows while connecting; `last` is one more call, where `again` fails. `mend`
-    is run before `again`: from then on the server can serve. `status_notes` is a pattern for what
-    people read in the status.
+    is run before `again`: from then on the server can serve. One that `dies_after_call` is called
+    `again` once that was noticed. `status_notes` is a pattern for what people read in the status.
     """
 
     name: str
@@ -78,4 +78,5 @@ class Fault:
     again: Call = Call()
     last: Call | None = None
     mend: Callable[[Path], None] | None = None
+    dies_after_call: bool = False
     status_notes: str = ""

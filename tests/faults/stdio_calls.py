@@ -120,6 +120,7 @@ CALLS = (
         "answers, then dies",
         speaking(),
         call=_act(["line", _answer()], ["exit", 3]),
+        dies_after_call=True,
     ),
     Fault(
         "half_line_death",

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from .lab_canvas import Canvas
 from .lab_mouse import Mouse
-from .lab_palette import Palette
 
 QUESTION = "Which books do you have about the sea?"
 ANSWER = "Moby-Dick"
@@ -18,7 +17,7 @@ def draw(canvas: Canvas, name: str) -> None:
     canvas.show_top_folder()
     canvas.new_workflow()
     canvas.rename(f"{name}.xircuits")
-    mouse = Mouse(canvas, Palette(canvas))
+    mouse = Mouse(canvas)
     _place_nodes(mouse)
     for source, target in pairwise(_FLOW):
         mouse.join(source, target)

@@ -124,7 +124,7 @@ class Canvas:
     def open_by_hand(self, path: str) -> None:
         """Double-click a file in the browser at the left, folder by folder, until it is drawn."""
         for name in path.split("/"):
-            self.page.locator(f".jp-DirListing-item:has-text('{name}')").dblclick()
+            self.page.locator(f".jp-DirListing-itemText :text-is('{name}')").dblclick()
         self.wait_for(_IS_DRAWN, arg=path)
 
     def show_top_folder(self) -> None:
@@ -204,8 +204,15 @@ class Canvas:
         self.page.evaluate(_LOOK_AT, [zoom, margin - left * zoom, margin - top * zoom])
 
     def node(self, name: str) -> Locator:
-        """The box of a node by its name; the first, if there are several."""
-        return self.page.locator(f'{FRONT} div.node[data-default-node-name="{name}"]').first
+        """The box of a node by its name; the first, if there are several, `Print#2` the second."""
+        name, _, number = name.partition("#")
+        boxes = self.page.locator(f'{FRONT} div.node[data-default-node-name="{name}"]')
+        return boxes.nth(int(number or 1) - 1)
+
+    def literal(self, text: str) -> Locator:
+        """The box of a value that is drawn as a node, by a part of its text."""
+        boxes = self.page.locator(f'{FRONT} div.node[data-default-node-name^="Literal"]:visible')
+        return boxes.filter(has_text=text)
 
     def explain(self, name: str) -> Locator:
         """Press the i of a node; its description."""
@@ -279,6 +286,17 @@ class Canvas:
         self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
         # The browser has spaces there that do not break.
         return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
+
+    def wait_for_text(self, text: str) -> str:
+        """Wait until this text is in the panel, also after the run's end; all that is there."""
+        self.page.locator(_PANEL, has_text=text).wait_for()
+        return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
+
+    def bring_panel_in_front(self) -> None:
+        """Click the panel's tab where another one is in front of it, as a slow lab opens it."""
+        self.page.locator(_PANEL).wait_for(state="attached")
+        if not self.page.locator(_PANEL).is_visible():
+            self.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
 
     def unfold(self) -> str:
         """Open all folds of the panel; the panel's text."""

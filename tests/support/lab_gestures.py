@@ -19,16 +19,19 @@ _LISTEN = f"""() => {{
   const done = window.gestures = {{clicks: 0, drags: 0, texts: 0, keys: 0}};
   let down = null, box = null, length = 0;
   const listen = (name, what) => window.addEventListener(name, what, true);
-  listen('mousedown', event => {{ down = event; }});
-  listen('mouseup', event => {{
+  listen('pointerdown', event => {{ down = event; }});
+  listen('pointerup', event => {{
     if (!down) return;
     const way = Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY);
     done[way > {_FAR} ? 'drags' : 'clicks'] += 1;
     down = null;
   }});
-  listen('input', ({{target}}) => {{
+  // A node that is dragged from the palette: no button is said to be let go.
+  listen('dragend', () => {{ done.drags += 1; down = null; }});
+  listen('input', ({{target, data, inputType}}) => {{
     if (target !== box) {{ box = target; length = 0; done.texts += 1; }}
-    done.keys += Math.abs(target.value.length - length);
+    const is_typed = inputType === 'insertText' && data;
+    done.keys += is_typed ? data.length : Math.abs(target.value.length - length);
     length = target.value.length;
   }});
 }}"""

@@ -5,9 +5,11 @@ A node is found by its name: draw one of each. Places are in pixels of the canva
 
 from __future__ import annotations
 
+from functools import cached_property, partial
+
 from playwright.sync_api import FloatRect, Locator
 
-from .lab_canvas import Canvas
+from .lab_canvas import FRONT, Canvas
 from .lab_palette import Palette
 from .processes import wait_until
 
@@ -18,21 +20,48 @@ _GRIP = 12.0  # where a node is taken: in its title
 _FOLLOWS_LINES = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp
   .getDiagramEngine().getModel().getLinks().every(link => link.getTargetPort() ||
     Object.values(link.listeners).some(listener => listener.targetPortChanged))"""
-_BOX = ".jp-Dialog textarea, .jp-Dialog input"
+_CORNER = 12.0  # where the canvas is empty
+_MARK = """(box, text) => {
+  const at = box.value.indexOf(text);
+  box.setSelectionRange(at, at + text.length);
+}"""
+_BOX = ".jp-Dialog textarea, .jp-Dialog input:not([type=checkbox])"
 _LINKS = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
   .getModel().getLinks().filter(link => link.getTargetPort()).map(link =>
     [link.getSourcePort(), link.getTargetPort()].map(port =>
       `${port.getParent().getOptions().name}.${port.getOptions().name}`).join(' -> '))"""
+# The first path of a link is the one to be seen.
+_ON_ARROW = f"""([source, target, x]) => {{
+  const model = window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
+    .getModel();
+  const is_it = (port, node, name) =>
+    port?.getParent().getOptions().name === node && port.getOptions().name === name;
+  const link = model.getLinks().find(link => is_it(link.getSourcePort(), source, 'out-0') &&
+    is_it(link.getTargetPort(), target, 'in-0'));
+  const path = link && document.querySelector(
+    `{FRONT} g[data-linkid="${{link.getID()}}"] path`);
+  if (!path) return null;
+  const matrix = path.getScreenCTM(), length = path.getTotalLength();
+  const points = Array.from({{length: 101}}, (_, step) =>
+    path.getPointAtLength(length * step / 100).matrixTransform(matrix));
+  const off = point => Math.abs(point.x - x);
+  const at = x === null ? points[50] : points.reduce((a, b) => off(a) < off(b) ? a : b);
+  return {{x: at.x, y: at.y}};
+}}"""
 
 
 class Mouse:
     """The mouse in a window of the lab."""
 
-    def __init__(self, canvas: Canvas, palette: Palette) -> None:
+    def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
-        self._palette = palette
         self._page = canvas.page
         self._box = canvas.page.locator(_BOX)
+
+    @cached_property
+    def _palette(self) -> Palette:
+        """Opened when the first node is taken from it."""
+        return Palette(self._canvas)
 
     def links(self) -> list[str]:
         """All links that are there, such as `Start.out-0 -> AgentRun.in-0`."""
@@ -58,21 +87,65 @@ class Mouse:
         self._drag(_grip(entry), self._at(x, y))
         self._canvas.node(name).wait_for()
 
+    def drop_beside(self, name: str, beside: str, gap: float) -> None:
+        """Drag a node from the palette to the right of another."""
+        area, box = self._canvas.area(), _place(self._canvas.node(beside))
+        x, y = box["x"] + box["width"] + gap - area["x"], box["y"] - area["y"]
+        self.drop(name, x, y)
+
+    def splice(self, name: str, source: str, target: str, x: float | None = None) -> None:
+        """Drag a node from the palette onto the arrow between two others: it is put between them.
+
+        It is let go at this `x`, or in the middle of the arrow.
+        """
+        page_x = None if x is None else self._at(x, 0)[0]
+        at = self._page.wait_for_function(_ON_ARROW, arg=[source, target, page_x]).json_value()
+        entry = self._palette.entry(name)
+        entry.scroll_into_view_if_needed()
+        link = f".out-0 -> {name}.in-0"
+        count = sum(x.endswith(link) for x in self.links())
+        self._drag(_grip(entry), (at["x"], at["y"]))
+        wait_until(lambda: sum(x.endswith(link) for x in self.links()) > count, f"{link} is drawn")
+
     def join(self, source: str, target: str) -> None:
-        """Draw the white arrow from one node to the next.
+        """Draw the white arrow from one node to the next."""
+        self.wire(source, "out-0", target, "in-0")
+
+    def wire(self, source: str, out: str, target: str, into: str) -> None:
+        """Draw a line from a port to another, by their names in the file.
 
         A canvas that is busy may miss where the mouse was let go; a person then draws it again.
         """
-        link = f"{source}.out-0 -> {target}.in-0"
+        link = f"{_kind(source)}.{out} -> {_kind(target)}.{into}"
+        count = self.links().count(link)
         for tries_left in reversed(range(_TRIES)):
-            self._drag(_middle(self._port(source, "out-0")), _middle(self._port(target, "in-0")))
+            self._drag(_middle(self._port(source, out)), _middle(self._port(target, into)))
             try:
-                wait_until(lambda: link in self.links(), f"{link} is drawn", _TRY_SECONDS)
+                is_drawn = partial(self._has_more, link, count)
+                wait_until(is_drawn, f"{link} is drawn", _TRY_SECONDS)
                 break
             except AssertionError:
                 if not tries_left:
                     raise
             self._page.keyboard.press("Escape")
+
+    def edit(self, old: str, new: str) -> None:
+        """Double-click the box of a value, mark these words in it, type others, submit."""
+        self._canvas.literal(old).dblclick()
+        self._enter_box()
+        self._box.evaluate(_MARK, old)
+        self._page.keyboard.type(new)
+        self._page.click(".jp-Dialog .jp-mod-accept")
+        self._canvas.literal(new).wait_for()
+
+    def bring_up(self, name: str, y: float) -> None:
+        """Drag the canvas by its empty lower left corner, until this node is at that height."""
+        area, node = self._canvas.area(), self._canvas.node(name)
+        up = _place(node)["y"] - area["y"] - y
+        corner = area["x"] + _CORNER, area["y"] + area["height"] - _CORNER
+        self._drag(corner, (corner[0], corner[1] - up))
+        at = area["y"] + y
+        wait_until(lambda: abs(_place(node)["y"] - at) < 2 * _GRIP, f"{name} is at {y:g}")
 
     def pull(self, node: str, port: str, dx: float, dy: float) -> Locator:
         """Pull a line from an in-port into empty space; the box for the text that appears."""
@@ -91,15 +164,24 @@ class Mouse:
         """Give a port a text: pull a line, type, submit."""
         self.pull(node, port, dx, dy)
         self.submit(text)
-        link = f"-> {node}.{port}"
+        link = f"-> {_kind(node)}.{port}"
         wait_until(lambda: any(x.endswith(link) for x in self.links()), f"{link} is drawn")
+
+    def _has_more(self, link: str, count: int) -> bool:
+        return self.links().count(link) > count
 
     def _type(self, text: str) -> bool:
         """Type it in place of what is there; a dialog that is just opening may lose it."""
-        self._box.click()
+        self._enter_box()
         self._page.keyboard.press("ControlOrMeta+a")
         self._page.keyboard.type(text)
         return self._box.input_value() == text
+
+    def _enter_box(self) -> None:
+        """Click into the box, once the dialog has given the focus to what it likes."""
+        self._box.wait_for()
+        self._canvas.wait_for("() => document.activeElement?.closest('.jp-Dialog')")
+        self._box.click()
 
     def _port(self, node: str, port: str) -> Locator:
         return self._canvas.node(node).locator(f'div.port[data-name="{port}"]')
@@ -118,6 +200,11 @@ class Mouse:
         self._page.mouse.move(*end, steps=_STEPS)
         self._canvas.wait_for(_FOLLOWS_LINES)
         self._page.mouse.up()
+
+
+def _kind(node: str) -> str:
+    """A node's name without its number."""
+    return node.partition("#")[0]
 
 
 def _grip(thing: Locator) -> tuple[float, float]:

@@ -36,7 +36,8 @@ class Palette:
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
         self.page = canvas.page
-        self.page.evaluate("id => window.jupyterapp.shell.activateById(id)", _SIDEBAR)
+        if not self.page.locator(f"#{_SIDEBAR}").is_visible():
+            self.page.locator(f'.lm-TabBar-tab[data-id="{_SIDEBAR}"]').click()
         if not self.entry("AgentRun").is_visible():
             heading = self.page.locator(f"#{_SIDEBAR} .accordion__button", has_text="MCP_AGENT")
             heading.first.click()

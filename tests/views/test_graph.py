@@ -117,7 +117,7 @@ def test_what_is_dead_is_struck_through_and_says_why_in_text():
     texts = Elements(page).texts
     assert texts.count("It is not listed any more.") == 1
     assert texts.count("It ended with code <1>.") == 2, "at the source, and to be heard at the tool"
-    assert texts[texts.index("reset") + 1] == "(available, switched off)"
+    assert texts[texts.index("reset") + 1] == "(connected now, switched off)"
 
 
 def test_a_tool_says_how_often_it_was_called_how_often_it_failed_and_how_fast_it_is():

@@ -21,16 +21,18 @@ from anyio import to_thread
 from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
 from ..agent.signed_file import RunFileError, held, place_of
 from ..core.approval import ApprovalAwaited, RunApprovals
-from ..core.errors import NotApproved, ToolDisabled, XaiMcpError
+from ..core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
 from ..core.invocation import Caller, ToolInvocation
 from ..core.kinds import MCP
 from ..core.limits import checked_limit
+from ..core.names import did_you_mean
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
+from ..core.schemas import properties
 from ..core.shell import shown_command, tool_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..planning.plan_file import plan_as_json, plan_from_json
-from ..planning.plan_run import PlanRun, places_of
+from ..planning.plan_run import Place, PlanRun, places_of
 from ..planning.plans import Plan
 from ..planning.runner import run_plan as carry_out
 from ..planning.step_values import step_arguments, tool_of
@@ -81,6 +83,7 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
         run = before or await to_thread.run_sync(PlanRun.of, known)
         calls = _PlanCalls(engine, known, run, options, file)
         await calls.prepare(len(run.made))
+        calls.check(given)
         run = await carry_out(
             known, calls.call, run, given=given, harmless=calls.harmless,
             again=None if options.again is None else options.again - 1,
@@ -142,6 +145,24 @@ class _PlanCalls:
             if why:
                 name = self._plan.calls[number].name
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
+
+    def check(self, given: Mapping[Place, Any]) -> None:
+        """Refuse what is given for a parameter that a tool does not have.
+
+        Raises:
+            BadSetting: so it is; names the nearest.
+        """
+        for number, name in given:
+            tool = self._tools.get(number)  # none of a call that was made before
+            if tool is None or tool.input_schema.get("additionalProperties") is True:
+                continue
+            known = properties(tool.input_schema)
+            if known and name not in known:
+                place, meant = f"{number + 1}.{name}", [f"{number + 1}.{x}" for x in known]
+                raise BadSetting(
+                    f"{tool.name} has no parameter for {place!r:.80}. "
+                    f"{did_you_mean(place, meant)}".rstrip()
+                )
 
     async def call(self, number: int, arguments: JsonObject) -> ToolResult:
         """Make one call; see `CallPipeline`."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..core.installed import COMPONENTS, installed_components_folder
+from ..core.installed import COMPONENT_FILES, COMPONENTS, installed_components_folder
 from ..core.shell import shown_command
 
+_PASSED_ON = "\nfrom .palette_components import ("
+_BETWEEN_NODES = "\n\n\n"
 _checked: set[str] = set()
 
 
@@ -48,15 +50,34 @@ def _is_installed(file: Path) -> bool:
     try:
         if not installed.exists():
             return False  # a component file that this version no longer has
-        return installed.samefile(file) or installed.read_bytes() == file.read_bytes()
+        if installed.samefile(file) or installed.read_bytes() == file.read_bytes():
+            return True
+        return _has_nodes_of(installed.parent, file)
     except OSError:
         return True  # unreadable: nothing is known against it, and the workflow can go on
+
+
+def _has_nodes_of(checkout: Path, file: Path) -> bool:
+    """Whether all nodes of a file stand so in the files of a checkout.
+
+    An editable install puts copies of them where Xircuits looks, joined as in a wheel.
+    """
+    if not _is_where_packages_are(file):
+        return False
+    texts = [x.read_text(encoding="utf-8") for x in sorted(checkout.glob(COMPONENT_FILES))]
+    text = file.read_text(encoding="utf-8")
+    nodes = text.split(_BETWEEN_NODES)[1:]
+    return _PASSED_ON in text or (bool(nodes) and all(x.strip() in "".join(texts) for x in nodes))
+
+
+def _is_where_packages_are(file: Path) -> bool:
+    """And not in a working folder."""
+    return len(file.parents) > 2 and (file.parents[2] / "xircuits").is_dir()
 
 
 def _refresh_command(file: Path) -> str:
     if len(file.parents) < 3 or file.parents[1].name != COMPONENTS:
         return "xai-mcp-agent init"
-    folder = file.parents[2]
-    if (folder / "xircuits").is_dir():  # where packages are installed, no working folder
+    if _is_where_packages_are(file):
         return "xai-mcp-agent init"
-    return shown_command("xai-mcp-agent", "init", str(folder))
+    return shown_command("xai-mcp-agent", "init", str(file.parents[2]))

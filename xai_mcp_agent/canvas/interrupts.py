@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import XaiMcpError
+from ..core.imports import end_imports
 
 _interrupted = threading.Event()
 _MOMENT_SECONDS = 0.01
@@ -93,6 +94,7 @@ def _stay_interrupted() -> None:
     As it is wherever a library is imported that makes classes so; the status would then be 1.
     """
     if _interrupted.is_set():
+        end_imports()
         # Not `suppress`: where a function is called another thread may take over, and execute.
         try:  # noqa: SIM105
             exec("raise KeyboardInterrupt")

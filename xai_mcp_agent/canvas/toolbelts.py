@@ -23,6 +23,7 @@ from ..settings.interpolation import Variables
 from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import add_to_run, bridge_of
+from .lessons.run import watch
 from .ports import mapping, names, optional, positive, required, toolbelt_on
 from .preferences import preferences_for
 
@@ -344,6 +345,7 @@ def make_toolbelt(
     Raises:
         BadSetting: the name is no text, or `approval` is not what it should be.
     """
+    watch(ctx)  # a lesson that has no agent yet has its goals, too
     toolbelt = toolbelt_on(name, "name", _MAKE)
     ctx[MADE] = [*(x for x in ctx.get(MADE) or () if x != toolbelt), toolbelt]
     drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})

@@ -19,19 +19,15 @@ from ..console.screen import Screen
 from ..console.surface import surface_of
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
-from .bridges import open_bridge
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say_result
-from .servers import require_settings
+from .bridges import open_bridge, require_settings, servers_named
+from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, say_result
 
 _QUIET = "quiet"
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="What the agent is asked, in quotation marks.")],
-    server: Annotated[
-        list[str] | None,
-        typer.Option("--server", metavar="NAME", help="Use only this one; may be given again."),
-    ] = None,
+    server: OnlyServers = None,
     model: Annotated[
         str, typer.Option(metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline.")
     ] = OFFLINE,
@@ -53,17 +49,20 @@ def ask(
     it came to no answer.
     """
     is_watched = sys.stdout.isatty() and not as_json
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
+        names = servers_named(bridge, server or ())
         if model == OFFLINE:
             require_settings(bridge)
         chosen = replace(AgentModel.of(model), base_url=base_url)
-        agent = Agent(bridge, server or None, model=chosen, system_prompt=system)
+        agent = Agent(bridge, names or None, model=chosen, system_prompt=system)
         console = Console("agent", show) if is_watched else _beside(show)
         result = _played(bridge, agent, question, console)
     if as_json:
         echo_json(_result_json(result))
-    elif not is_watched or show == _QUIET:
+    elif not is_watched:
         say_result(result.answer, to_stderr=False)
+    elif show == _QUIET:
+        say(result.answer)
     if result.stopped != "answered":
         raise typer.Exit(1)
 

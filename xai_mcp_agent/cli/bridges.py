@@ -1,32 +1,120 @@
-"""Opens a bridge for a command, and asks the person whether its settings file is trusted."""
+"""Opens a bridge for a command, and asks the person whether its settings file is trusted.
+
+A server that is typed as a URL or a command, in place of a name, is one of that bridge then.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
 from ..canvas.trust import agreed_settings
-from ..core.errors import SettingsError
+from ..core.errors import SettingsError, XaiMcpError
+from ..settings.document import Place
+from ..settings.interpolation import Variables
 from ..settings.load import load_settings
 from ..settings.models import Settings
+from ..settings.server import ServerSettings
 from ..settings.trust import trust_command, without_untrusted
+from ..settings.typed import TYPED, entry_of, is_typed, name_for
 
 
 def open_bridge(
-    settings: Path | None, *, store: str | None = None, as_json: bool = False
+    settings: Path | None,
+    *,
+    store: str | None = None,
+    as_json: bool = False,
+    servers: Iterable[str | None] = (),
 ) -> Bridge:
     """A bridge for this settings file, or for the one that is found.
 
-    Where not all of it is trusted, a person is asked, and no program that reads JSON.
+    Where not all of it is trusted, a person is asked, and no program that reads JSON. Nobody is
+    where all that the command is about are `servers` that are typed: nothing of the file is used.
 
     Raises:
         SettingsError: it cannot be read, or nothing in it may be used.
     """
     loaded = load_settings(settings)
-    usable = without_untrusted(loaded) if as_json else agreed_settings(loaded)
-    if loaded.usable and not usable.usable:
+    named = list(servers)
+    is_beside = bool(named) and all(x is not None and _is_beside(x, loaded) for x in named)
+    asks_nobody = as_json or is_beside
+    usable = without_untrusted(loaded) if asks_nobody else agreed_settings(loaded)
+    if loaded.usable and not usable.usable and not is_beside:
         raise _not_trusted(loaded)
     return Bridge(loaded=usable, store=store)
+
+
+def server_named(bridge: Bridge, word: str) -> str:
+    """The name of a server as somebody gave it: its name, or the URL or command that it is at.
+
+    One that is typed so is taken in, unless the settings have the same: then it is that one, with
+    what else they say of it.
+
+    Raises:
+        SettingsError: the URL or the command cannot be used.
+    """
+    if not _is_beside(word, bridge.settings):
+        _check_path(word, bridge.settings)
+        return word
+    entry = entry_of([word])
+    variables = Variables(os.environ, os.getcwd(), bridge.settings.secrets)
+    source = ServerSettings.read(name_for(entry), entry, Place(TYPED), variables)
+    return _same_in(bridge.settings, source) or bridge.run(Engine.add_source, source)
+
+
+def servers_named(bridge: Bridge, words: Iterable[str]) -> list[str]:
+    """The same for several."""
+    return list(dict.fromkeys(server_named(bridge, x) for x in words))
+
+
+def require_settings(bridge: Bridge) -> None:
+    """Refuse to go on where there is neither a settings file nor a server that was typed.
+
+    Raises:
+        XaiMcpError: so it is; says where a file was looked for.
+    """
+    if not bridge.settings.file and not bridge.settings.added:
+        looked = "".join(f"\n  {place}" for place in bridge.settings.searched)
+        raise XaiMcpError(
+            f"No mcp_settings.json was found. Looked for:{looked}\n"
+            "Run `xai-mcp-agent init` to write one, or name yours with --settings. Without one, "
+            "give the URL of a server, or the command that starts it, in place of a name."
+        )
+
+
+def _is_beside(word: str, settings: Settings) -> bool:
+    """Whether it is typed, and no name that the settings have."""
+    return not _is_known(word, settings) and is_typed(word)
+
+
+def _check_path(word: str, settings: Settings) -> None:
+    """Say of a path that leads nowhere that it does, and not that there is no such name."""
+    is_path = word.endswith(".py") or os.path.dirname(word)
+    if is_path and not os.path.exists(word) and not _is_known(word, settings):
+        raise SettingsError(
+            TYPED, "", f"there is no file {word!r}, nor a server of that name.", "Correct it."
+        )
+
+
+def _is_known(word: str, settings: Settings) -> bool:
+    return settings.kind_of(word) is not None or word in settings.group_names
+
+
+def _same_in(settings: Settings, typed: ServerSettings) -> str:
+    """The server of the settings that is started or reached in the same way, if there is one."""
+    for name, known in settings.servers.items():
+        if not known.disabled and _way_to(known) == _way_to(typed):
+            return name
+    return ""
+
+
+def _way_to(server: ServerSettings) -> Sequence[object]:
+    if server.transport != "stdio":
+        return (server.url.rstrip("/"),)
+    return (server.command, server.args, server.cwd)
 
 
 def _not_trusted(settings: Settings) -> SettingsError:

@@ -10,13 +10,12 @@ from ..bridge.fitting import explain_choice
 from ..bridge.search import explain_tool
 from ..views.fitting import choice_json, choice_text
 from ..views.found import explained_json, explained_text
-from .bridges import open_bridge
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
-from .servers import require_settings
+from .bridges import open_bridge, require_settings, server_named
+from .output import AsJson, ServerName, SettingsFile, StoreOption, echo_json, say, text_width
 
 
 def explain(
-    server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
+    server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
     request: Annotated[
         str, typer.Option(help="Tell why it is chosen for this request, or why it is not.")
@@ -29,7 +28,8 @@ def explain(
 
     With a request: why a search finds it, what a plan has, and which rules say something of it.
     """
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        server = server_named(bridge, server)
         require_settings(bridge)
         bridge.settings.source(server)
         if request.strip():

@@ -15,9 +15,8 @@ from ..canvas.fitting import calls_of_workflow, problems_json
 from ..planning.answered import NamedCall
 from ..planning.plan_file import read_plan
 from ..views.fitting import checked_text, suggested_text, suggestion_json
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
-from .servers import require_settings
 
 
 def suggest(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from io import StringIO
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +25,7 @@ from .init import init
 from .learned import learned
 from .migration.adopt import adopt
 from .openapi import openapi
-from .output import prepare_streams, print_error
+from .output import prepare_streams, print_error, say
 from .plan import plan
 from .registry import add as registry_add
 from .registry import search as registry_search
@@ -40,6 +41,9 @@ from .trust import trust
 from .usage import usage
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
+# What is raised by what reads the command line: click, or the copy of it that typer has.
+_WrongUsage: Any = next(x for x in typer.BadParameter.__mro__ if x.__name__ == "ClickException")
+
 app = typer.Typer(
     name="xai-mcp-agent",
     help="Agents with the tools of MCP servers, on the Xircuits canvas and outside it.",
@@ -51,15 +55,13 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, ask, servers, tools, openapi, search, explain, select, suggest, plan, call, run_plan,
-    check_wires, draw, stats, diff, graph, usage, learned, refresh, trust, disable, enable, accept,
-    approve, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
+    init, ask, add, remove, discover, servers, tools, openapi, search, explain, select, suggest,
+    plan, call, run_plan, check_wires, draw, stats, diff, graph, usage, learned, refresh, trust,
+    disable, enable, accept, approve, login, logout, adopt, check_lessons, reset_lesson,
+    lesson_solution,
 ):  # fmt: skip
-    app.command(_command.__name__.replace("_", "-"))(_command)
-
-app.command("add", cls=AddCommand)(add)
-app.command("remove")(remove)
-app.command("discover")(discover)
+    _class = AddCommand if _command is add else None
+    app.command(_command.__name__.replace("_", "-"), cls=_class)(_command)
 
 _history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _history.callback(invoke_without_command=True)(history)
@@ -102,7 +104,21 @@ def run(arguments: Sequence[str] | None = None) -> None:
     prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(args=words, prog_name="xai-mcp-agent")
+        status = app(args=words, prog_name="xai-mcp-agent", standalone_mode=False)
+    except _WrongUsage as error:
+        _tell_usage(error)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        say("Given up.", to_stderr=True)
+        sys.exit(1)
     except XaiMcpError as error:
         print_error(error, as_json="--json" in words)
         sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _tell_usage(error: Any) -> None:
+    """How it is typed, and what was typed wrong, in lines that fit."""
+    told = StringIO()
+    error.show(told)
+    say(told.getvalue().rstrip(), to_stderr=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -19,7 +20,7 @@ import typer
 
 from ..console.surface import surface_of
 from ..console.terminal_questions import Ended, agrees, forget_typed, read_line, why_not_here
-from ..console.text import clean
+from ..console.text import clean, columns
 from ..core.elicitation import ANSWER_SECONDS
 from ..core.errors import XaiMcpError
 from ..core.visible import is_visible
@@ -27,7 +28,10 @@ from ..history.place import IN_MEMORY, OFF
 from ..secrets.private_files import replace_file, replace_private
 from ..views.times import BadTime, moment, now, position_or_moment
 
-_WIDTH = 80  # columns of a plain terminal
+_COMMAND = re.compile(r"`[^`\n]+`")
+_STAYS = "\ue000"  # stands for a blank at which no line ends
+# To be copied: in two lines they are another command, or no JSON.
+_IN_ONE_PIECE = ("xai-mcp-agent ", "xircuits ", '"')
 
 
 def prepare_streams() -> None:
@@ -50,12 +54,18 @@ def print_error(error: Exception, *, as_json: bool) -> None:
         say(f"error: {error}", to_stderr=True)
 
 
-def folded(text: str, first: str = "", after: str = "") -> list[str]:
-    """The text in lines for a plain terminal; what is longer than one, as a path, stays whole."""
-    return textwrap.wrap(
-        clean(text), _WIDTH, initial_indent=first, subsequent_indent=after,
+def folded(text: str, first: str = "", after: str = "", width: int | None = None) -> list[str]:
+    """The text in lines for a person; what is longer than one, as a path, stays whole.
+
+    So does a command between backticks that a line has room for: it is to be copied.
+    """
+    width = width or text_width()
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda x: _whole(x[0], width - len(after)), clean(text)), width,
+        initial_indent=first, subsequent_indent=after,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+    return [x.replace(_STAYS, " ") for x in lines]
 
 
 def text_width() -> int:
@@ -64,8 +74,11 @@ def text_width() -> int:
 
 
 def say(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines for a person; what strangers wrote in them moves no cursor and hides nothing."""
-    typer.echo(clean(text), err=to_stderr)
+    """Print lines for a person; what strangers wrote in them moves no cursor and hides nothing.
+
+    At a terminal no line is longer than it is wide. Files and programs get them as they are.
+    """
+    typer.echo(_fitted(clean(text), sys.stderr if to_stderr else sys.stdout), err=to_stderr)
 
 
 def says_yes(asked: str, otherwise: str = "") -> bool:
@@ -81,7 +94,7 @@ def says_yes(asked: str, otherwise: str = "") -> bool:
     deadline = time.monotonic() + ANSWER_SECONDS
 
     def read(prompt: str) -> str:
-        typer.echo(clean(prompt), nl=False)
+        typer.echo(_fitted(clean(prompt), sys.stdout), nl=False)
         return read_line(deadline, threading.Event())
 
     forget_typed()  # what was typed before the question was seen is no answer to it
@@ -152,6 +165,27 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def _fitted(text: str, stream: Any) -> str:
+    """Cleaned lines, folded where they are for a terminal."""
+    surface = surface_of(stream)
+    if surface.kind != "terminal":
+        return text
+    return "\n".join(x for line in text.split("\n") for x in _fitted_line(line, surface.width))
+
+
+def _fitted_line(line: str, width: int) -> list[str]:
+    words = line.lstrip()
+    if columns(line) <= width or words.startswith(_IN_ONE_PIECE):
+        return [line]
+    indent = line[: len(line) - len(words)]
+    lines = folded(words, indent, f"{indent}  ", width)
+    return [*lines[:-1], lines[-1] + line[len(line.rstrip()) :]]
+
+
+def _whole(command: str, width: int) -> str:
+    return command.replace(" ", _STAYS) if len(command) <= width else command
+
+
 def _since(text: str) -> datetime:
     try:
         return moment(text, now())
@@ -180,6 +214,19 @@ SettingsFile = Annotated[
     Path | None,
     typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
 ]
+ServerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SERVER", help="Its name in the settings, its URL, or the command that starts it."
+    ),
+]
+OnlyServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="SERVER",
+        help="Only this one: its name, that of a group, a URL or a command. May be given again.",
+    ),
+]  # fmt: skip
 OnlyToolbelt = Annotated[
     str | None, typer.Option("--toolbelt", help="Only what agents with this toolbelt did.")
 ]

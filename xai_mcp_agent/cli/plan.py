@@ -12,9 +12,10 @@ from ..bridge.planning import plan_and_failures
 from ..core.errors import BadSetting
 from ..planning.plan_file import plan_as_json
 from ..views.plans import plan_text
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings, servers_named
 from .output import (
     AsJson,
+    OnlyServers,
     SettingsFile,
     StoreOption,
     echo_json,
@@ -22,15 +23,11 @@ from .output import (
     say,
     text_width,
 )
-from .servers import require_settings
 
 
 def plan(
     request: Annotated[str, typer.Argument(help="What is to be done, in your words.")],
-    server: Annotated[
-        list[str] | None,
-        typer.Option("--server", help="Only tools of this server or group; may be repeated."),
-    ] = None,
+    server: OnlyServers = None,
     model: Annotated[
         str,
         typer.Option("--model", help="Ask a model once, such as openai:gpt-5-mini."),
@@ -54,9 +51,10 @@ def plan(
     """
     if not request.strip():
         raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
+        names = servers_named(bridge, server or ())
         require_settings(bridge)
-        asked = (request, server or [], model, base_url)
+        asked = (request, names, model, base_url)
         made, failed = bridge.run(plan_and_failures, *asked)
     written = plan_as_json(made)
     if out is not None:

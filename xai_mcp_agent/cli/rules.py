@@ -24,9 +24,9 @@ from ..settings.document import Place
 from ..settings.rules import Rule
 from ..settings.rules_file import MOST_BYTES, parsed_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, echo_json, say, text_width
-from .servers import read_arguments, require_settings
+from .servers import read_arguments
 
 if TYPE_CHECKING:
     from ..history.kept_rules import KeptRules

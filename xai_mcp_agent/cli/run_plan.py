@@ -20,9 +20,8 @@ from ..planning.plan_run import PlanRun
 from ..planning.plans import Plan
 from ..secrets.redactor import Redactor, redact_json
 from ..secrets.secrets import Mask
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, say_result
-from .servers import require_settings
 
 _LEFT = 3  # the exit status where somebody has to give, approve or look at something first
 _STATUS = {"finished": 0, "failed": 1}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from ..bridge.engine import Engine
 from ..bridge.search import find_tools
+from ..search.found import FoundTools
 from ..views.found import found_json, found_text
-from .bridges import open_bridge
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
-from .servers import require_settings
+from .bridges import open_bridge, require_settings, servers_named
+from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, text_width
 
 _NOTHING = "No tool has any of these words. `xai-mcp-agent tools` lists all that there are."
 
@@ -18,6 +20,7 @@ _NOTHING = "No tool has any of these words. `xai-mcp-agent tools` lists all that
 def search(
     query: Annotated[str, typer.Argument(help="What you want to do, in your words.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many tools.")] = 10,
+    server: OnlyServers = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
@@ -26,9 +29,10 @@ def search(
 
     A server that cannot be used is told of, and the others are searched; the exit status is then 1.
     """
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
+        names = servers_named(bridge, server or ())
         require_settings(bridge)
-        found = bridge.run(find_tools, query, limit)
+        found = bridge.run(_found, query, limit, names)
     if as_json:
         echo_json({"found": list(map(found_json, found.tools)), "failed": found.failed})
     else:
@@ -40,3 +44,7 @@ def search(
             say(f"error: {reason}", to_stderr=True)
     if found.failed:
         raise typer.Exit(1)
+
+
+async def _found(engine: Engine, query: str, limit: int, servers: Sequence[str]) -> FoundTools:
+    return await find_tools(engine, query, limit, engine.choice(servers) if servers else None)

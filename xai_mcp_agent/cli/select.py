@@ -8,9 +8,8 @@ import typer
 
 from ..bridge.search import select_tools
 from ..views.selection import selection_json, selection_text
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
-from .servers import require_settings
 
 
 def select(

@@ -18,7 +18,7 @@ from ..bridge.engine import Engine
 from ..canvas.waits import call_here
 from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
 from ..console.text import count, progress_text
-from ..core.errors import InvalidArguments, XaiMcpError
+from ..core.errors import InvalidArguments
 from ..core.events import SourceStatus
 from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
@@ -33,9 +33,9 @@ from ..views.servers import (
     store_text,
 )
 from ..views.tools import unknown_text
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings, server_named, servers_named
 from .component_files import clash_lines, find_clashes
-from .output import AsJson, SettingsFile, echo_json, say, say_result
+from .output import AsJson, ServerName, SettingsFile, echo_json, say, say_result
 
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
@@ -43,26 +43,31 @@ if TYPE_CHECKING:
 _MARKED = 3  # the exit status where what servers say has something odd in it
 _TOOL_FAILED = 3  # the exit status where the tool itself answered with an error
 
-Server = Annotated[str, typer.Argument(help="The server, as the settings name it.")]
-
 
 def servers(
+    only: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SERVER", help="Only these: names, URLs or commands."),
+    ] = None,
     settings: SettingsFile = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also read what they say, and show what is odd in it.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start every configured server and tell how it does, or why it cannot be used.
+    """Start the servers of your settings, or those named, and tell how each does, or why not.
 
     With --check, status 3 says that what a server says of its tools has something odd in it.
     """
-    with open_bridge(settings, as_json=as_json) as bridge:
+    with open_bridge(settings, as_json=as_json, servers=only or ()) as bridge:
+        names = servers_named(bridge, only or ())
         require_settings(bridge)
-        if not as_json:
+        for name in names:
+            bridge.settings.source(name)
+        if bridge.settings.file and not as_json:
             say(f"Servers in {bridge.settings.file}:")
-        found = _connected(bridge, quiet=as_json)
-        marks = bridge.marks() if check else None
+        found = _connected(bridge, names, quiet=as_json)
+        marks = _marks(bridge, names) if check else None
         _tell(bridge, found, marks, as_json=as_json)
     if any(x.error for x in found):
         raise typer.Exit(1)
@@ -71,7 +76,7 @@ def servers(
 
 
 def call(
-    server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
+    server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
     arguments: Annotated[
         list[str] | None,
@@ -85,7 +90,8 @@ def call(
 
     Values are read as the parameters want them: count=3 is a number where one is wanted.
     """
-    with open_bridge(settings, as_json=as_json) as bridge:
+    with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
+        server = server_named(bridge, server)
         require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
@@ -139,23 +145,9 @@ def _unusable(tool: Tool, problem: str) -> InvalidArguments:
     return InvalidArguments(tool.name, [problem], signature(tool.input_schema))
 
 
-def require_settings(bridge: Bridge) -> None:
-    """Refuse to go on without a settings file.
-
-    Raises:
-        XaiMcpError: there is none; says where it was looked for.
-    """
-    if not bridge.settings.file:
-        looked = "".join(f"\n  {place}" for place in bridge.settings.searched)
-        raise XaiMcpError(
-            f"No mcp_settings.json was found. Looked for:{looked}\n"
-            "Run `xai-mcp-agent init` to write one, or name yours with --settings."
-        )
-
-
-def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
-    """Connect all servers at once; each is shown as soon as its verdict is known."""
-    names = bridge.usable_servers()
+def _connected(bridge: Bridge, only: Sequence[str], *, quiet: bool) -> list[SourceStatus]:
+    """Connect all servers at once, or these; each is shown as soon as its verdict is known."""
+    names = [x for x in bridge.usable_servers() if not only or x in only]
     waiting: dict[Future[Any], str] = {bridge.submit(Engine.connect, [n]): n for n in names}
     shown: set[str] = set()
     for done in as_completed(waiting):
@@ -164,10 +156,14 @@ def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
         if not quiet:
             _print_statuses(x for x in bridge.servers() if x.name == name)
         shown.add(name)
-    found = bridge.servers()
+    found = [x for x in bridge.servers() if not only or x.name in only]
     if not quiet:
         _print_statuses(x for x in found if x.name not in shown)
     return found
+
+
+def _marks(bridge: Bridge, only: Sequence[str]) -> list[Mark]:
+    return [x for x in bridge.marks() if not only or x.source in only]
 
 
 def _tell(
@@ -175,7 +171,8 @@ def _tell(
 ) -> None:
     """Say what is not about one server, or everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
-    clashes, unknown = find_clashes(Path(), Path(settings).parent), bridge.run(why_unknown)
+    beside = [Path(settings).parent] if settings else []
+    clashes, unknown = find_clashes(Path(), *beside), bridge.run(why_unknown)
     if as_json:
         shown = {"settings": settings, "servers": [status_json(x, marks) for x in found]}
         echo_json({**shown, "clashes": clashes, "store": store_json(store), "decisions": unknown})
@@ -202,7 +199,7 @@ def _print_progress(done: float, total: float | None, message: str) -> None:
 
 
 def login(
-    server: Server,
+    server: ServerName,
     settings: SettingsFile = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only show the link; open it where you like.")
@@ -211,7 +208,8 @@ def login(
     """Sign in to a server that wants it; every run on this machine then has access."""
     # Asked here, in the main thread, which is the one that may read.
     visit = _Visit(opens=not no_browser, reads=not why_not_here())
-    with open_bridge(settings) as bridge:
+    with open_bridge(settings, servers=[server]) as bridge:
+        server = server_named(bridge, server)
         require_settings(bridge)
         try:
             tools = bridge.sign_in(server, visit.sign_in)
@@ -220,9 +218,10 @@ def login(
     say(f"Signed in to {server}, which offers {count(len(tools), 'tool')}.")
 
 
-def logout(server: Server, settings: SettingsFile = None) -> None:
+def logout(server: ServerName, settings: SettingsFile = None) -> None:
     """Forget the access to a server that somebody signed in to."""
-    with open_bridge(settings) as bridge:
+    with open_bridge(settings, servers=[server]) as bridge:
+        server = server_named(bridge, server)
         require_settings(bridge)
         had_access = bridge.sign_out(server)
     if had_access:

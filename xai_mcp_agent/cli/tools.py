@@ -36,10 +36,9 @@ from ..views.tools import (
     tool_text,
     unknown_text,
 )
-from .bridges import open_bridge
+from .bridges import open_bridge, require_settings, server_named
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
-from .servers import require_settings
 from .tools_page import Listed, ToolsPage, names_to_paste
 
 _NOTHING_THEN = "Nothing was known then."
@@ -57,7 +56,10 @@ Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names
 
 def tools(
     server: Annotated[
-        str | None, typer.Argument(help="Only those of this server or group.")
+        str | None,
+        typer.Argument(
+            help="Only those of this one: the name of a server or group, a URL, a command."
+        ),
     ] = None,
     named: Annotated[
         str, typer.Option("--named", metavar="PATTERN", help="Only names like this: '*_order'.")
@@ -103,7 +105,8 @@ def tools(
     if everything:
         _tell_known_now(server, store, settings, as_json=as_json)
         return
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        server = server and server_named(bridge, server)
         require_settings(bridge)
         listed, failed = listed_tools(bridge, server)
         shown, total = bridge.run(page.of, listed)
@@ -127,7 +130,9 @@ def tools(
 
 
 def refresh(
-    server: Annotated[str | None, typer.Argument(help="Only this server.")] = None,
+    server: Annotated[
+        str | None, typer.Argument(help="Only this one: its name, its URL, or its command.")
+    ] = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="Write every tool down, though nothing may have changed."),
@@ -140,7 +145,8 @@ def refresh(
 
     One that cannot be listed is told of, and the others go on; the exit status is then 1.
     """
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        server = server and server_named(bridge, server)
         require_settings(bridge)
         if server:
             bridge.settings.source(server)
@@ -226,7 +232,8 @@ def _tell_known_now(
         UnknownServer: neither the settings nor the history have it.
         Exit: some servers could not be connected; all is told.
     """
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        server = server and server_named(bridge, server)
         failed = _connected(bridge, server)
         records = bridge.records()
         place = bridge.store().place

@@ -54,6 +54,7 @@ Draw: TypeAlias = Callable[[str, str, bool], None]
 class _Call:
     """A call as the card shows it."""
 
+    key: int
     title: str
     arguments: str
     is_running: bool = True
@@ -105,12 +106,12 @@ class RunCard:
         self._lines = RunLines(name, screen, screen.enter(name, detail), waiting, clock)
         self._lines.mask = mask
         self._view = _View(name, "", "", margin)
-        self._entries: dict[str, Markup] = {}  # by the call's id, or a number for notes
-        self._calls = dict[str, _Call]()  # that run
+        self._entries: dict[int, Markup] = {}  # by the order in which they began
+        self._begun = 0  # entries so far
+        self._calls = dict[str, _Call]()  # that run, by their ids, which a model may use again
         self._speech = list[str]()  # of this turn, as it streams
         self._streams = False
         self._room = _CARD_CHARS
-        self._left_out = 0
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
@@ -180,15 +181,16 @@ class RunCard:
         self._speech, self._view.answer = [], ""
         text = self._mask(event.text.strip())
         if text and event.call_count:
-            self._put(f"said {event.step}", _markup(markdown_as_html(self._cut(text))))
+            said = _markup(markdown_as_html(self._cut(text)))
+            self._put(self._new_key(), _macros().said(said))
         elif text:
             self._view.answer = self._answer(text)
 
     def _start_call(self, event: ToolStarted) -> None:
         title = f"{event.tool}({short_arguments(event.arguments, self._mask)})"
-        call = _Call(clean(title), self._cut(_pretty(event.arguments, self._mask)))
-        self._calls[event.call_id] = call
-        self._put(event.call_id, _macros().fold(call))
+        arguments = self._cut(_pretty(event.arguments, self._mask))
+        call = self._calls[event.call_id] = _Call(self._new_key(), clean(title), arguments)
+        self._put(call.key, _macros().fold(call, call.key))
 
     def _finish_call(self, event: ToolFinished) -> None:
         if event.call_id not in self._calls:
@@ -201,7 +203,7 @@ class RunCard:
         call.result = self._cut(laid_out(text, 2) + notes)
         if call.is_error:
             call.opening = clean(opening(text, _OPENING_LINES, _OPENING_CHARS))
-        self._put(event.call_id, _macros().fold(call))
+        self._put(call.key, _macros().fold(call, call.key))
 
     def _finish(self, event: RunFinished, lines: str) -> None:
         if event.answer.strip():
@@ -224,16 +226,20 @@ class RunCard:
             self._add(text)
             return
         head = text.split("\n", 1)[0]
-        self._put(f"note {len(self._entries)}", _macros().long_note(head, self._cut(text)))
+        key = self._new_key()
+        self._put(key, _macros().long_note(head, self._cut(text), key))
 
     def _add(self, text: str) -> None:
-        self._put(f"note {self._left_out + len(self._entries)}", _macros().note(text))
+        self._put(self._new_key(), _macros().note(text))
 
-    def _put(self, key: str, entry: Markup) -> None:
+    def _new_key(self) -> int:
+        self._begun += 1
+        return self._begun
+
+    def _put(self, key: int, entry: Markup) -> None:
         self._entries[key] = entry
         if len(self._entries) > _MOST_ENTRIES:
-            del self._entries[next(iter(self._entries))]
-            self._left_out += 1
+            del self._entries[min(self._entries)]
 
     def _cut(self, text: str) -> str:
         """What a fold holds of a text, and how much more there is."""
@@ -260,9 +266,9 @@ class RunCard:
 
     def _page(self) -> str:
         view = self._view
-        view.entries = list(self._entries.values())
-        if self._left_out:
-            view.left_out = f"... {count(self._left_out, 'earlier entry').replace('ys', 'ies')}"
+        view.entries = [entry for _, entry in sorted(self._entries.items())]
+        if left_out := self._begun - len(self._entries):
+            view.left_out = f"... {count(left_out, 'earlier entry').replace('ys', 'ies')}"
         if self._speech:
             said = self._mask("".join(self._speech))
             # A word that is not complete may be the beginning of a secret.

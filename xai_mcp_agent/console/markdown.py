@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _MOST_CHARS = 20_000
 _MOST_COLUMNS = 50  # of a table: short lines can ask for millions of empty cells
 _ADDRESS_CHARS = 120
+_HOST_CHARS = 253  # the longest there is
 _SCHEMES = ("https://", "http://", "mailto:")
 
 
@@ -75,8 +77,15 @@ def _image(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 
 def _short(address: str) -> str:
-    shown = address if len(address) <= _ADDRESS_CHARS else f"{address[:_ADDRESS_CHARS]}..."
-    return f"<code>{html.escape(shown)}</code>"
+    """The address; of a long one no name before its host, the whole host, and some of the rest."""
+    if len(address) > _ADDRESS_CHARS:
+        after_scheme = address.partition(":")[2].lstrip("/")
+        scheme = address.removesuffix(after_scheme)
+        *names, host = re.split("[/?#]", after_scheme, maxsplit=1)[0].rpartition("@")
+        rest = after_scheme[len("".join(names)) + len(host) :]
+        start = f"{scheme}{'...@' if any(names) else ''}{host[-_HOST_CHARS:]}"
+        address = f"{start}{rest[: max(_ADDRESS_CHARS - len(start), 0)]}..."
+    return f"<code>{html.escape(address)}</code>"
 
 
 def _has_wide_table(text: str) -> bool:

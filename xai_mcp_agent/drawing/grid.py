@@ -1,4 +1,4 @@
-"""One long flow in rows that a laptop shows without scrolling to the right.
+"""Flows in rows that a laptop shows without scrolling to the right.
 
 Literals stand to the left below the node they are for, notes above it. To the left of each node,
 and between the rows, is a lane that nothing stands in: links between nodes that are no neighbours
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .layout import VIEW_MARGIN, VIEW_WIDTH, Box, Layout, View
+from .layout import READABLE, VIEW_HEIGHT, VIEW_MARGIN, VIEW_WIDTH, Box, Layout, View
 from .nodes import Link, Node, Note, Port, Row
 from .sizes import Point, port_point, size_of
 
@@ -21,8 +21,8 @@ _LEAST_GAP = 14.0
 _NOTE_GAP = 18.0
 _ROW_GAP = 26.0  # between two rows, and besides for each link that runs there:
 _LINE_GAP = 8.0
-_WIDEST = VIEW_WIDTH - 2 * VIEW_MARGIN
-_LEAST_ZOOM = 0.6  # below, texts cannot be read; then one scrolls down
+_ROOM = VIEW_WIDTH - 2 * VIEW_MARGIN
+_ZOOMS = (1.0, 0.9, 0.8, READABLE)
 
 # Where a link runs: in the lane left of the node of this place in this row (the last one is that
 # right of all), or under this row.
@@ -39,12 +39,36 @@ class _Slot:
     x: float
 
 
+def in_rows(rows: Sequence[Row], notes: Sequence[Note], links: Sequence[Link]) -> Grid:
+    """Everything as large as all of it can be seen at once; else as it can be read, to scroll down.
+
+    A row may be longer where it is seen from farther away.
+    """
+    tried = (Grid(rows, notes, links, zoom) for zoom in _ZOOMS)
+    return next((x for x in tried if x.fits), None) or Grid(rows, notes, links, READABLE)
+
+
 class Grid(Layout):
-    """The places of all nodes of one flow, and the bends of its links."""
+    """The places of all nodes, and the bends of links. Each flow, and each branch, begins a row."""
+
+    def __init__(
+        self, rows: Sequence[Row], notes: Sequence[Note], links: Sequence[Link], zoom: float = 1.0
+    ) -> None:
+        self._zoom = zoom
+        self._widest = _ROOM / zoom
+        super().__init__(rows, notes, links)
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of it is seen at once."""
+        boxes = self.boxes.values()
+        height = max(x.bottom for x in boxes) - min(x.y for x in boxes)
+        return height * self._zoom <= VIEW_HEIGHT - 2 * VIEW_MARGIN
 
     def _arrange(self, rows: Sequence[Row], notes: Sequence[Note]) -> None:
         self._notes = {note.above: note.node for note in notes if note.above is not None}
-        self._rows = self._wrapped([node for row in rows for node in row.nodes])
+        self._under = {note.below: note.node for note in notes if note.below is not None}
+        self._rows = [part for row in rows for part in self._wrapped(row.nodes)]
         self._slots = {
             node: _Slot(row, place, x)
             for row, nodes in enumerate(self._rows)
@@ -79,10 +103,10 @@ class Grid(Layout):
     def view(self) -> View:
         """The window on the first rows, in which texts can be read."""
         whole = super().view()
-        zoom = max(whole.zoom / 100, _LEAST_ZOOM)
-        left, top = (min(getattr(x, side) for x in self.boxes.values()) for side in "xy")
-        offset = VIEW_MARGIN - left * zoom, VIEW_MARGIN - top * zoom
-        return View(round(offset[0]), round(offset[1]), round(zoom * 100))
+        zoom = max(whole.zoom / 100, self._zoom)
+        top = min(x.y for x in self.boxes.values())
+        # With the lane that is left of all.
+        return View(0, round(VIEW_MARGIN - top * zoom), round(zoom * 100))
 
     # Rows
 
@@ -90,7 +114,7 @@ class Grid(Layout):
         rows: list[list[tuple[Node, float]]] = [[]]
         for node in flow:
             x = self._x_behind(rows[-1], node)
-            if rows[-1] and x + self._width(node) > _WIDEST:
+            if rows[-1] and x + self._width(node) > self._widest:
                 rows.append([])
                 x = self._x_behind([], node)
             rows[-1].append((node, x))
@@ -99,9 +123,9 @@ class Grid(Layout):
     def _x_behind(self, row: Sequence[tuple[Node, float]], node: Node) -> float:
         literals = max((size_of(x)[0] for x in node.literals), default=0.0)
         if not row:
-            return _LANE + (literals + _LANE if literals else 0.0)
+            return _LANE + (literals + _LANE if literals else 0.0) + node.room_before
         last, x = row[-1]
-        return x + max(self._width(last), literals) + _LANE
+        return x + max(self._width(last), literals) + _LANE + node.room_before
 
     def _width(self, node: Node) -> float:
         note = self._notes.get(node)
@@ -128,6 +152,8 @@ class Grid(Layout):
         if note := self._notes.get(node):
             wide, high = size_of(note)
             self.boxes[note] = Box(x, y - high - _NOTE_GAP, wide, high)
+        if note := self._under.get(node):
+            self.boxes[note] = Box(x, y + height + _NOTE_GAP, *size_of(note))
         free = self.boxes[before].bottom + _LEAST_GAP if before else y
         for literal in node.literals:
             # Below the port: no link to a port above it comes across.

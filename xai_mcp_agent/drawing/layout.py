@@ -22,8 +22,9 @@ _ROW_GAP = 40.0
 _TOUCHING = 4.0
 _CURVE = 50.0  # how far a link leaves a port straight on, as Xircuits draws it
 
-# The canvas beside the file browser in a lab of about 1,500 x 900 pixels.
-VIEW_WIDTH, VIEW_HEIGHT, VIEW_MARGIN = 1180.0, 720.0, 24.0
+# The canvas beside the file browser in a lab of 1,366 x 768 pixels, as on a small laptop.
+VIEW_WIDTH, VIEW_HEIGHT, VIEW_MARGIN = 1040.0, 640.0, 24.0
+READABLE = 0.7  # the least zoom in which texts can be read
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,11 @@ class Layout:
         return View(
             round(VIEW_MARGIN - left * zoom), round(VIEW_MARGIN - top * zoom), round(zoom * 100)
         )
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the window on all of it is large enough for its texts to be read."""
+        return self.view().zoom >= 100 * READABLE
 
     def bends(self, link: Link) -> list[Point]:
         """Where a link turns on its way; none of one that is a curve."""
@@ -189,6 +195,7 @@ def _row_boxes(
     x = begins_at or 0.0
     for node in row:
         width, height = size_of(node)
+        x += node.room_before
         boxes[node] = Box(x, 0.0, width, height)
         for literal in node.literals:
             boxes[literal] = _lowered(_beside(literal, node, x), boxes.values())

@@ -46,6 +46,7 @@ class Node:
     extras: dict[str, Any]
     ports: list[Port] = field(default_factory=list[Port])
     literals: list[Node] = field(default_factory=list["Node"])  # those drawn as nodes, by port
+    room_before: float = 0.0  # left free to its left, for nodes that a person puts there
 
     @property
     def id(self) -> str:

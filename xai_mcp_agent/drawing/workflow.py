@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from .components import ComponentClass, PortSpec
-from .grid import Grid
+from .grid import in_rows
 from .layout import Layout
 from .nodes import (
     COMPULSORY_MARK,
@@ -121,14 +121,14 @@ class Workflow:
         return node
 
     def main(self, *nodes: Node) -> None:
-        """Draw the flow from Start over these to Finish, as the first row."""
+        """Draw the flow from Start over these to Finish.
+
+        One that is too long to be read in a laptop's window stands in several rows.
+        """
         self._row(self.start, *nodes, self.finish)
 
     def main_in_rows(self, *nodes: Node) -> None:
-        """The same, in as many rows as it needs to be seen without scrolling to the right.
-
-        It is the only flow, and notes stand above its nodes.
-        """
+        """The same, in rows in any case: it is long, or not known to be short."""
         self._is_wrapped = True
         self.main(*nodes)
 
@@ -144,6 +144,10 @@ class Workflow:
     def leave_open(self, node: Node, name: str) -> None:
         """Have a compulsory port stay empty: whoever opens the workflow has to wire it."""
         self._left_open.update(x.id for x in node.ports if x.is_in and x.variable == name)
+
+    def leave_room(self, width: float, *, before: Node) -> None:
+        """Leave so much of the row free to the left of a node, for others to be put there."""
+        before.room_before = width
 
     def outputs(self, *values: Output) -> None:
         """Wire these to Finish; a compiled script prints them at its end."""
@@ -166,9 +170,9 @@ class Workflow:
 
     def layout(self) -> Layout:
         """Give everything its place."""
-        if self._is_wrapped:
-            return Grid(self._rows, self._notes, self.links)
-        return Layout(self._rows, self._notes, self.links)
+        parts = self._rows, self._notes, self.links
+        whole = None if self._is_wrapped else Layout(*parts)
+        return whole if whole is not None and whole.can_be_read else in_rows(*parts)
 
     def document(self) -> Document:
         """The workflow as the canvas saves it.

@@ -69,6 +69,12 @@ class Node:
     usage: Usage = NO_USAGE
 
     @property
+    def told(self) -> str:
+        """Why it is not available, for a person; nothing where it just waits for its source."""
+        waits = self.kind == "tool" and self.state == "at rest" and is_usual_end(self.why)
+        return "" if waits else self.why
+
+    @property
     def is_alive(self) -> bool:
         """Whether it can be used now."""
         return self.state == "available"
@@ -371,7 +377,7 @@ class _Drawing:
         style = node.kind if node.is_alive else node.state.replace(" ", "_")
         style = "chosen" if node.id in self._graph.focus and node.is_alive else style
         is_resting = node.kind == "source" and not node.is_alive and not node.has_failed
-        drawn = self._chart.node(label, style, RESTING if is_resting else node.why)
+        drawn = self._chart.node(label, style, RESTING if is_resting else node.told)
         self._drawn[node.id] = drawn
         return drawn
 

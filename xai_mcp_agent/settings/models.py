@@ -171,10 +171,11 @@ class Settings:
 
     def _unknown(self, name: str, kind: SourceKind | None) -> UnknownServer:
         known = [x for x in self.names if kind in (None, self.kind_of(x))]
+        known += self.group_names if kind is None else []
         known = list(dict.fromkeys([*nearest(name, known), *sorted(known)]))
         if not self.file:
             return UnknownServer(_no_file(name, self.searched), name, known)
-        kinds = {kind} if kind else {self.kind_of(x) for x in known} or {MCP}
+        kinds = {kind} if kind else {self.kind_of(x) for x in self.names} or {MCP}
         sections = {x: cls.noun for x, cls in SECTIONS.items() if cls.kind in kinds}
         having = f"Known: {', '.join(map(_printable, known))}." if known else "It has no servers."
         if meant := did_you_mean(name, known):

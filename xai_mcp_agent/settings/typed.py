@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,6 +32,21 @@ def is_url(word: str) -> bool:
     return bool(_URL.match(word.strip()))
 
 
+def is_typed(word: str) -> bool:
+    """Whether it says where a server is, and is no name: a URL, a file of Python, or a command.
+
+    A command is of several words, or has a folder; a word alone starts nothing by accident.
+    """
+    if _ANY_URL.match(word.strip()):
+        return True
+    if not word.strip():
+        return False
+    program, *others = split_command(word)
+    if program.endswith(".py") and os.path.isfile(program):
+        return True
+    return bool(others or os.path.dirname(program)) and shutil.which(program) is not None
+
+
 def split_command(text: str) -> list[str]:
     """The words of a command, as a shell would have them; one where that cannot be told."""
     if os.path.isfile(text):
@@ -50,7 +66,7 @@ def entry_of(words: Sequence[str]) -> JsonObject:
     if len(words) == 1 and _ANY_URL.match(words[0].strip()):
         return {"url": words[0].strip()}
     command, *args = words if len(words) > 1 else split_command(words[0])
-    if command.endswith(".py") and os.path.isfile(os.path.expanduser(command)):
+    if command.endswith(".py") and os.path.isfile(command):
         command, args = "${python}", [command, *args]
     return {"command": command, **({"args": args} if args else {})}
 

@@ -30,8 +30,8 @@ _KINDS = {
     "acp": "agent",
 }
 _WORDS: Mapping[ToolState, str] = {
-    "available": "available",
-    "at rest": "waiting for a server",
+    "available": "connected now",
+    "at rest": "start when needed",
     "gone": "gone",
 }
 
@@ -122,7 +122,7 @@ def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
         tools_id=plain(graph.project.tools_id, _NAME_CHARS),
         branches=branches,
         flows=flow_drawing(graph),
-        states=[(state, word, states[state]) for state, word in _WORDS.items()],
+        states=[(state, word, states[state]) for state, word in _WORDS.items() if states[state]],
         words=_WORDS,
         as_of=as_of and as_of.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"),
         style=style,
@@ -168,7 +168,7 @@ def _branch(
         kind=_KINDS.get(kind, kind),
         context_id=plain(node.context_id, _NAME_CHARS) if node else "",
         state=node.state if node else None,
-        why=plain(node.why, _REASON_CHARS) if node and node.has_failed else "",
+        why=plain(node.told, _REASON_CHARS) if node and node.has_failed else "",
         remark=remarks.get(node.id, "") if node else "",
         is_open=is_open,
         has_failed=bool(node and node.has_failed),
@@ -181,7 +181,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> _Leaf:
         state=node.state,
         why=plain(node.why, _REASON_CHARS),
         # What went with its source has its reason, which is told there.
-        is_told=bool(node.why) and (source is None or node.state == "gone"),
+        is_told=bool(node.told) and (source is None or node.state == "gone"),
         is_enabled=node.is_enabled,
         remark=" · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
         has_failed=bool(source and source.has_failed) and node.state == "at rest",

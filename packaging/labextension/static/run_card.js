@@ -1,21 +1,60 @@
 // Shows the card of an agent's run as the lab shows any HTML, sanitised by the lab, and keeps the
-// answer in view in Xircuits' output panel, which scrolls to its end before HTML is drawn.
-// Loaded as it is, without a build: the object below is what JupyterLab asks of an extension.
+// answer in view in Xircuits' output panel: that scrolls to its end before HTML is drawn, and may
+// lie behind another tab. Loaded as it is, without a build: the object at the end is what
+// JupyterLab asks of an extension.
 'use strict';
 (() => {
   const NAME = 'xai-mcp-agent';
   const KIND = 'application/vnd.xai-mcp-agent.card+json'; // {id, state}; the card is its text/html
-  const PANEL = '#xircuit-output-panel';
+  const PANEL = 'xircuit-output-panel';
+  const EXECUTE = 'Xircuit-output-panel:execute';
   const OUTPUT = '.jp-OutputArea-child';
   const LINES = 'application/vnd.jupyter.stdout';
   const BY_HAND = ['wheel', 'pointerdown', 'keydown', 'touchstart'];
+  const TYPED_IN = 'input, textarea, select, iframe';
 
   let held = null; // the finished card that is kept in view
+  let tab = null; // of the panel, when the lab has begun
+
+  // Brings the panel in front of its neighbours, once in a run, without the keyboard's focus.
+  // Whoever saw it in this run and left it does not want it back.
+  class PanelTab {
+    constructor(app) {
+      this.shell = app.shell;
+      this.isWanted = false;
+      this.changes = new MutationObserver(() => { this.isWanted &&= !this.panel.isVisible; });
+      app.commands.commandExecuted.connect((_, { id, result }) => {
+        if (id === EXECUTE) result.then(() => this.begin());
+      });
+    }
+
+    begin() {
+      this.panel = [...this.shell.widgets('main')].find(x => x.id === PANEL);
+      this.changes.disconnect();
+      this.isWanted = Boolean(this.panel && !this.panel.isVisible);
+      if (this.isWanted) this.changes.observe(this.panel.node, { attributeFilter: ['class'] });
+    }
+
+    bringForward() {
+      if (!this.isWanted || this.isTypedOver()) return;
+      this.isWanted = false;
+      this.panel.parent?.selectWidget?.(this.panel); // `activate` would take the focus
+    }
+
+    isTypedOver() {
+      // What is in front of it would lose the focus by being hidden.
+      const at = document.activeElement;
+      if (!at?.isContentEditable && !at?.matches(TYPED_IN)) return false;
+      const bars = [...this.panel.parent?.tabBars?.() ?? []];
+      const bar = bars.find(x => x.titles.includes(this.panel.title));
+      return Boolean(bar?.currentTitle?.owner.node.contains(at));
+    }
+  }
 
   const scrolls = node => ['auto', 'scroll'].includes(getComputedStyle(node).overflowY);
 
   function scrollerOf(node) {
-    const panel = node.closest(PANEL);
+    const panel = node.closest(`#${PANEL}`);
     if (!panel) return null; // in notebooks and elsewhere nothing is scrolled
     let at = node.parentElement;
     while (at !== panel && !scrolls(at)) at = at.parentElement;
@@ -85,6 +124,7 @@
   function bringIntoView(node, state) {
     const scroller = scrollerOf(node);
     if (!scroller) return;
+    tab?.bringForward();
     if (state === 'done') {
       held?.release();
       held = new Hold(node, scroller);
@@ -93,8 +133,53 @@
     }
   }
 
+  const inFold = fold => [...fold.querySelectorAll('summary, pre')];
+
+  // How a person left the folds of a card, which is drawn anew as a whole.
+  function leftFolds(node) {
+    const folds = [...node.querySelectorAll('details')];
+    return new Map(folds.map(fold => [fold.className, {
+      open: fold.open,
+      tops: inFold(fold).map(x => x.scrollTop),
+      focused: inFold(fold).indexOf(document.activeElement),
+    }]));
+  }
+
+  function leaveFolds(node, left) {
+    for (const fold of node.querySelectorAll('details')) {
+      const was = left?.get(fold.className);
+      if (!was) continue;
+      fold.open = was.open;
+      inFold(fold).forEach((x, at) => { x.scrollTop = was.tops[at]; });
+      if (document.activeElement !== document.body) continue; // it is needed elsewhere by now
+      inFold(fold)[was.focused]?.focus({ preventScroll: true });
+    }
+  }
+
+  // The lab's sanitizer takes none of this from HTML.
+  function nameParts(node) {
+    const card = node.querySelector('.xai-card');
+    card?.setAttribute('role', 'region');
+    card?.setAttribute('aria-label', `Run of ${card.querySelector('b')?.textContent}`);
+    for (const wide of node.querySelectorAll('.xai-card table')) {
+      const part = wide.closest('[dir]'); // it scrolls
+      part.tabIndex = 0;
+      part.setAttribute('role', 'group');
+      part.setAttribute('aria-label', 'Text with a table');
+    }
+    for (const text of node.querySelectorAll('details pre')) {
+      const fold = text.closest('details');
+      const title = (fold.querySelector('code') ?? fold.querySelector('summary')).textContent;
+      const part = text.previousElementSibling;
+      const isPart = !part.matches('summary'); // of a call: its arguments, or its result
+      text.tabIndex = 0; // to scroll it with the keyboard
+      text.setAttribute('role', 'group');
+      text.setAttribute('aria-label', isPart ? `${part.textContent} of ${title}` : title);
+    }
+  }
+
   function rendererOf(RenderedHTML) {
-    const unfolded = new Map(); // which folds of a card are open, also when it is drawn anew below
+    const left = new Map(); // by card: it is drawn anew below when it is finished
 
     return class RunCard extends RenderedHTML {
       constructor(options) {
@@ -103,11 +188,11 @@
 
       async renderModel(model) {
         const { id, state } = model.data[KIND] ?? {};
-        const folds = () => [...this.node.querySelectorAll('details')];
-        if (this.node.firstChild) unfolded.set(id, folds().map(x => x.open));
+        if (this.node.firstChild) left.set(id, leftFolds(this.node));
         await super.renderModel(model);
-        folds().forEach((x, at) => { x.open = Boolean(unfolded.get(id)?.[at]); });
-        if (state !== 'running') unfolded.delete(state === 'done' ? id : undefined);
+        nameParts(this.node);
+        leaveFolds(this.node, left.get(id));
+        if (state === 'done') left.delete(id);
         this.state = state;
         if (this.isAttached) this.appear();
       }
@@ -133,19 +218,30 @@
     return (await chosen.get())();
   }
 
+  async function runCard() {
+    const { RenderedHTML } = await labModule('@jupyterlab/rendermime');
+    const Card = rendererOf(RenderedHTML);
+    const rendererFactory = {
+      safe: true, // it is sanitised like all HTML
+      mimeTypes: [KIND],
+      createRenderer: options => new Card(options),
+    };
+    return { id: `${NAME}:run-card`, rendererFactory, rank: 0, dataType: 'json' };
+  }
+
+  const panelTab = {
+    id: `${NAME}:panel-tab`,
+    description: "Brings Xircuits' output panel forward when an agent's card is shown in it.",
+    autoStart: true,
+    activate: app => { tab = new PanelTab(app); },
+  };
+
   window._JUPYTERLAB = window._JUPYTERLAB || {};
   window._JUPYTERLAB[NAME] = {
     init: scope => { shared = scope; },
-    get: async () => {
-      const { RenderedHTML } = await labModule('@jupyterlab/rendermime');
-      const Card = rendererOf(RenderedHTML);
-      const rendererFactory = {
-        safe: true, // it is sanitised like all HTML
-        mimeTypes: [KIND],
-        createRenderer: options => new Card(options),
-      };
-      const extension = { id: `${NAME}:run-card`, rendererFactory, rank: 0, dataType: 'json' };
-      return () => ({ __esModule: true, default: extension });
+    get: async part => {
+      const found = part === './run_card' ? await runCard() : panelTab;
+      return () => ({ __esModule: true, default: found });
     },
   };
 })();

@@ -36,10 +36,18 @@ _CONTRAST = """node => {
   return (a + 0.05) / (b + 0.05);
 }"""
 _RUNS = """
+import pathlib, time
+tick = lambda: None
 from xai_mcp_agent.agent.events import RunFailed, RunFinished, RunStarted, ToolFinished, ToolStarted
 from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.console.console import Console
 from xai_mcp_agent.core.results import ToolResult
+
+def wait_for(file, meanwhile):
+    end = time.monotonic() + 60
+    while not pathlib.Path(file).exists() and time.monotonic() < end:
+        time.sleep(0.02)
+        meanwhile()
 
 def run(name, answer, result="done", error=""):
     with Console(name) as console:
@@ -72,20 +80,85 @@ def use_theme(canvas: Canvas, name: str) -> None:
 
 def cards(canvas: Canvas) -> Locator:
     """The cards that are to be seen."""
-    return canvas.page.locator("#xircuit-output-panel .xai-card:visible")
+    return output(canvas).locator(".xai-card:visible")
+
+
+def output(canvas: Canvas) -> Locator:
+    """Xircuits' output panel."""
+    return canvas.page.locator("#xircuit-output-panel")
 
 
 def end_in_front(canvas: Canvas) -> None:
     """Wait for the end of the run, with the panel in front: others may have left it behind."""
-    canvas.page.evaluate("() => window.jupyterapp.shell.activateById('xircuit-output-panel')")
-    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for()
+    output(canvas).filter(has_text=_END).wait_for()
+
+
+def write(folder: Path, code: str) -> str:
+    """A script with this after `_RUNS`."""
+    (folder / "cards.py").write_text(f"{_RUNS}\n{code}\nprint('{_END}')\n", encoding="utf-8")
+    return "cards.py"
+
+
+def start_code(canvas: Canvas, folder: Path, code: str) -> None:
+    """Begin to run this in the panel, after `_RUNS`."""
+    canvas.start_script(write(folder, code))
 
 
 def run_code(canvas: Canvas, folder: Path, code: str) -> None:
     """Run this in the panel, after `_RUNS`, to its end."""
-    (folder / "cards.py").write_text(f"{_RUNS}\n{code}\nprint('{_END}')\n", encoding="utf-8")
-    canvas.start_script("cards.py")
+    start_code(canvas, folder, code)
     end_in_front(canvas)
+
+
+def start_in_background(canvas: Canvas, folder: Path, code: str) -> None:
+    """As `start_code`, in a panel that may be behind another tab and has its kernel."""
+    canvas.command("Xircuit-output-panel:execute", code=f"%run {write(folder, code)}")
+
+
+def show(canvas: Canvas) -> None:
+    """Have the panel in front."""
+    canvas.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
+    expect(output(canvas)).to_be_visible()
+
+
+def editor(canvas: Canvas, name: str) -> Locator:
+    """Where the text file of this name is typed in."""
+    label = canvas.page.locator(".lm-TabBar-tab", has_text=name)
+    return canvas.page.locator(f"[id='{label.get_attribute('data-id')}'] .cm-content")
+
+
+def open_text(canvas: Canvas, folder: Path, name: str, **options: str) -> Locator:
+    """Open a text file, empty where it is new; where it is typed in, with the focus there."""
+    file = folder / name
+    file.touch()
+    canvas.command("docmanager:open", path=name, factory="Editor", options=options)
+    front = "name => window.jupyterapp.shell.currentWidget?.title.label === name"
+    canvas.wait_for(front, name)
+    text = editor(canvas, name)
+    text.click()
+    expect(text).to_be_focused()
+    return text
+
+
+def put_file_over_panel(canvas: Canvas, folder: Path) -> Locator:
+    """Have a text file open in front of the panel, as a tab beside it; where it is typed in."""
+    run_code(canvas, folder, "")
+    open_text(canvas, folder, "beside.txt", mode="tab-after", ref="xircuit-output-panel")
+    expect(output(canvas)).to_be_hidden()
+    return editor(canvas, "beside.txt")
+
+
+class Step:
+    """Where a script waits in its middle: `code` in it, until `go`."""
+
+    def __init__(self, folder: Path, name: str = "go-on") -> None:
+        self._file = folder / name
+        self._file.unlink(missing_ok=True)
+        self.code = f"wait_for({str(self._file)!r}, tick)"
+
+    def go(self) -> None:
+        """Let it go on."""
+        self._file.touch()
 
 
 def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path) -> None:
@@ -101,10 +174,10 @@ def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path
     expect(answer).to_contain_text("Moby-Dick")
     expect(answer).to_be_in_viewport(ratio=1)
     expect(card.locator(".xai-question")).to_contain_text("books")
-    text = canvas.page.locator("#xircuit-output-panel").inner_text()
+    text = output(canvas).inner_text()
     before = text.replace("\xa0", " ").partition("Executing: Print")[0]
     assert before.count("Moby-Dick") == 1
-    width = canvas.page.locator("#xircuit-output-panel").bounding_box()
+    width = output(canvas).bounding_box()
     box = card.bounding_box()
     assert width is not None
     assert box is not None
@@ -145,6 +218,39 @@ def test_a_hostile_answer_does_nothing(panel: Canvas, folder: Path) -> None:
     assert not [x for x in asked if ":9/" in x]
 
 
+def test_marks_of_an_answer_cover_nothing_above_it(panel: Canvas, folder: Path) -> None:
+    """Accents can be piled up on a letter without end."""
+    seen = list[bytes]()
+    for answer in ("plain", "e" + "\u0301\u0302\u0303" * 100):
+        run_code(panel, folder, f"run('helper', {answer!r}, result={answer[:1]!r})")
+        seen.append(cards(panel).locator(".xai-question").screenshot())
+    assert seen[0] == seen[1]
+
+
+def test_a_wide_table_is_scrolled_within_the_card(panel: Canvas, folder: Path) -> None:
+    row = "|" + "|".join(f"column {x}" for x in range(40)) + "|"
+    table = f"{row}\n|{'-|' * 40}\n{row}"
+    run_code(panel, folder, f"run('helper', {table!r})")
+    last = cards(panel).locator("td").last
+    expect(last).not_to_be_in_viewport()
+    answer = cards(panel).get_by_role("group", name="Text with a table")
+    answer.focus()
+    for _ in range(200):
+        panel.page.keyboard.press("ArrowRight")
+    expect(last).to_be_in_viewport()
+    assert cards(panel).evaluate("card => card.scrollWidth <= card.clientWidth")
+
+
+def test_a_text_from_right_to_left_is_set_so(panel: Canvas, folder: Path) -> None:
+    words = "\u0645\u0631\u062d\u0628\u0627."
+    run_code(panel, folder, f"run('helper', {words!r}, result={words!r})")
+    panel.unfold()
+    for part in (".xai-answer", "pre >> nth=1"):
+        assert cards(panel).locator(part).evaluate("x => getComputedStyle(x).direction") == "rtl"
+    for part in (".xai-question", "summary code"):
+        assert cards(panel).locator(part).evaluate("x => getComputedStyle(x).direction") == "ltr"
+
+
 def test_two_agents_have_two_cards_and_the_last_is_in_sight(panel: Canvas, folder: Path) -> None:
     long = "\\n\\n".join(f"Paragraph {x}." for x in range(30))
     run_code(panel, folder, f'run("first", "{long}")\nrun("second", "{long}")')
@@ -168,3 +274,116 @@ def test_who_scrolls_by_hand_is_not_scrolled_back(panel: Canvas, folder: Path) -
     answer.hover()
     panel.page.mouse.wheel(0, 5_000)
     expect(answer).not_to_be_in_viewport()
+
+
+def test_the_panel_comes_in_front_with_the_card_and_without_the_focus(
+    panel: Canvas, folder: Path
+) -> None:
+    """Who types elsewhere goes on typing."""
+    put_file_over_panel(panel, folder)
+    typed = open_text(panel, folder, "typed.txt", mode="split-right")
+    typed.press_sequentially("before ")
+    start_in_background(panel, folder, "run('helper', 'It is done.')")
+    expect(cards(panel).locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    panel.page.keyboard.type("and after")
+    expect(typed).to_have_text("before and after")
+    expect(typed).to_be_focused()
+    assert panel.errors() == []
+
+
+def test_what_is_typed_in_is_not_covered(panel: Canvas, folder: Path) -> None:
+    over = put_file_over_panel(panel, folder)
+    over.press_sequentially("here")
+    step = Step(folder)
+    start_in_background(panel, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
+    panel.page.locator(".xai-card", has_text="First.").last.wait_for(state="attached")
+    over.press_sequentially(" still")
+    expect(over).to_have_text("here still")
+    expect(output(panel)).to_be_hidden()
+    typed = open_text(panel, folder, "typed.txt", mode="split-right")
+    step.go()
+    expect(cards(panel).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    expect(typed).to_be_focused()
+
+
+def test_who_leaves_the_panel_during_a_run_is_not_called_back(panel: Canvas, folder: Path) -> None:
+    over = put_file_over_panel(panel, folder)
+    open_text(panel, folder, "typed.txt", mode="split-right")
+    step = Step(folder)
+    start_in_background(panel, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
+    expect(cards(panel).locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    panel.page.locator(".lm-TabBar-tab", has_text="beside.txt").click()
+    expect(over).to_be_visible()
+    open_text(panel, folder, "typed.txt", mode="split-right")
+    step.go()
+    panel.page.locator(".xai-card", has_text="Second.").wait_for(state="attached")
+    panel.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
+    expect(output(panel)).to_be_hidden()
+    panel.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
+    expect(cards(panel).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
+
+
+_CALLS = """
+console = Console("helper")
+console.__enter__()
+tick = console.tick
+console.show(RunStarted("helper", "m", "native", ("add",), asked="What is it?"))
+long = "\\n".join(f"line {x}" for x in range(200))
+for name in ("slow", "quick"):
+    console.show(ToolStarted(name, name, {"a": name}))
+console.show(ToolFinished("quick", "quick", {}, ToolResult.of_text(long), 0.5, ""))
+"""
+_FURTHER = """
+console.show(ToolFinished("slow", "slow", {}, ToolResult.of_text("slow result"), 1.5, ""))
+for x in range(3):
+    console.show(ToolStarted(str(x), f"more_{x}", {}))
+    console.show(ToolFinished(str(x), f"more_{x}", {}, ToolResult.of_text("more"), 0.5, ""))
+"""
+_LAST = """
+console.show(RunFinished("It is done.", "answered", 1, 1, 1.0, Usage()))
+console.__exit__(None, None)
+"""
+
+
+def test_folds_stay_as_they_were_left_while_the_run_goes_on(panel: Canvas, folder: Path) -> None:
+    """Open or not, where they were scrolled to, and with the focus; also when it is finished."""
+    first, second = Step(folder, "first"), Step(folder, "second")
+    code = f"{_CALLS}\n{first.code}\n{_FURTHER}\n{second.code}\n{_LAST}"
+    start_in_background(panel, folder, code)
+    show(panel)
+    quick = cards(panel).locator("details", has_text="quick")
+    quick.locator("summary").click()
+    result = quick.locator("pre").last
+    result.evaluate("node => { node.scrollTop = 300; }")
+    for step, awaited in ((first, "more_2"), (second, "It is done.")):
+        step.go()
+        cards(panel).filter(has_text=awaited).wait_for()
+        expect(quick).to_have_attribute("open", "")
+        expect(quick.locator("summary")).to_be_focused()
+        assert result.evaluate("node => node.scrollTop") == 300
+        assert cards(panel).locator("details[open]").count() == 1
+    assert cards(panel).locator("details").count() == 5
+
+
+def test_folds_are_reached_and_opened_with_the_keyboard(panel: Canvas, folder: Path) -> None:
+    long = "\\n".join(f"line {x}" for x in range(200))
+    run_code(panel, folder, f'run("helper", "It is done.", result="{long}")')
+    press = panel.page.keyboard.press
+    cards(panel).locator(".xai-question").click()
+    press("Tab")
+    summary = cards(panel).locator("summary")
+    expect(summary).to_be_focused()
+    assert summary.evaluate("x => getComputedStyle(x).outlineStyle") != "none"
+    press("Enter")
+    press("Tab")
+    press("Tab")
+    region = cards(panel).get_by_role("group", name="Result of add(")
+    expect(region).to_be_focused()
+    press("PageDown")
+    panel.wait_for("() => document.activeElement.scrollTop > 0")
+    press("Shift+Tab")
+    expect(cards(panel).get_by_role("group", name="Arguments of add(")).to_be_focused()
+    press("Shift+Tab")
+    press("Space")
+    expect(cards(panel).locator("details")).not_to_have_attribute("open", "")
+    expect(output(panel).get_by_role("region", name="Run of helper")).to_have_count(1)

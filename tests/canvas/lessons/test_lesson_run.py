@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.kernels import Kernel, kernel
+from tests.support.kernels import Kernel, Ran, kernel
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.build_lessons import solution_of, start_of
@@ -67,6 +67,12 @@ def told_by(output: str) -> list[str]:
     return output.partition(HEAD)[2].splitlines()
 
 
+def told_in_lab(ran: Ran) -> list[str]:
+    """The same in a lab: an output of its own at the end, to which the panel scrolls."""
+    assert HEAD not in ran.output
+    return told_by(ran.displayed[-1]["text/plain"])
+
+
 def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
     folder: Path, settings: dict[str, str]
 ) -> None:
@@ -98,21 +104,24 @@ def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Ker
     for _ in range(2):
         ran = shell.run(script)
         assert (ran.error, ran.errors) == ("", "")
-        assert told_by(ran.output)[0] == "4 of 4 goals met"
-        assert ran.output.endswith("Next: lesson 2, 2_ask_an_agent/ask_an_agent.xircuits\n")
-    assert HEAD not in shell.run("print('another cell')").output
+        met, *_, following = told_in_lab(ran)
+        assert met == "4 of 4 goals met"
+        assert following == "Next: lesson 2, 2_ask_an_agent/ask_an_agent.xircuits"
+    another = shell.run("print('another cell')")
+    assert (another.output, another.displayed) == ("another cell\n", ())
 
 
 def test_a_run_in_the_lab_that_fails_says_what_is_missing(folder: Path, shell: Kernel) -> None:
     script_of(folder, mistaken())
     ran = shell.run(f"%run '{HOME}/mistaken.py'")
     assert ran.error == "UnknownServer"
-    assert told_by(ran.output)[0] == "0 of 4 goals met"
-    assert "No MCP server 'unit'" in " ".join(ran.output.split())
+    met, *goals = told_in_lab(ran)
+    assert met == "0 of 4 goals met"
+    assert "No MCP server 'unit'" in " ".join(" ".join(goals).split())
     # The error of the run before is no error of this one.
     script_of(folder, solution_of(FIRST))
     ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
-    assert told_by(ran.output)[0] == "4 of 4 goals met"
+    assert told_in_lab(ran)[0] == "4 of 4 goals met"
 
 
 @pytest.mark.parametrize("home", [".", "examples", "workshop", "workshop/my_own", "1_call_a_tool"])

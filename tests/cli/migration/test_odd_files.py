@@ -111,8 +111,8 @@ def test_a_large_workflow_takes_no_longer_than_its_size(tmp_path: Path) -> None:
     """Eight times as much takes about eight times as long, and not sixty-four times."""
     files = [named(tmp_path, f"large{x}", many(x)) for x in (27, 216)]
     assert len(nodes_of(load(files[1]))) > 5_000
-    took = [min(seconds(file) for _ in range(3)) for file in files]
-    assert took[1] < 24 * took[0]
+    limit = 24 * min(seconds(files[0]) for _ in range(3))
+    assert any(seconds(files[1]) < limit for _ in range(3))
 
 
 def seconds(file: Path) -> float:

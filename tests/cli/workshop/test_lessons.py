@@ -28,7 +28,9 @@ from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.
-NO_PORTS = re.compile(r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge)$")
+NO_PORTS = re.compile(
+    r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge|opening_hours)$"
+)
 
 Checks: TypeAlias = dict[str, Checked]
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

@@ -318,7 +318,13 @@ _YOUR_OWN_AGENT = Lesson(
         Goal(
             "An agent of yours answered.",
             (seen("RunFinished", stopped="answered"),),
-            (_FAILED, _NO_AGENT),
+            (
+                _FAILED,
+                Hint(
+                    "No agent ran. Drag AgentInit and AgentRun onto the dashed line between "
+                    "AgentMakeToolbelt and Print."
+                ),
+            ),
         ),
         Goal(
             "It used a tool of a server.",
@@ -355,7 +361,7 @@ _YOUR_OWN_AGENT = Lesson(
         ),
         Goal(
             "Print showed the answer.",
-            (seen("Executed", node="Print", text=Other(("None", "Nothing here yet."))),),
+            (seen("Executed", node="Print", text=Other(("None",))),),
             (
                 Hint("Draw a line from last_response of AgentRun to msg of Print."),
             ),

@@ -1,7 +1,8 @@
 """A run in the folder of a lesson: what happens in it is judged when it has ended, and printed.
 
-It begins where a run takes its claim on a bridge. It ends with the cell that ran it, in a notebook
-or the lab, or with the process of a script: after an error too. Elsewhere nothing of this is done.
+It begins where a run takes its claim on a bridge or makes a toolbelt. It ends with the cell that
+ran it, in a notebook or the lab, or with the process of a script: after an error too. Elsewhere
+nothing of this is done.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class LessonRun:
     def tell(self) -> None:
         """Print which goals are met and what to do next. Nothing fails for it."""
         try:
-            print("\n".join(goal_lines(self._lesson, self.judged())), flush=True)
+            _show("\n".join(goal_lines(self._lesson, self.judged())))
         except Exception:
             logger.debug("The goals of %s could not be told", self._lesson.folder, exc_info=True)
 
@@ -111,10 +112,20 @@ def _next_lesson(lesson: Lesson) -> str:
     return f"lesson {following.number}, {following.folder}/{following.workflow}"
 
 
+def _show(text: str) -> None:
+    """Print it; in the lab as an output of its own, to which the panel scrolls after a card."""
+    if getattr(_shell(), "kernel", None) is None:
+        print(text, flush=True)
+        return
+    # Here: only a kernel needs it, and has it already.
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+    display({"text/plain": text.encode("utf-8", "replace").decode()}, raw=True)
+
+
 def _at_end_of_run(do: Callable[[], None]) -> None:
     """Call this once when the cell that runs now has ended; elsewhere when the process ends."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    shell = _shell()
     if shell is None:
         atexit.register(do)
         return
@@ -124,6 +135,12 @@ def _at_end_of_run(do: Callable[[], None]) -> None:
         do()
 
     shell.events.register("post_execute", once)
+
+
+def _shell() -> Any:
+    """The IPython in which this runs; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
 
 
 def _first_node() -> Any:

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import anyio
+
+from ...core.imports import begin_import
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -24,11 +26,12 @@ is_loaded = threading.Event()
 async def load(given_up: anyio.Event) -> None:
     """Import what sessions need, in a thread: other servers are being served.
 
-    Nobody waits for it any more once it is `given_up`, nor does Python when it ends.
+    Nobody waits for it any more once it is `given_up`; Python, when it ends, waits for the module
+    that is just being imported, and not for long.
     """
     imported = Future[None]()
     imported.set_running_or_notify_cancel()  # who stops waiting does not stop it
-    threading.Thread(target=_load, args=(imported,), name="xai-mcp-import", daemon=True).start()
+    begin_import(partial(_load, imported))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_cancel_when, given_up, tasks.cancel_scope)
         await asyncio.wrap_future(imported)

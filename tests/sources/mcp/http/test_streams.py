@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -165,16 +166,19 @@ def test_a_hundred_calls_at_once_over_one_server_are_all_answered():
             assert isinstance(slow.exception(10), SourceError)
 
 
-_CALLS_IN_A_PAUSE = 10  # of a second or more; there are hundreds, and without a pause one or two
+_CALLS_IN_A_PAUSE = 10  # of a second or more; there are dozens, and without a pause one or two
+_BETWEEN_CALLS_SECONDS = 0.01  # unless it is opened meanwhile
 
 
 def test_a_stream_for_notices_that_keeps_breaking_is_opened_with_growing_pauses():
     """`retry: 0` would have it opened without any pause."""
     opened: list[int] = []  # after how many calls
+    again = threading.Event()
     calls = 0
 
     def brief(handler: Any, _: dict[str, Any]) -> None:
         opened.append(calls)
+        again.set()
         handler.answer(200, b"retry: 0\nid: 1\ndata:\n\n", "text/event-stream")
 
     with fault_http(sessions=True) as peer:
@@ -185,6 +189,8 @@ def test_a_stream_for_notices_that_keeps_breaking_is_opened_with_growing_pauses(
                 while len(opened) < 3:
                     assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
                     calls += 1
+                    again.wait(_BETWEEN_CALLS_SECONDS)
+                    again.clear()
         between = [b - a for a, b in itertools.pairwise(opened)]
         assert min(between) > _CALLS_IN_A_PAUSE
 

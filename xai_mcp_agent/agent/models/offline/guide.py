@@ -34,9 +34,10 @@ _MAX_QUOTED_CHARS = 120
 
 WHO = "I am the offline model: fixed rules, not a language model."
 CONNECT = (
-    "To use a real model, set `agent_provider` of AgentInit to `openai` and `agent_model` to a "
-    "model's name, and set the environment variable OPENAI_API_KEY. For a model on your own "
-    "machine, wire an AgentModel with its `base_url` to `model_settings`."
+    "For a real model, set the environment variable OPENAI_API_KEY, and `agent_provider` of "
+    "AgentInit to `openai` and `agent_model` to the model's name; with `xai-mcp-agent ask` give "
+    "`--model openai:NAME`. For one on your own machine, wire an AgentModel with its `base_url` to "
+    "`model_settings`, or give `--base-url`."
 )
 _GREETING = re.compile(
     r"\s*(?:(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|yo|hallo|hola|"

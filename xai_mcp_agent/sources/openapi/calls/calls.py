@@ -86,9 +86,10 @@ class ServiceCalls:
         except TooLarge as cause:
             return ToolResult.of_text(str(cause), is_error=True)
         except TimeoutError as cause:
+            waited = anyio.current_time() - began
             raise ToolTimeout(
                 self._client.name,
-                f"no result within {round(anyio.current_time() - began, 1):g} s.",
+                f"no result within {round(waited, 1) or round(waited, 3):g} s.",
                 "Give it more time with `timeout`, or ask for less.",
             ) from cause
 

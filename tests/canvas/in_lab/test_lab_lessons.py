@@ -1,0 +1,29 @@
+"""The last lesson of the workshop, each step with the mouse, until all its goals are met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.lab_canvas import Canvas
+from tests.support.lesson_steps import Learner
+from tools.canvas_file import load, problems
+from xai_mcp_agent.canvas.lessons.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.cli.init import init_folder
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_learner_builds_an_agent_by_dropping_nodes_onto_the_dashed_line(
+    canvas: Canvas, folder: Path
+) -> None:
+    init_folder(folder, workshop=True)
+    lesson = lesson_called("5")
+    Learner(canvas, lesson).take_all()
+    goals = canvas.page.locator("#xircuit-output-panel .jp-OutputArea-child", has_text="goals met")
+    expect(goals.last).to_be_in_viewport(ratio=0.95)  # it has a margin
+    drawn = load(folder / WORKSHOP / lesson.folder / lesson.workflow)
+    assert problems(drawn, lesson.name) == []
+    assert canvas.errors() == []

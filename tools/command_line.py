@@ -1,0 +1,92 @@
+"""The page about the command line, as the commands explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from typer.main import get_command
+
+from xai_mcp_agent.cli.main import app
+
+_HEAD = """\
+# The command line
+
+Written from the commands' own explanations by `python -m tools.build_docs`: change those.
+`xai-mcp-agent --help` shows the same, `xai-mcp-agent tools --help` that of one command.
+
+In place of a server's name stands its URL, or the command that starts it, in quotation marks where
+it has several words; a file of Python is a command. Such a server needs no settings file, and is
+trusted: you typed it. Where your settings have the same, it is that one, with what else they say.
+
+```sh
+xai-mcp-agent tools "npx -y @modelcontextprotocol/server-everything"
+xai-mcp-agent call server.py add a=2 b=3
+xai-mcp-agent ask "What is on today?" --server https://example.org/mcp
+```
+
+A terminal gets lines that fit it; files and other programs get them whole. With `--json` a program
+gets all there is to know. The [exit status](troubleshooting.md) says whether it worked.
+"""
+
+
+def commands() -> dict[tuple[str, ...], Any]:
+    """All commands by their words, in the order of the help text; that without words is ours."""
+    found: dict[tuple[str, ...], Any] = {}
+    _collect(get_command(app), (), found)
+    return found
+
+
+def command_page() -> str:
+    """The page."""
+    own = {words: x for words, x in commands().items() if words and not _is_only_a_group(x)}
+    return "\n".join([_HEAD, _overview(own), *(_section(*each) for each in own.items())])
+
+
+def _collect(command: Any, words: tuple[str, ...], found: dict[tuple[str, ...], Any]) -> None:
+    found[words] = command
+    for name, inner in getattr(command, "commands", {}).items():
+        _collect(inner, (*words, name), found)
+
+
+def _is_only_a_group(command: Any) -> bool:
+    return hasattr(command, "commands") and not command.invoke_without_command
+
+
+def _overview(found: Mapping[tuple[str, ...], Any]) -> str:
+    lines = ["| command | what it does |", "| --- | --- |"]
+    for words, command in found.items():
+        name = " ".join(words)
+        lines.append(f"| [`{name}`](#{'-'.join(words)}) | {_cell(_paragraphs(command)[0])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(words: tuple[str, ...], command: Any) -> str:
+    pieces = (x.strip("{}") for x in command.collect_usage_pieces(_context(command)))
+    usage = " ".join(("xai-mcp-agent", *words, *pieces))
+    parts = [f"## {' '.join(words)}", *_paragraphs(command), f"    {usage}"]
+    rows = list(_rows(command))
+    if rows:
+        parts.append("\n".join(["| | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _paragraphs(command: Any) -> list[str]:
+    text = (command.help or "").strip()
+    return [" ".join(x.split()) for x in text.split("\n\n")]
+
+
+def _rows(command: Any) -> Iterator[str]:
+    context = _context(command)
+    for param in command.params:
+        if record := param.get_help_record(context):
+            name, told = record
+            yield f"| `{_cell(name)}` | {_cell(' '.join(told.split()))} |"
+
+
+def _context(command: Any) -> Any:
+    return command.context_class(command, info_name=command.name)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
