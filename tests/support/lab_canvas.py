@@ -176,6 +176,8 @@ class Canvas:
         if not self.page.locator(_LAUNCHER_TAB).count():
             self.command("launcher:create")
         self.page.evaluate(_CLOSE_ALL)
+        # What is opened next comes beside it, and not beside the output panel.
+        self.page.locator(_LAUNCHER_TAB).first.click()
         self.page.evaluate(_MARK_OLD, _NOTICE)
         self._console.clear()
 

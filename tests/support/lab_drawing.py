@@ -11,6 +11,8 @@ from xai_mcp_agent.drawing.sizes import Point
 
 from .lab_canvas import FRONT, Canvas
 
+_MOST_TRIES = 100
+_NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))"
 _PIXELS = 1.0  # edges of a scaled picture fall between pixels
 # Boxes and lines as they are on the page. The first path of a link is the one to be seen.
 _MEASURE = f"""() => {{
@@ -63,7 +65,16 @@ class Drawing:
 
 
 def measure(canvas: Canvas) -> Drawing:
-    """Measure the workflow in front."""
+    """Measure the workflow in front, once its lines have found their ports.
+
+    A busy lab draws nodes first, and lines where nodes without their ports would have them.
+    """
+    tries = (_measured(canvas) for _ in range(_MOST_TRIES))
+    return next((x for x in tries if not x.faults()), None) or _measured(canvas)
+
+
+def _measured(canvas: Canvas) -> Drawing:
+    canvas.page.evaluate(_NEXT_FRAME)
     found = canvas.page.evaluate(_MEASURE)
     seen = [x for x in found["boxes"] if x["height"] > 0]
     return Drawing(
