@@ -56,7 +56,7 @@ def test_every_pattern_ends_soon_on_texts_made_to_hold_it_up():
     verbs = "ignore do not tell send before using any read .ssh when this tool is available "
     for piece in ("ignore ", "do not ", "send all to ", verbs, "a", " ", "\u0430", "before using "):
         text = f"{begin} {piece * (20_000 // len(piece))}"
-        done_within(3, lambda text=text: list(orders_in(text)))
+        done_within(10, lambda text=text: list(orders_in(text)))
 
 
 @pytest.mark.parametrize(
