@@ -12,9 +12,10 @@ import pytest
 from tests.cli.test_servers import SERVERS, command
 from tests.support.fault_http import FaultHttp
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.settings.typed import is_typed
+from xai_mcp_agent.settings.typed import entry_of, is_typed, own_name_for
 
 UNITS = str(SERVERS / "units.py")
+NAME = own_name_for(entry_of([UNITS]))
 MILES = ("value=5", "from_unit=mi", "to_unit=km")
 QUESTION = "Convert 5 miles to kilometres"
 
@@ -41,8 +42,8 @@ def settings_with(folder: Path, entry: dict[str, Any]) -> None:
         (("tools", UNITS, "--all"), "never called"),
         (("refresh", UNITS), "units"),
         (("explain", UNITS, "convert_units"), "from_unit"),
-        (("search", "convert miles", "--server", UNITS), "units: convert_units("),
-        (("servers", UNITS, "--check"), "units: ready, 2 tools"),
+        (("search", "convert miles", "--server", UNITS), f"{NAME}: convert_units("),
+        (("servers", UNITS, "--check"), f"{NAME}: ready, 2 tools"),
         (("plan", QUESTION, "--server", UNITS), "convert_units"),
         (("ask", QUESTION, "--server", UNITS), "5 mi = 8.04672 km"),
     ],
@@ -125,6 +126,54 @@ def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothin
     assert "8.04672" in out
     assert command(capsys, "tools", "it")[0] == 1
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://a.test:1/mcp", "https://a.test:1/mcp"),
+        ("http://mcp.a.test/", "http://a.test/"),
+        ("http://a.test/x?set=1", "http://a.test/x?set=2"),
+        ("http://a.test/s/0123456789abcdefghijklmn", "http://a.test/s/9876543210abcdefghijklmn"),
+        ("npx -y @one/server", "npx -y @other/server"),
+    ],
+)
+def test_others_of_the_same_name_are_told_apart(one: str, other: str) -> None:
+    assert own_name_for(entry_of([one])) != own_name_for(entry_of([other]))
+
+
+def test_the_same_server_is_known_again(nowhere: Path) -> None:
+    (nowhere / "mine.py").touch()
+    names = {own_name_for(entry_of([x])) for x in ("mine.py", str(nowhere / "mine.py"))}
+    keys = {own_name_for({"url": f"http://a.test/?api_key=sk-secret{x}1234567"}) for x in "ab"}
+    assert len(names) == len(keys) == 1
+
+
+def test_a_decision_on_one_is_none_on_another_of_the_same_name(nowhere: Path, capsys: Any) -> None:
+    other = nowhere / "units.py"
+    shutil.copy(UNITS, other)
+    assert "switched off" in command(capsys, "disable", UNITS, "list_units")[1]
+    assert "list_units" not in command(capsys, "tools", UNITS, "--usable")[1]
+    assert "list_units" in command(capsys, "tools", str(other), "--usable")[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tools", UNITS, "--at", "0s"),
+        ("history", "--server", UNITS),
+        ("diff", UNITS),
+        ("graph", UNITS),
+    ],
+    ids=lambda x: x[0],
+)
+def test_what_the_history_has_of_it_is_found_as_it_was_typed(
+    nowhere: Path, capsys: Any, words: tuple[str, ...]
+) -> None:
+    command(capsys, "tools", UNITS)
+    status, out, err = command(capsys, *words)
+    assert (status, err) == (0, "")
+    assert "convert_units" in out
 
 
 def test_a_secret_in_a_url_is_not_shown(nowhere: Path, capsys: Any) -> None:

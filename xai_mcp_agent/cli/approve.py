@@ -26,7 +26,7 @@ from ..core.errors import BadSetting, ReviewNeeded
 from ..core.shell import shown_command
 from ..policy.decisions import Choice
 from ..policy.review import Review, digest_of_reviews, waiting_of
-from .bridges import open_bridge
+from .bridges import open_bridge, server_named
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say
 from .tools import tell_choices
 
@@ -87,13 +87,12 @@ def approve(
         raise typer.BadParameter(
             "Name a server and its tools, or the file of a waiting run, or give --list."
         )
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json, servers=[what]) as bridge:
         if show:
             _show(bridge, as_json=as_json)
             return
-        choices = _decide(
-            bridge, what or "", tools or [], digest, withdraw=withdraw, as_json=as_json
-        )
+        server = server_named(bridge, what or "")
+        choices = _decide(bridge, server, tools or [], digest, withdraw=withdraw, as_json=as_json)
     tell_choices(choices, as_json=as_json)
 
 

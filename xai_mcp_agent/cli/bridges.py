@@ -19,7 +19,7 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.server import ServerSettings
 from ..settings.trust import trust_command, without_untrusted
-from ..settings.typed import TYPED, entry_of, is_typed, name_for
+from ..settings.typed import TYPED, entry_of, is_typed, own_name_for
 
 
 def open_bridge(
@@ -59,15 +59,24 @@ def server_named(bridge: Bridge, word: str) -> str:
     if not _is_beside(word, bridge.settings):
         _check_path(word, bridge.settings)
         return word
-    entry = entry_of([word])
-    variables = Variables(os.environ, os.getcwd(), bridge.settings.secrets)
-    source = ServerSettings.read(name_for(entry), entry, Place(TYPED), variables)
+    source = _typed(word, bridge.settings)
     return _same_in(bridge.settings, source) or bridge.run(Engine.add_source, source)
 
 
 def servers_named(bridge: Bridge, words: Iterable[str]) -> list[str]:
     """The same for several."""
     return list(dict.fromkeys(server_named(bridge, x) for x in words))
+
+
+def name_in_history(word: str | None, settings: Path | None) -> str | None:
+    """The name under which the history has a server that may be typed. Starts nothing."""
+    if word is None or not is_typed(word):
+        return word
+    loaded = without_untrusted(load_settings(settings))
+    if _is_known(word, loaded):
+        return word
+    source = _typed(word, loaded)
+    return _same_in(loaded, source) or source.name
 
 
 def require_settings(bridge: Bridge) -> None:
@@ -88,6 +97,12 @@ def require_settings(bridge: Bridge) -> None:
 def _is_beside(word: str, settings: Settings) -> bool:
     """Whether it is typed, and no name that the settings have."""
     return not _is_known(word, settings) and is_typed(word)
+
+
+def _typed(word: str, settings: Settings) -> ServerSettings:
+    entry = entry_of([word])
+    variables = Variables(os.environ, os.getcwd(), settings.secrets)
+    return ServerSettings.read(own_name_for(entry), entry, Place(TYPED), variables)
 
 
 def _check_path(word: str, settings: Settings) -> None:

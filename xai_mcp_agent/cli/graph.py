@@ -16,6 +16,7 @@ from ..policy.lock import DecisionLock
 from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
+from .bridges import name_in_history
 from .history import Names, opened, say_nothing_yet
 from .output import AtTime, SettingsFile, StoreOption, say
 
@@ -58,6 +59,7 @@ def graph(
     switched off is what is decided now; with --at, or --store, what the history notes.
     """
     wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
+    server = name_in_history(server, settings)
     with opened(store, settings) as found:
         if found is None:
             say_nothing_yet(store, settings)

@@ -28,6 +28,7 @@ from ..views.history import (
     versions_text,
 )
 from ..views.times import time_text
+from .bridges import name_in_history
 from .output import (
     AsJson,
     FromTime,
@@ -87,6 +88,7 @@ def history(
         return
     if follow and until is not None:
         raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
+    server = name_in_history(server, settings)
     with opened(store, settings) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
@@ -194,6 +196,7 @@ def diff(
 
     Without times: of each server the last change, of one tool all its changes.
     """
+    server = name_in_history(server, settings)
     with opened(store, settings) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)

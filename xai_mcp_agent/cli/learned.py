@@ -8,6 +8,7 @@ import typer
 
 from ..console.text import as_it_is
 from ..views.learned import learned_json, learned_text
+from .bridges import name_in_history
 from .history import opened
 from .output import (
     AsJson,
@@ -45,6 +46,7 @@ def learned(
     Names, paths and kinds of values; no value is kept. With --forget it is forgotten, also by
     agents that are running.
     """
+    server = name_in_history(server, settings)
     with opened(store, settings) as history:
         found = _taken(history, (server, tool, toolbelt), forget=forget)
     if as_json:

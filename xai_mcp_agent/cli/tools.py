@@ -36,7 +36,7 @@ from ..views.tools import (
     tool_text,
     unknown_text,
 )
-from .bridges import open_bridge, require_settings, server_named
+from .bridges import name_in_history, open_bridge, require_settings, server_named
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .tools_page import Listed, ToolsPage, names_to_paste
@@ -100,7 +100,7 @@ def tools(
     if (as_list or page != ToolsPage()) and (everything or at is not None):
         raise typer.BadParameter(_NO_PAGES)
     if at is not None:
-        _tell_known_at(server, at, store, settings, as_json=as_json)
+        _tell_known_at(name_in_history(server, settings), at, store, settings, as_json=as_json)
         return
     if everything:
         _tell_known_now(server, store, settings, as_json=as_json)
@@ -318,7 +318,7 @@ def disable(
 
     Runs that go on meanwhile know it from their next agent on. `call` still calls them.
     """
-    _decide(lambda x: x.disable(server, *tools), store, settings, as_json=as_json)
+    _decide(Bridge.disable, server, tools, store, settings, as_json=as_json)
 
 
 def enable(
@@ -329,7 +329,7 @@ def enable(
     as_json: AsJson = False,
 ) -> None:
     """Switch tools on again that were switched off."""
-    _decide(lambda x: x.enable(server, *tools), store, settings, as_json=as_json)
+    _decide(Bridge.enable, server, tools, store, settings, as_json=as_json)
 
 
 def accept(
@@ -360,8 +360,8 @@ def accept(
     """
     if everything == bool(server) or (everything and digest):
         raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
-        servers = bridge.run(pinned_servers) if everything else [server or ""]
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        servers = bridge.run(pinned_servers) if not server else [server_named(bridge, server)]
         accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
         choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
     tell_choices(choices, as_json=as_json)
@@ -399,14 +399,16 @@ def _accepted_when_asked(bridge: Bridge, server: str, tools: Sequence[str], _: s
 
 
 def _decide(
-    do: Callable[[Bridge], Sequence[Choice]],
+    do: Callable[..., Sequence[Choice]],
+    server: str,
+    tools: Sequence[str],
     store: str | None,
     settings: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    with open_bridge(settings, store=store, as_json=as_json) as bridge:
-        choices = do(bridge)
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
+        choices = do(bridge, server_named(bridge, server), *tools)
     tell_choices(choices, as_json=as_json)
 
 

@@ -15,6 +15,7 @@ from ..core.names import did_you_mean, nearest
 from ..core.tools import JsonObject
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
+from .bridges import name_in_history
 from .history import opened
 from .output import (
     AsJson,
@@ -51,7 +52,9 @@ def usage(
 
     With --forget it is forgotten, also by agents that are running.
     """
-    found = _taken(store, settings, (server, tool, toolbelt), forget=forget)
+    found = _taken(
+        store, settings, (name_in_history(server, settings), tool, toolbelt), forget=forget
+    )
     if as_json:
         echo_json({"forgotten" if forget else "remembered": [_json(x) for x in found]})
     elif not found:

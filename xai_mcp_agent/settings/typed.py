@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..core.tools import JsonObject
+from ..secrets.redactor import secrets_in_url
 
 TYPED = "what you typed"
 """Stands in messages where else the name of a settings file does."""
@@ -24,6 +26,7 @@ _COMMON_PARTS = ("", "mcp", "sse", "v1")
 _RUNNERS = ("npx", "uvx", "uv", "bunx", "pnpm", "yarn", "docker", "podman", "pipx", "dnx", "node",
             "deno", "bun")  # fmt: skip
 _NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
+_MARK_CHARS = 6
 _MOST_CHARS = 40  # of a name, which is part of those of its tools
 
 
@@ -77,6 +80,32 @@ def name_for(entry: Mapping[str, object]) -> str:
     words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
     name = _host_name(str(url)) if url else _command_name(words)
     return _NOT_IN_NAMES.sub("_", name).strip("_-")[:_MOST_CHARS].strip("_-") or "server"
+
+
+def own_name_for(entry: Mapping[str, object]) -> str:
+    """The same, told apart from all others that would be called so.
+
+    History and decisions are kept under it: another program, or another host's server, must not
+    meet those of the first. It stays the same in every folder, and where a key in a URL changes.
+    """
+    url = entry.get("url")
+    words = [_without_keys(str(url))] if url else _located(entry)
+    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name_for(entry)}-{digest[:_MARK_CHARS]}"
+
+
+def _without_keys(url: str) -> str:
+    """Without the keys beside the path: a random part of the path may tell which server it is."""
+    path = url.partition("?")[0].partition("://")[2].partition("/")[2]
+    for secret in secrets_in_url(url):
+        url = url if secret in path else url.replace(secret, "")
+    return url
+
+
+def _located(entry: Mapping[str, object]) -> list[str]:
+    """The words of a command, those that name a file with the whole of its path."""
+    words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
+    return [os.path.realpath(x) if os.path.exists(x) else x for x in words]
 
 
 def _host_name(url: str) -> str:
