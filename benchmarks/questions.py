@@ -3,7 +3,8 @@
 The questions are in `tests/data/questions`, one file for each bundled source; those in a file
 `..._apart` are kept apart: nothing is tuned by them. Each is asked of an agent that has this source
 only, and of one that has all of them. Useful is an answer that holds what was asked for; with one
-source the calls must be the right ones, too. Among all of them another tool may do as well.
+source the calls must be the right ones, too. Among all of them another tool may do as well. Who
+asks agrees to calls that must be approved if they are those that were asked for, else not.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.support.bakery import bakery
-from xai_mcp_agent import Agent, Bridge
+from xai_mcp_agent import Agent, ApprovalRequest, Bridge
 from xai_mcp_agent.agent.events import ToolFinished
 from xai_mcp_agent.bridge.agent import AgentResult
 from xai_mcp_agent.settings.builtin import ALL_BUILTIN_TOOLS
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = ROOT / "tests" / "data" / "questions"
+PYTHON = sys.executable
+"""What the servers are started with."""
 SERVERS = {"library": "library", "units": "units", "calendar": "calendar_tools"}
 SOURCES = ("library", "units", "calendar", "workbench", "shopping", "handy", "bakery")
 FILES = {"recipe.txt": "Pancakes: flour, milk, eggs", "notes/today.txt": "Water the plants"}
@@ -62,23 +65,38 @@ def _question(source: str, row: Mapping[str, Any]) -> Question:
     return Question(source, row["ask"], calls, says, bool(row.get("offers")), before)
 
 
+@dataclass
+class Asker:
+    """Who asks, and is asked whether a call may be made: only one that the question is about."""
+
+    question: Question | None = None
+
+    def approve(self, request: ApprovalRequest) -> str:
+        """The answer to a request for approval."""
+        calls = self.question.calls if self.question else ()
+        is_meant = any(_is(x, request.tool, request.arguments) for x in calls)
+        return "once" if is_meant else "no"
+
+
 @contextmanager
-def belt(names: Sequence[str]) -> Generator[Bridge]:
+def belt(names: Sequence[str], asker: Asker | None = None) -> Generator[Bridge]:
     """A bridge that has these sources, each as it is when nobody has used it yet."""
+    approve = asker.approve if asker else None
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         for name, text in FILES.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         address = stack.enter_context(bakery()) if "bakery" in names else ""
-        yield stack.enter_context(Bridge(_settings(names, folder, address), store="memory"))
+        settings = _settings(names, folder, address)
+        yield stack.enter_context(Bridge(settings, store="memory", approve=approve))
 
 
 def _settings(names: Sequence[str], folder: Path, address: str) -> dict[str, Any]:
     servers = ((x, SERVERS.get(x, x)) for x in names if x in (*SERVERS, "workbench"))
     files = {x: str(ROOT / "examples" / "servers" / f"{file}.py") for x, file in servers}
     made: dict[str, Any] = {
-        "mcpServers": {x: {"command": sys.executable, "args": [y]} for x, y in files.items()}
+        "mcpServers": {x: {"command": PYTHON, "args": [y]} for x, y in files.items()}
     }
     if "shopping" in names:
         file = str(ROOT / "examples" / "functions" / "shopping.py")
@@ -93,11 +111,11 @@ def _settings(names: Sequence[str], folder: Path, address: str) -> dict[str, Any
 def answered(asked: Sequence[Question], names: Sequence[str]) -> Iterator[tuple[Question, bool]]:
     """Each question with whether its answer is useful. What a question may have changed is made
     anew before the next one."""
-    left = list(asked)
+    left, asker = list(asked), Asker()
     while left:
-        with belt(names) as bridge:
+        with belt(names, asker) as bridge:
             while left:
-                question = left.pop(0)
+                question = asker.question = left.pop(0)
                 for call in question.before:
                     tool, _, arguments = call.partition(" ")
                     bridge.call_tool(question.source, tool, json.loads(arguments))
@@ -121,19 +139,21 @@ def is_useful(question: Question, result: AgentResult, *, alone: bool) -> bool:
         offered = re.findall(r'"[^"\n]+"', result.answer.replace(question.ask, ""))
         return not made and len(offered) >= _MOST_OFFERED
     said = all(re.search(_dated(x), result.answer) for x in question.says)
-    return said and (not alone or all(any(_is(x, y) for y in made) for x in question.calls))
+    return said and (not alone or all(any(_made_so(x, y) for y in made) for x in question.calls))
 
 
 def _made(result: AgentResult) -> list[ToolFinished]:
     return [x for x in result.calls if not x.tool.startswith("tool_")]
 
 
-def _is(wanted: str, call: ToolFinished) -> bool:
+def _made_so(wanted: str, call: ToolFinished) -> bool:
+    return _is(wanted, call.key.name if call.key else call.tool, call.arguments or {})
+
+
+def _is(wanted: str, tool: str, given: Mapping[str, Any]) -> bool:
     tools, _, written = wanted.partition(" ")
-    name = call.key.name if call.key else call.tool
     arguments: dict[str, Any] = json.loads(written) if written else {}
-    given = call.arguments or {}
-    return name in tools.split("|") and all(given.get(k) == v for k, v in arguments.items())
+    return tool in tools.split("|") and all(given.get(k) == v for k, v in arguments.items())
 
 
 def _dated(pattern: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.offline_talk import ask, first_calls, talk, text, tool
 from xai_mcp_agent.agent.messages import Message
-from xai_mcp_agent.agent.models.offline.guide import example_request
+from xai_mcp_agent.agent.models.offline.examples import example_request
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.offline.planners import planner_of
 from xai_mcp_agent.core.provider_schema import FunctionSpec

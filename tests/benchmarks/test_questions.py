@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.questions import SOURCES, answered, belt, questions
+from benchmarks.questions import SOURCES, Asker, answered, belt, questions
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import ApprovalRequest
+
+
+@pytest.fixture(autouse=True)
+def _start_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.questions.PYTHON", warm_python())
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -36,3 +43,21 @@ def test_an_answer_is_useful_when_it_holds_what_was_asked_and_the_right_tool_was
 def test_what_a_question_changes_is_made_anew_before_the_next_one() -> None:
     lent = next(x for x in questions("library") if x.ask == "Please borrow Dracula for Ada")
     assert [useful for _, useful in answered([lent, lent], ["library"])] == [True, True]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_at_least_seventeen_of_twenty_are_answered_by_their_source_alone(source: str) -> None:
+    """The table of docs/questions.md says which."""
+    assert sum(useful for _, useful in answered(questions(source), [source])) >= 17
+
+
+def test_who_asks_agrees_to_the_calls_that_were_asked_for_and_to_no_others() -> None:
+    asked = next(x for x in questions("library") if x.ask == "Bring back Jane Eyre")
+    approve = Asker(asked).approve
+    assert approve(_request("return_book", {"book_id": 11})) == "once"
+    assert approve(_request("return_book", {"book_id": 12})) == "no"
+    assert approve(_request("delete_book", {"book_id": 11})) == "no"
+
+
+def _request(tool: str, arguments: dict[str, int]) -> ApprovalRequest:
+    return ApprovalRequest(server="library", tool=tool, arguments=arguments)

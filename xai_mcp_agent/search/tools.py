@@ -43,6 +43,8 @@ class Field:
 
 
 _NAME = Field("name matches", 2.0, 3)
+_INITIALS = Field("initials match", 1.0, 1)
+_LEAST_INITIALS = 3
 _DESCRIPTION = Field("description matches", 1.0, 15)
 _PARAMETERS = Field("parameters match", 0.3, 25)
 _SERVER = Field("server matches", 1.0, 2)
@@ -256,6 +258,12 @@ def key_of(tool: Tool | JsonObject) -> Any:
     return tool.key if isinstance(tool, Tool) else tool["id"]
 
 
+def initials(name: str) -> str:
+    """`bmi` of `body_mass_index`; empty for a name of two words."""
+    found = [x[0] for x in spaced(name).split()]
+    return "".join(found).lower() if len(found) >= _LEAST_INITIALS else ""
+
+
 def _value(tool: Tool | JsonObject, name: str) -> Any:
     if isinstance(tool, Tool):
         return getattr(tool, "source" if name == "server" else name, None) or ""
@@ -267,7 +275,9 @@ def _text(tool: Tool | JsonObject, name: str) -> str:
 
 
 def _texts(tool: Tool | JsonObject) -> Iterator[tuple[Field, str]]:
-    yield _NAME, _text(tool, "name")
+    name = _text(tool, "name")
+    yield _NAME, name
+    yield _INITIALS, initials(name)
     yield _DESCRIPTION, f"{_text(tool, 'title')} {_text(tool, 'description')}"
     yield _PARAMETERS, " ".join(_names(_value(tool, "input_schema"), described=True))
     yield _SERVER, _text(tool, "server")

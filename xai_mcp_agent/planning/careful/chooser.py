@@ -9,7 +9,7 @@ from typing import Any
 
 from ..reading.arguments import Filled, fill_arguments
 from ..reading.candidates import path_suits
-from ..reading.hints import changes_unit, converts, hints_in
+from ..reading.hints import ADD, changes_unit, converts, hints_in, wants_thing
 from ..reading.mentions import Mention, mentions_in
 from ..reading.parameters import Parameter
 from ..reading.parts import Part, begins_request, part_of, split_parts
@@ -18,7 +18,7 @@ from ..reading.words import is_generic, is_stop, name_words, plain_name, superla
 from .looking import asks_for_all, by_values, looks, may_look, sought, whole_list
 from .lookup import Givers, lookup, recall
 from .matching import Match, ToolMatcher
-from .searching import WIDELY, Search, query_of
+from .searching import MOST_FOUND, WIDELY, Search, query_of
 from .situation import Situation
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
@@ -28,6 +28,7 @@ _LEAST_READY = 0.15  # of the best, for a tool that can be called where that one
 _OTHER_UNITS = 0.1  # A tool that converts between others than those that are stated.
 _WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
+_CUTS_ROW = 0.25
 _UNUSED_VALUES = 0.5  # How much a tool is doubted that uses none of the values stated.
 _FIELD = re.compile(
     r"(?:(?:tell|show|give)(?: me)?|say|what(?:'s| is| are| was| were)?|who(?:'s| is| was)?)?\s*"
@@ -41,7 +42,6 @@ _STATED = frozenset(
 # A tool that is shown is not used at once when half of what is said does not speak for it.
 _MOST_DOUBT = 0.5
 _SEARCHING = frozenset(name_words("search_find_look_lookup"))
-_MOST_FOUND = 20
 _IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b", re.I)
 
 
@@ -120,6 +120,9 @@ class CarefulChooser:
     def _step(self, part: Part, fitting: Sequence[Match]) -> Step | None:
         """A tool that is shown; in doubt one that a search finds, or that search itself."""
         shown = self._best(part, fitting)
+        if shown and _leaves_name(shown):
+            wider = self._best(part, self._ranked(part, widely=True))
+            shown = wider if wider and not _leaves_name(wider) else shown
         if shown and not (self._search_tool and shown.doubt > _MOST_DOUBT):
             return shown
         step = self._again(part)
@@ -167,7 +170,7 @@ class CarefulChooser:
 
     def _wide_search(self, part: Part) -> Step:
         key = self._search_tool
-        arguments = {"query": WIDELY, "max_results": _MOST_FOUND}
+        arguments = {"query": WIDELY, "max_results": MOST_FOUND}
         return Step(part, WordedTool(key, str(key), "", {}), Filled((arguments,)))
 
     def _whole(self, part: Part, fitting: Sequence[Match], step: Step | None) -> Step | None:
@@ -211,11 +214,19 @@ class CarefulChooser:
         verbs = frozenset(x for tool in tools for x in name_words(tool.name)[-2:])
         return begins_request(part.text, verbs) or changes_unit(part)
 
-    def _ranked(self, part: Part) -> list[Match]:
+    def _ranked(self, part: Part, *, widely: bool = False) -> list[Match]:
         """The tools that fit, but not those that were searched for another part."""
-        ranked = self.matcher.rank(part.matching_text(), hints_in(part))
+        ranked = self.matcher.rank(part.matching_text(), hints_in(part), widely=widely)
         elsewhere = self.situation.search.new - self.situation.called
-        return [x for x in ranked if x.fits and x.tool.key not in elsewhere]
+        fitting = [x for x in ranked if x.fits and x.tool.key not in elsewhere]
+        return fitting or self._for_wanted_things(part)
+
+    def _for_wanted_things(self, part: Part) -> list[Match]:
+        """The tools that put things on a list, where somebody says no more than what is needed."""
+        if not wants_thing(part):
+            return []
+        ranked = self.matcher.rank(part.matching_text(), {ADD: 1.0})
+        return [x for x in ranked if x.fits and x.tool.adds_things]
 
     def _found(self, part: Part, search: Search) -> list[Match]:
         return self.matcher.among(search.names, part.matching_text(), hints_in(part))
@@ -348,6 +359,12 @@ def _is_told(match: Match, part: Part) -> bool:
     return bool(first & match.tool.changes) and len(match.said & match.tool.stems - first) > 0
 
 
+def _leaves_name(step: Step) -> bool:
+    """Whether somebody or something is named that the step has no use for."""
+    named = (x for x in step.part.mentions if x.kind == "name")
+    return step.tool.only_reads and any(x not in step.filled.used for x in named)
+
+
 def _is_step(call: tuple[WordedTool, Filled], step: Step | None) -> bool:
     """Whether a step makes this call already, or would if it had what it lacks."""
     if step is None or call[0] is not step.tool:
@@ -380,8 +397,8 @@ def _worth(match: Match, filled: Filled, part: Part, *, may_come: bool) -> float
     score = min(match.score, 1e6) * (1.0 if converts(match.tool.name, part) else _OTHER_UNITS)
     if filled.missing:
         score *= _MISSING_MAY_COME if may_come else _MISSING
-    if filled.is_guess:
-        score *= _GUESSED
+    score *= _GUESSED if filled.is_guess else 1.0
+    score *= _CUTS_ROW if filled.cuts_row else 1.0
     if not all(
         path_suits(x, match.tool.name_stems, filled.calls[0].get(x.name))
         for x in match.tool.parameters

@@ -18,7 +18,7 @@ from ..reading.named import LIMITS
 from ..reading.parameters import Parameter
 from ..reading.parts import Part
 from ..reading.tools import CHANGING, READING, WordedTool, told_stems
-from ..reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS, SUPERLATIVES
+from ..reading.vocabulary import ORDERS, QUESTION_WORDS, SEARCHING_WORDS, SUPERLATIVES
 from ..reading.words import is_action, is_generic, is_stop, stem, superlative_in, words
 
 MOST_LOOKS = 6
@@ -27,6 +27,7 @@ _SEARCHING, _QUESTIONS = (frozenset(map(stem, x)) for x in (SEARCHING_WORDS, QUE
 _EMPTY_FOR_ALL = re.compile(
     r"\bempty\b[^.;]*\b(?:all|every\w*)\b|\b(?:all|every\w*)\b[^.;]*\bempty\b", re.IGNORECASE
 )
+_ORDER = (*ORDERS, "order", "everything")
 _NAMES = ("quoted", "name", "id")
 _VALUES = ("path", "url", "email", "zone", "date", "datetime", "id", "quoted")
 _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
@@ -53,7 +54,9 @@ def sought(part: Part) -> tuple[str, ...]:
     """The words of a part that what is looked for must say: names, else what says something."""
     named = [x for x in part.mentions if x.kind in _NAMES]
     text = " ".join(str(x.value) for x in named) or part.text
+    ordered = _ORDER if any(x.text.lower() in ORDERS for x in words(text)) else ()
     found = [x for x in words(text) if named or not _only_asks(x.text, x.stem)]
+    found = [x for x in found if x.text.lower() not in ordered]
     return tuple(dict.fromkeys(x.text for x in found))
 
 

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.tools import JsonObject, Tool
-from ...search.tools import key_of
+from ...search.terms import singular
+from ...search.tools import initials, key_of
 from ..choosing import Words
 from ..reading.tools import CHANGING, READING, WordedTool, told_stems
 from ..reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS
-from ..reading.words import is_generic, name_words, related, stem, words
+from ..reading.words import base_form, is_generic, name_words, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
+_IN_NAME = 1.3  # A tool that is called what is said: others mention it.
 # How much less the second says than the first where a search ranked them. More would have a tool
 # that needs nothing be called in place of a better one that lacks a value; then to ask is right.
 _NEXT_PLACE = 0.6
@@ -28,11 +30,12 @@ _LEAST_DESCRIPTION_WORDS = 2
 _SEARCHING, _QUESTIONS = (
     frozenset(map(stem, x)) for x in (SEARCHING_WORDS, QUESTION_WORDS - {"do", "can"})
 )
-_RECKONING = frozenset(map(stem, ("add",)))
+_RECKONING, _CALCULATE = frozenset(map(stem, ("add",))), stem("calculate")
 _INFLECTED = re.compile(r"(?<=\w\w)(?:[^s]s|ed|ing)$")
 _IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
 # What is converted, its number aside: "miles to km", "how many km are miles".
 _CONVERTED = re.compile(r"([^\W\d_]+)\s+(?:in)?to\b|\b(?:is|are)\s+([^\W\d_]+)", re.IGNORECASE)
+_CAPITALS = re.compile(r"\b[A-Z]{3,8}\b")
 _OTHER_WAY = 0.25  # `km_to_miles` for miles
 
 
@@ -54,7 +57,7 @@ class Match:
 class _Wanted:
     """What a text says: its stems, those that say something, and the verbs that may ask for a
     change; `first` is what the text begins with or plainly means; `converted` is what it has
-    converted into something else, if anything.
+    converted into something else, if anything; `initials` are its words in capitals.
     """
 
     stems: frozenset[str]
@@ -62,6 +65,7 @@ class _Wanted:
     verbs: frozenset[str]
     first: frozenset[str]
     converted: str = ""
+    initials: frozenset[str] = frozenset()
 
 
 class ToolMatcher:
@@ -85,16 +89,19 @@ class ToolMatcher:
         """The tool that has this key, if there is one."""
         return self._by_key.get(key)
 
-    def rank(self, text: str, hints: Mapping[str, float] | None = None) -> list[Match]:
+    def rank(
+        self, text: str, hints: Mapping[str, float] | None = None, *, widely: bool = False
+    ) -> list[Match]:
         """The tools that share words with the text, best first; equals keep their order.
 
         `hints` are further words that the text speaks for without saying them, and how
-        strongly: 1 is as if it had said them.
+        strongly: 1 is as if it had said them. `widely`: so do tools with other words for the same.
         """
         hints = hints or {}
         wanted = _wanted(text, hints)
+        text = f"{text} {' '.join(_base_forms(text))}"
         ranked = self._ranked([text, *hints], wanted)
-        if not any(x.fits for x in ranked):
+        if widely or not any(x.fits for x in ranked):
             # Names of other things mislead, where the thing itself is found.
             ranked = self._ranked([text, *hints, *_others(wanted.telling)], wanted)
         said = (x for x in _IDENTIFIER.findall(text) if "_" in x or "-" in x)
@@ -123,14 +130,16 @@ class ToolMatcher:
 
     def _match(self, tool: WordedTool, score: float, wanted: _Wanted) -> Match:
         speaking = frozenset(x for x in wanted.stems if x in tool.stems or related(x) & tool.stems)
+        speaking |= wanted.initials.intersection(_endings(initials(tool.name)))
         telling = [x for x in wanted.telling if x in speaking]
         share = len(telling) / len(wanted.telling) if wanted.telling else 0.0
         is_the_search = wanted.first & _SEARCHING and self._searching == [tool]
         is_its_verb = bool(wanted.first & tool.verbs & {*telling})
         fits = _fits(tool, telling, share, is_its_verb=is_its_verb)
         fits = fits or bool(is_the_search and tool.takes_any_words)
-        fits = fits or _is_called(tool, wanted.stems)
+        fits = fits or _is_called(tool, wanted) or bool(wanted.initials & speaking)
         score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
+        score *= _IN_NAME if tool.name_stems.intersection(telling) else 1.0
         score *= _OTHER_WAY if _converts_into(tool, wanted.converted) else 1.0
         fits = fits and _may_be_meant(tool, speaking, wanted)
         return Match(tool, score, speaking, frozenset(wanted.telling) - speaking, fits)
@@ -153,17 +162,30 @@ def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
     stems = frozenset([*said, *map(stem, hints)])
     found = _CONVERTED.search(text)
     converted = stem((found[1] or found[2]).lower()) if found else ""
+    # "When must Ben give it back?" returns nothing, and "what can I buy?" buys nothing.
+    first = frozenset[str]() if _is_question(text) else frozenset(said[:1])
     if _is_question(text):
-        # "When must Ben give it back?" returns nothing.
         meant -= CHANGING - _RECKONING
-    first = frozenset(said[:1]) | meant
-    return _Wanted(stems, telling, _wanted_changes(text) | meant, first, converted)
+    first |= meant
+    capitals = frozenset(map(stem, _CAPITALS.findall(text)))
+    return _Wanted(stems, telling, _wanted_changes(text) | meant, first, converted, capitals)
 
 
 def _converts_into(tool: WordedTool, converted: str) -> bool:
     """Whether a tool that is called `a_to_b` gives what it should take."""
     before, to, after = " ".join(name_words(tool.name)).partition(" to ")
     return bool(to) and converted in after.split() and converted not in before.split()
+
+
+def _endings(letters: str) -> list[str]:
+    """The initials of a name, and those without the name of its server before it."""
+    return [letters[at:] for at in range(len(letters))]
+
+
+def _base_forms(text: str) -> list[str]:
+    """The words of a text that a description may say in another form: `ordered` as `order`."""
+    pairs = ((x.text.lower(), base_form(x.text)) for x in words(text))
+    return [base for said, base in pairs if base != singular(said)]
 
 
 def _others(telling: Sequence[str]) -> list[str]:
@@ -184,16 +206,23 @@ def _fits(tool: WordedTool, telling: Sequence[str], share: float, *, is_its_verb
     return share >= _LEAST_SHARE_OF_ONE and any(x in told or related(x) & told for x in telling)
 
 
-def _is_called(tool: WordedTool, said: frozenset[str]) -> bool:
-    """Whether the text says its whole name: `show me the list` for `show_list`."""
+def _is_called(tool: WordedTool, wanted: _Wanted) -> bool:
+    """Whether the text says its whole name: `show me the list` for `show_list`.
+
+    Where the text says nothing else, the thing alone will do: `how many things are on the list?`
+    """
     own = name_words(tool.name)
-    return tool.only_reads and len(own) > 1 and len(said.intersection(own[-2:])) > 1
+    if not tool.only_reads or len(own) < 2:
+        return False
+    is_all = not (wanted.telling or tool.required) and is_generic(own[-1])
+    return len(wanted.stems.intersection(own[-2:])) > 1 or (is_all and own[-1] in wanted.stems)
 
 
 def _may_be_meant(tool: WordedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
     """A tool that changes something is not called unless that was asked for, nor one that does not
     change what was to be changed."""
-    for verb in wanted.first & CHANGING:
+    reckons = _CALCULATE in wanted.first
+    for verb in (wanted.first & CHANGING) - (_RECKONING if reckons else frozenset()):
         if verb not in speaking or tool.name_stems & READING:
             return False
     asked = (x in wanted.verbs or related(x) & wanted.verbs for x in tool.verbs)

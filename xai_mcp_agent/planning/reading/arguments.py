@@ -14,7 +14,7 @@ from typing import Any
 from .candidates import candidates, chosen, misspelt, opposes, value_of
 from .forms import matches, numbered, telling_form
 from .leftover import leftover
-from .mentions import Mention, whole
+from .mentions import Mention, number_in, whole
 from .named import counted, is_limit, limited, measured, named
 from .parameters import Parameter
 from .parts import Part
@@ -33,6 +33,8 @@ _LONGEST_THING = 3  # words; of a list of things each is short
 _AT_PLACE = frozenset({"in", "at", "for", "from", "to"})
 _COUNTS = stem_set("count quantity amount qty")
 _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
+_BETWEEN = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)\s*", re.I)
+_LEAST_ROW = 3
 _TOKEN = re.compile(r"[^\s,;!?\"']+(?<![.,])")
 # Kinds that one request may well name several of: "the time in Tokyo, Paris and Rome".
 _SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
@@ -59,13 +61,15 @@ class Filled:
 
     A value may be `Earlier`. `missing` are required parameters that nothing was found for.
     `used` are the stated values that were taken as what they are; `is_guess`: some
-    argument is only what was left of the words.
+    argument is only what was left of the words. `cuts_row`: of three numbers or more in a row each
+    parameter takes one, and some are left: they belong together.
     """
 
     calls: tuple[dict[str, Any], ...]
     missing: tuple[Parameter, ...] = ()
     used: tuple[Mention, ...] = ()
     is_guess: bool = False
+    cuts_row: bool = False
 
     @property
     def needs_earlier(self) -> bool:
@@ -136,7 +140,15 @@ class _Filler:
             for x in self.part.mentions
             if any(x.overlaps(*y) for y in (self.used if x.kind == "name" else taken))
         )
-        return Filled(calls, tuple(self._missing()), used, bool(self.guessed))
+        missing = tuple(self._missing())
+        return Filled(calls, missing, used, bool(self.guessed), self._cuts_row())
+
+    def _cuts_row(self) -> bool:
+        """Whether `4, 8 and 15` is given in part, or to several parameters that take one each."""
+        numbers = [x for x in self.part.mentions if x.kind == "number"]
+        row = [x for x in numbers if any(_follows(self.part, x, y) for y in numbers)]
+        taken = [x for x in self.sources.values() if x in row]
+        return len(row) >= _LEAST_ROW and 0 < len(taken) < len(row)
 
     def _missing(self) -> list[Parameter]:
         return [x for x in self.parameters if x.required and x.name not in self.found]
@@ -404,7 +416,7 @@ class _Filler:
             if source is not None and parameter.is_thing and source.kind == "phrase":
                 each = [_ARTICLE.sub("", x) for x in _LIST_COMMA.split(str(source.value)) if x]
                 if all(len(x.split()) <= _LONGEST_THING for x in each):
-                    return [{**self.found, parameter.name: x} for x in each]
+                    return [{**self.found, **self._counted(parameter, x)} for x in each]
             if source is None or source.kind not in _SPREADS:
                 continue
             values = [self._value(parameter, x) for x in self._joined(source)]
@@ -414,6 +426,16 @@ class _Filler:
                     self.used += [(x.start, x.end) for x in self._joined(source)]
                     return [{**self.found, parameter.name: x} for x in each]
         return [dict(self.found)]
+
+    def _counted(self, parameter: Parameter, thing: str) -> dict[str, Any]:
+        """`2 pears` as a thing, and how many of it where the tool takes that, too."""
+        count = next((x for x in self.parameters if _COUNTS & set(x.stems)), None)
+        first, _, rest = thing.partition(" ")
+        many = number_in(first) if count and rest else None
+        whole_many = None if many is None else whole(many)
+        if count is None or whole_many is None:
+            return {parameter.name: thing}
+        return {parameter.name: rest, count.name: whole_many}
 
     def _joined(self, source: Mention) -> list[Mention]:
         found: list[Mention] = []
@@ -425,6 +447,13 @@ class _Filler:
                 found.append(mention)
                 end = mention.end
         return found
+
+
+def _follows(part: Part, one: Mention, other: Mention) -> bool:
+    """Whether two numbers stand beside each other in a list."""
+    first, second = (one, other) if one.start < other.start else (other, one)
+    between = part.text[first.end - part.start : second.start - part.start]
+    return bool(between.strip()) and bool(_BETWEEN.fullmatch(between))
 
 
 def _is_thing(parameter: Parameter) -> bool:

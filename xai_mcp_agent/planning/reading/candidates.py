@@ -10,6 +10,7 @@ from typing import Any
 
 from .mentions import Mention, MentionKind, whole
 from .parameters import Parameter, Topic
+from .vocabulary import ORDERS
 from .words import Word, same_unit, stem, stem_set, words
 
 _KINDS: dict[Topic, tuple[MentionKind, ...]] = {
@@ -30,6 +31,7 @@ _LEADS: dict[Topic, frozenset[str]] = {
     "end": frozenset({"from", "to", "into", "between", "and", "until", "number"}),
     "name": frozenset({"named", "called", "titled", "for", "of", "as"}),
 }
+_ORDERS, _NONE = {word: stem_set(listed) for word, listed in ORDERS.items()}, frozenset[str]()
 _FOLDER_WORDS = stem_set("dir directory folder repo repository root cwd")
 _FROM = frozenset({"from", "since", "after", "between", "number", "of"})
 _TO = frozenset({"to", "into", "until", "till", "before", "in", "as"})
@@ -191,6 +193,7 @@ def _places(value: Any, text: str, said: Sequence[Word]) -> Iterator[tuple[int, 
         row = said[at : at + len(wanted)]
         if [x.stem for x in row] == wanted:
             yield row[0].start, row[-1].end
+    yield from ((x.start, x.end) for x in said if _ORDERS.get(x.text.lower(), _NONE) & {*wanted})
     if len(wanted) == 1 and isinstance(value, str):
         yield from ((x.start, x.end) for x in said if x.stem != wanted[0] and _same(x, value))
 

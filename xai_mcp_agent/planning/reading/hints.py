@@ -6,9 +6,11 @@ import re
 
 from .mentions import MentionKind
 from .parts import Part
-from .vocabulary import PHRASES
+from .vocabulary import PHRASES, WANTING
 from .words import is_money, plain_name, same_unit
 
+ADD = "add"
+_WANTING = re.compile(WANTING, re.IGNORECASE)
 _STRONG, _WEAK = 1.0, 0.5
 _OF_KIND: dict[MentionKind, str] = {
     "zone": "timezone", "date": "date", "time": "time", "datetime": "datetime", "url": "url",
@@ -49,6 +51,17 @@ def changes_unit(part: Part) -> bool:
     wanted = [x for x in part.mentions if x.kind == "phrase" and x.before in ("in", "to", "into")]
     after = [x for x in wanted if amounts and x.start >= amounts[0].end and x.value.isalpha()]
     return bool(amounts) and (len(units) > 1 or bool(after))
+
+
+def wanting_ends(text: str) -> int:
+    """Where the words end with which a text begins to say that something is wanted."""
+    found = _WANTING.match(text)
+    return found.end() if found else 0
+
+
+def wants_thing(part: Part) -> bool:
+    """Whether a part says of something that it is wanted, and asks nothing: `we need 6 eggs`."""
+    return bool(_WANTING.search(part.text)) and not part.text.endswith("?")
 
 
 def converts(name: str, part: Part) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .hints import wanting_ends
 from .mentions import Mention
 from .parameters import Parameter
 from .parts import Part
@@ -25,8 +26,8 @@ _SURE = ("path", "url", "email", "zone", "date", "time", "datetime")
 # Small words that still belong to the request: "say this: ...", "tell me about ...".
 _STILL_ASKING = stem_set(
     """
-    the a an this that following text please to for of me with what is are how do you can could
-    would will i my about tell let us in on want need like mind
+    the a an this that these those following text please to for of me with what is are how do you
+    can could would will i my about tell let us in on want need like mind
     """
 )
 # Led to a value that is taken already: "HEAD in" /some/path.
@@ -77,8 +78,9 @@ def _whole_thing(
     part: Part, tool: WordedTool, used: Sequence[tuple[int, int]], chose: frozenset[str]
 ) -> tuple[int, int] | None:
     """`a bottle of oil` from `add a bottle of oil to the list`: no part of it is its topic."""
+    first = wanting_ends(part.text)
     for start, end in _unused(part, used):
-        said = [x for x in words(part.text) if start <= x.start and x.end <= end]
+        said = [x for x in words(part.text) if max(start, first) <= x.start and x.end <= end]
         while said and (said[0].stem in chose or _leads(said[0], tool, verbatim=False)):
             said.pop(0)
         while said and _trails(said[-1], tool, chose):

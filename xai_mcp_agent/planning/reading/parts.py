@@ -32,7 +32,8 @@ _LEAD = re.compile(
     r"^\s*(?:(?:\d{1,2}[.)]|[-*\u2022])\s+)?"
     r"(?:(?:please|also|first|second|third|next|now|ok|okay|so|well|and|hi|hello|hey|kindly|then|"
     r"can you|could you|would you|will you|i want to|i would like to|i'd like to|i need to|"
-    r"i want you to|i(?:'m| am) (?:looking for|trying to)|help me|let's|just)\b[,:!]?(?:\s+|$))*",
+    r"i want you to|i(?:'m| am) (?:looking for|trying to)|help me|let's|just|don't forget to|"
+    r"(?:please )?remember to)\b[,:!]?(?:\s+|$))*",
     re.IGNORECASE,
 )
 _WISH = re.compile(

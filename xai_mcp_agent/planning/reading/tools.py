@@ -13,7 +13,7 @@ from .words import is_stop, name_words, stem, words
 
 READING, CHANGING = (frozenset(map(stem, x)) for x in (READING_WORDS, CHANGING_WORDS))
 _RECKONERS = frozenset(map(stem, ("calculator", "arithmetic", "math")))
-_RECKONING = frozenset({"add"})
+_ADDING = _RECKONING = frozenset({"add"})
 # What a tool may reckon with beside numbers.
 _PLAIN = frozenset({"date", "time", "datetime", "zone", "unit", "expression"})
 # What a description names as an example says nothing of the tool.
@@ -95,6 +95,11 @@ class WordedTool:
         """Whether it is a search: any words at all may be meant for it."""
         texts = (x for x in self.parameters if x.kind == "string" and x.is_wanted)
         return any(x.topic in ("query", "text") for x in texts)
+
+    @property
+    def adds_things(self) -> bool:
+        """Whether it puts things on a list, whatever they are."""
+        return self.changes == _ADDING and any(x.is_thing for x in self.required)
 
     @property
     def required(self) -> list[Parameter]:

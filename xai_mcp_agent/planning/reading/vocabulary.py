@@ -25,7 +25,7 @@ SMALL_WORDS = word_set(
     further great happen hello hers herself hey hi him himself idea instead itself kind last lets
     lot maybe mean mine myself near never next nice nor now off ok okay once only onto ours
     ourselves particular per perhaps possible previous quickly quite really right see shall simply
-    since something somewhat soon sort specific specified still sure tell theirs themselves thing
+    since something somewhat soon specific specified still sure tell theirs themselves thing
     think though thus today together tomorrow toward towards upon way well went whatever whether
     whose wonder yes yesterday yet yours yourself
     """
@@ -78,7 +78,8 @@ QUESTION_WORDS = word_set(
 SAME_THINGS = """
 time clock hour; date day calendar; weekday day week; timezone zone; datetime date time;
 weather forecast temperature rain climate; price cost expensive cheap fee;
-buy purchase order shop sell; reserve book booking reservation;
+buy purchase order; buy purchase shop sell product goods;
+save write store; reserve book booking reservation;
 meeting event appointment calendar schedule; movie film cinema; song music track artist;
 picture photo; flight plane airline; hotel accommodation lodging; restaurant meal cuisine;
 recipe dish; job career work; news headline article; stock share ticker;
@@ -140,6 +141,17 @@ PHRASES = (
     ("subtract", r"\bminus\b"),
     ("multiply", r"\btimes (?:-?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten)\b)"),
 )
+
+# What means, where nothing else is meant, that a thing is to be put on a list of such things.
+WANTING = r"\b(?:(?:we|i)(?: still)? need|don't forget|(?:we are|we're|i am|i'm) out of|buy)\b"
+
+# Orders by another name, and words of what is put in order so.
+ORDERS = {
+    "alphabetical": "name title alphabet",
+    "alphabetically": "name title alphabet",
+    "chronological": "date time created",
+    "chronologically": "date time created",
+}
 
 CURRENCIES = word_set(
     """

@@ -68,6 +68,13 @@ def stem(word: str) -> str:
     return _without_derivation(_without_past(singular(low)))
 
 
+def base_form(word: str) -> str:
+    """A word without the ending of the past or of a plural: `ordered` and `orders` are `order`."""
+    low = word.lower()
+    plain = low.isascii() and low.isalpha() and len(low) > 3
+    return IRREGULAR.get(low) or (_without_past(singular(low)) if plain else low)
+
+
 def stem_set(listed: str) -> frozenset[str]:
     """The stems of the words of a text."""
     return frozenset(stem(word) for word in listed.split())
@@ -106,6 +113,13 @@ def superlative_in(said: str) -> str:
 def same_unit(one: str, other: str) -> bool:
     """Whether two names mean the same unit: `miles` and `mi`."""
     return bool({other.lower(), stem(other)} & _unit_names(one))
+
+
+def unit_name(said: str) -> str:
+    """The first of the names that a unit has: `kilometre` for `km`; empty for what is none."""
+    wanted = {said.lower(), stem(said)}
+    groups = (x.split() for x in UNITS.split(";"))
+    return next((x[0] for x in groups if wanted & {*x, *map(stem, x)}), "")
 
 
 def is_money(name: str) -> bool:

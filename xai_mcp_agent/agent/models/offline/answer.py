@@ -71,9 +71,12 @@ def _looked_for(states: Sequence[CallState]) -> list[str]:
 
 def _best_look(states: Sequence[CallState], said: str) -> tuple[CallState, Outcome] | None:
     """Of the looks for the same words the result that says most of what was sought."""
+    looks = [x for x in states if x.call.looks and x.call.said == said]
+    if len(looks) == 1 and not looks[0].call.sought and any(map(_has, looks[0].results)):
+        return looks[0], looks[0].results[0]  # all of it was asked for, in some order
     best: tuple[float, CallState, Outcome] | None = None
-    for state in states:
-        for outcome in state.results if state.call.looks and state.call.said == said else ():
+    for state in looks:
+        for outcome in state.results:
             share = share_said(data_in(outcome.text), state.call.sought, superlative_in(said))
             if share >= _LEAST_SAID and (best is None or share > best[0]):
                 best = share, state, outcome

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from datetime import date
-from itertools import islice
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from ....core.provider_schema import FunctionSpec
 from ....planning.careful.searching import Search
-from ....planning.careful.situation import Situation
-from ....planning.planner import Planner
-from ....planning.plans import Given
-from ....planning.reading.parameters import Parameter, examples_in
-from ....planning.reading.tools import WordedTool
-from ....planning.reading.words import plain_name
 from ....search.shortening import first_sentence
+from .examples import ask_for
 from .finding import is_for_choosing
-from .planners import planner_of
 
 Found: TypeAlias = tuple[str, Search | None]
 """What no tool serves, and the search for one, if there was any."""
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
-_MAX_EXAMPLES = 3
-_MOST_TRIED = 8  # tools, for requests that are surely understood
-# Three values or more in a row: "such a unit: km, mile, lb and others".
-_LISTED = re.compile(r":\s*((?:[\w\u00b0/]{1,12},\s*){2,}[\w\u00b0/]{1,12})")
-_USUAL = ("zone", "datetime", "date", "time", "expression", "language")
 _MAX_QUOTED_CHARS = 120
 
 WHO = "I am the offline model: fixed rules, not a language model."
@@ -59,13 +46,6 @@ _THANKS = re.compile(
     r"perfect|bye|goodbye|good bye|see you)[\s,.!]*", re.IGNORECASE,
 )  # fmt: skip
 _GO_ON = re.compile(r"\s*(?:please )?(?:continue|go on|proceed)[\s.!]*", re.IGNORECASE)
-# Values that stand for what a person would say, where the schema shows none.
-_SAMPLES: dict[str, Any] = {
-    "zone": "Europe/London", "url": "https://example.com", "email": "ada@example.com",
-    "path": "/tmp/example.txt", "datetime": "2026-03-12T14:30", "date": "2026-03-12",
-    "time": "14:30", "id": "A1", "place": "Paris", "person": "Ada", "language": "French",
-    "expression": "2 + 3",
-}  # fmt: skip
 
 
 def small_talk(asked: str, functions: Sequence[FunctionSpec]) -> str | None:
@@ -88,7 +68,7 @@ def introduction(functions: Sequence[FunctionSpec]) -> str:
         lines.append(f"... and {len(own) - _MAX_LISTED} more.")
     listed = "\n".join(lines)
     more = "" if len(own) == len(functions) else ", and search for others that a request needs"
-    return f"{WHO} I can use {_count(own)}{more}:\n{listed}\n\n{_ask_for(own)}{CONNECT}"
+    return f"{WHO} I can use {_count(own)}{more}:\n{listed}\n\n{ask_for(own)}{CONNECT}"
 
 
 def nothing_fits(
@@ -102,7 +82,7 @@ def nothing_fits(
     searched = "".join(f"{no_tool_for(*x)}\n" for x in unmatched if x[1])
     return (
         f"{WHO}{seen} I matched your words against {_count(own)} and found none that fits.\n"
-        f"{searched}{_ask_for(own)}{CONNECT}"
+        f"{searched}{ask_for(own)}{CONNECT}"
     )
 
 
@@ -113,13 +93,13 @@ def nothing_found(functions: Sequence[FunctionSpec], looked_in: Sequence[str]) -
     looked = f" I looked with {names}, and nothing there says it." if names else ""
     return (
         f"{WHO} I matched your words against {_count(own)} and found none that fits.{looked}\n"
-        f"{_ask_for(own)}{CONNECT}"
+        f"{ask_for(own)}{CONNECT}"
     )
 
 
 def ready_questions(functions: Sequence[FunctionSpec]) -> str:
     """Requests that the tools surely answer."""
-    return _ask_for(_without_search(functions)).strip()
+    return ask_for(_without_search(functions)).strip()
 
 
 def no_tool_for(said: str, search: Search | None) -> str:
@@ -157,82 +137,12 @@ def shown(text: str) -> str:
     return f'"{cut}"'
 
 
-def example_request(tool: WordedTool, number: int = 0) -> str:
-    """A request in plain words that the rules understand as a call of this tool.
-
-    Another `number` is another request, where the tool's parameters list several values.
-    """
-    stated = [f"{x.name}: {_sample(x, tool, number)}" for x in tool.parameters if x.is_wanted]
-    name = plain_name(tool.name) or tool.name
-    return f"{name}, {', '.join(stated)}" if stated else name
-
-
-def _ask_for(functions: Sequence[FunctionSpec]) -> str:
-    if not functions:
-        return ""
-    planner = planner_of(functions)
-    tools = [planner.worded(x.name) for x in functions]
-    chosen = [x for x in tools if _is_simple(x)] or tools
-    ready = list(islice(_ready(planner, chosen), _MAX_EXAMPLES))
-    examples = [f'"{x}"' for x in ready or map(example_request, chosen[:_MAX_EXAMPLES])]
-    return f"Ask for something like: {' or '.join(examples)}.\n"
-
-
-def _ready(planner: Planner, tools: Sequence[WordedTool]) -> Iterator[str]:
-    """Requests that are surely understood as calls of these tools, with values that these show."""
-    given = set[str]()
-    situation = Situation(today=date.today())
-    known = [x for x in tools if all(_is_shown(y, x) for y in x.required)]
-    for number in range(_MAX_EXAMPLES):
-        for tool in known[:_MOST_TRIED]:
-            request = example_request(tool, number)
-            if request not in given:
-                given.add(request)
-                calls = planner.plan(request, situation).calls
-                if [(x.tool, x.looks) for x in calls] == [(tool.key, False)] and all(
-                    isinstance(x, Given) for x in calls[0].arguments.values()
-                ):
-                    yield request
-
-
-def _is_shown(parameter: Parameter, tool: WordedTool) -> bool:
-    """Whether a value is known that the tool surely takes."""
-    has_values = parameter.choices or parameter.fallback is not None or parameter.is_number
-    is_usual = parameter.topic in _USUAL
-    return bool(has_values or is_usual or _values_shown(parameter, tool))
-
-
-def _values_shown(parameter: Parameter, tool: WordedTool) -> list[Any]:
-    listed = _LISTED.search(parameter.description)
-    values = re.split(r",\s*", listed[1]) if listed else []
-    return [*examples_in(tool.schema, parameter.name), *values]
-
-
 def _line(function: FunctionSpec) -> str:
     return f"- {function.name}: {first_sentence(function.description, _MAX_DESCRIPTION_CHARS)}"
 
 
 def _without_search(functions: Sequence[FunctionSpec]) -> list[FunctionSpec]:
     return [x for x in functions if not is_for_choosing(x)]
-
-
-def _is_simple(tool: WordedTool) -> bool:
-    return not tool.changes and all(x.kind not in ("array", "object") for x in tool.required)
-
-
-def _sample(parameter: Parameter, tool: WordedTool, number: int = 0) -> str:
-    values = [*_values_shown(parameter, tool), *parameter.choices, parameter.fallback]
-    plain = [x for x in values if isinstance(x, str | int | float) and not isinstance(x, bool)]
-    if plain:
-        # The two ends of a pair differ, and others of those listed may not go together.
-        at = int(parameter.direction == "to") if parameter.direction else number
-        value = plain[min(at, len(plain) - 1)]
-        return f"'{value}'" if isinstance(value, str) and " " in value else str(value)
-    if parameter.kind == "boolean":
-        return "yes"
-    if parameter.is_number:
-        return "3"
-    return str(_SAMPLES.get(parameter.topic, "'something'"))
 
 
 def _count(functions: Sequence[FunctionSpec]) -> str:

@@ -15,7 +15,7 @@ from datetime import date
 
 from anyio.lowlevel import checkpoint
 
-from ....planning.careful.searching import ToolSearch
+from ....planning.careful.searching import MOST_FOUND, ToolSearch
 from ....planning.careful.situation import Situation
 from ....planning.plans import Plan
 from ...messages import ToolCall
@@ -31,6 +31,8 @@ from .progress import MOST_EACH, CallState, NextCall, progress
 
 _WORDS_PER_PIECE = 4
 _MAX_THOUGHTS_SHOWN = 3
+# Words that most servers have some tool for.
+_ANYTHING = "list show count convert calculate current time date number text name"
 _CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make ready
 # Text that the text protocol would read as a call, or as the end of the model's own words.
 _LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
@@ -91,10 +93,21 @@ def _reply(reading: Reading, today: date) -> ModelReply:
     plan = planner.plan(reading.asked, situation)
     states = progress(plan, planner, outcomes, earlier)
     calls = [call for state in states for call in state.pending]
+    if not (calls or plan.calls or offered):
+        calls = list(_look_round(situation.search, reading))
     # Each call is made at most twice, the second time mended; more would be a circle.
-    if calls and reading.may_call and len(reading.outcomes) < 2 * MOST_EACH * len(plan.calls):
+    most = 2 * MOST_EACH * max(1, len(plan.calls))
+    if calls and reading.may_call and len(reading.outcomes) < most:
         return _calls(calls, reading)
     return _answer(_conclusion(plan, states, situation.search, reading), reading)
+
+
+def _look_round(search: ToolSearch, reading: Reading) -> Iterator[NextCall]:
+    """A search for any tools, where none is shown: to say what can be asked for."""
+    failed = any(x.error for x in search.done.values())
+    if search.tool is not None and not failed and _ANYTHING not in search.done:
+        arguments = {"query": _ANYTHING, "max_results": MOST_FOUND}
+        yield NextCall(search.tool, arguments, reading.asked)
 
 
 def _calls(calls: Sequence[NextCall], reading: Reading) -> ModelReply:

@@ -39,6 +39,7 @@ _SUGGESTED = re.compile(
 _SUGGESTED_BARE = re.compile(r"did you mean:? ([\w./+-]+)", re.IGNORECASE)
 _ASKED = re.compile(r"did you mean:? (?P<rest>.{1,200})", re.IGNORECASE)
 _WITH_NAME = re.compile(r"(?P<sign>[^\s,()]{1,12}) \((?P<name>[^()]{1,40})\)")
+_AND = re.compile(r"\s*(?:,\s*(?:and\s+)?|\s+and\s+)\s*", re.IGNORECASE)
 _LEAST_SAME = 0.8  # `gramms` and `gram`
 _LISTED = re.compile(
     r"\b(?:one of|known|available|valid|allowed|supported|expected|registered|choose from|"
@@ -64,10 +65,12 @@ class NextCall:
 @dataclass
 class CallState:
     """A call of the plan and what is known of it; `missing` or `blocked_by` keep it from being
-    made. `parameters` are those of its tool."""
+    made. `parameters` are those of its tool. `sought` is the name of what it looks up for another
+    call, if it does."""
 
     call: PlannedCall
     parameters: tuple[Parameter, ...] = ()
+    sought: str = ""
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     pending: list[NextCall] = field(default_factory=list[NextCall])
     missing: tuple[Parameter, ...] = ()
@@ -92,11 +95,18 @@ def progress(
     """Where every call of the plan is. `earlier` are outcomes of earlier requests."""
     left, known = list(outcomes), [x for x in earlier if not x.is_error]
     states: list[CallState] = []
-    for call in plan.calls:
+    for at, call in enumerate(plan.calls):
         # What searches for tools is none of those that are planned with.
         parameters = planner.worded(call.tool).parameters if call.tool in planner else ()
-        states.append(_state(CallState(call, parameters), states, left, known))
+        state = CallState(call, parameters, _sought(plan, at))
+        states.append(_state(state, states, left, known))
     return states
+
+
+def _sought(plan: Plan, at: int) -> str:
+    """The name of the thing that this call searches for, so that a later one gets its id."""
+    sources = [x for call in plan.calls[at + 1 :] for x in call.arguments.values()]
+    return next((x.named for x in sources if isinstance(x, FromResult) and x.call == at), "")
 
 
 def _state(
@@ -114,7 +124,22 @@ def _state(
         state.blocked_by = failed[-1].call if failed else None
     for arguments in calls:
         _settle(state, arguments, left)
+    for arguments in _apart(state):
+        _settle(state, arguments, left)
     return state
+
+
+def _apart(state: CallState) -> list[JsonObject]:
+    """Where nothing is called `Candide and Emma`: the same search for each of the two."""
+    if not state.results or any(map(_found, state.outcomes)):
+        return []
+    given = state.outcomes[0].arguments
+    names = [name for name, value in given.items() if value == state.sought]
+    return [{**given, name: x} for name in names for x in names_apart(state.sought)]
+
+
+def _found(outcome: Outcome) -> bool:
+    return outcome.is_error or main_items(data_in(outcome.text)) != []
 
 
 def _has_answered(state: CallState) -> bool:
@@ -199,8 +224,7 @@ class _Results:
         if refers and source.otherwise is not None:
             return self._field(parameter, source)
         if refers and source.named:
-            found = [found_id(parameter, x.text, source.named) for x in self.before[-1].results]
-            return found[0] if found else None
+            return self._id(parameter, source.named)
         names = not refers or parameter.topic in _NAMING
         tries: list[Callable[[], Any]] = [
             lambda: self._result_before(parameter, SAME_NAME),
@@ -209,6 +233,16 @@ class _Results:
             lambda: self._result_earlier(parameter) if refers else None,
         ]
         return next((found for x in tries if (found := x()) is not None), None)
+
+    def _id(self, parameter: Parameter, name: str) -> Any:
+        """The id of what has that name; of each, where several names were looked for."""
+        results = self.before[-1].results
+        found = found_id(parameter, results[0].text, name) if results else None
+        apart = list(zip(results[1:], names_apart(name), strict=False))
+        if found is not None or not apart:
+            return found
+        each = [found_id(parameter, x.text, y) for x, y in apart]
+        return None if None in each else _Each(tuple(dict.fromkeys(each)))
 
     def _result_before(self, parameter: Parameter, least: int) -> Any:
         for state in reversed(self.before):
@@ -271,6 +305,13 @@ def _each(arguments: JsonObject) -> list[JsonObject]:
         if isinstance(value, _Each):
             return [{**arguments, name: x} for x in value.values]
     return [arguments]
+
+
+def names_apart(text: str) -> list[str]:
+    """The names in a text that may be one or several: `Candide and Emma`; else none."""
+    found = [x for x in _AND.split(text) if x]
+    are_names = all(x[0].isupper() for x in found) and len(found) <= MOST_EACH
+    return found if len(found) > 1 and are_names else []
 
 
 # Mending
