@@ -22,7 +22,7 @@ EMPTY = 400, 500  # a place of the canvas below all nodes
 def test_a_newcomer_draws_an_agent_and_it_answers(
     small: Canvas, folder: Path, artefacts: Path
 ) -> None:
-    """Each step as the README has it: the quickstart first, whose output stays open, then one's own.
+    """Each step as the README has it: the quickstart first, whose output stays open.
 
     Buttons, menus, the palette, arrows, boxes for texts, Save, Run: on a small laptop.
     """
