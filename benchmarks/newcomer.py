@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.support.environments import Environment
 from tests.support.first_workflow import ANSWER, QUESTION, draw
-from tests.support.lab import browser, chromium, lab, open_lab
+from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 
 from . import page
 from .clock import Clock
@@ -63,7 +63,7 @@ def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:
     with browser() as running:
         began = time.perf_counter()
         with lab(folder, home.python, home.variables()) as address:
-            window = open_lab(running, address, height=1400)
+            window = open_lab(running, address, width=SMALL[0], height=SMALL[1])
             clock.rows.append(
                 ("`xircuits start`: the lab stands", time.perf_counter() - began, None)
             )

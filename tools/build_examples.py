@@ -10,6 +10,8 @@ from pathlib import Path
 from xai_mcp_agent.cli.init import TEMPLATES
 
 from .example_agents import (
+    agent_with_a_drawn_tool,
+    agent_with_your_model,
     builtin_tools,
     history_of_an_agent,
     memory_of_an_agent,
@@ -171,8 +173,8 @@ def templates() -> list[Workflow]:
     """What the lab's launcher offers as a card each; a press makes a copy to go on with."""
     return [
         quickstart("agent_with_tools"),
-        two_servers_and_a_drawn_tool("agent_with_a_drawn_tool"),
-        openai_compatible("agent_with_your_model"),
+        agent_with_a_drawn_tool(),
+        agent_with_your_model(),
     ]
 
 

@@ -39,7 +39,7 @@ def call_a_tool(flow: Workflow, done: bool) -> None:
         "1. A tool of a server",
         "Press Run (the triangle above) and Start.\n"
         "This node calls convert_units of the\n"
-        "server units. Its result goes nowhere.",
+        "server units. Print gets nothing yet.",
         above=call,
     )
     flow.note(

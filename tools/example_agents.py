@@ -98,7 +98,8 @@ def quickstart_with_many_tools() -> Workflow:
         "1. Several hundred tools",
         "The workbench has about 350. What is\n"
         "pinned is shown in every request; for\n"
-        "the others the agent searches.",
+        "the others the agent searches.\n"
+        "Drag the empty canvas up for the rest.",
         above=workbench,
     )
     flow.note(
@@ -154,9 +155,9 @@ def history_of_an_agent() -> Workflow:
     return flow
 
 
-def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
+def openai_compatible() -> Workflow:
     """An agent with a language model behind the OpenAI protocol."""
-    flow = Workflow(name)
+    flow = Workflow("ex05_openai_compatible")
     model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
     _agent_with_a_poster(flow, model)
     flow.note(
@@ -172,11 +173,73 @@ def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
     return flow
 
 
-def two_servers_and_a_drawn_tool(
-    name: str = "ex04_two_servers_and_a_drawn_tool",
-) -> Workflow:
+def agent_with_your_model() -> Workflow:
+    """A template: the quickstart with a language model, all of it in sight in a small window."""
+    flow = Workflow("agent_with_your_model")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
+    agent = flow.node(
+        "AgentInit",
+        system_prompt=SYSTEM_PROMPT,
+        toolbelt_spec=belt["toolbelt_spec"],
+        model_settings=model["model_settings"],
+    )
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
+    flow.begin_row(model)
+    flow.main_in_rows(library, belt, model, agent, run)
+    flow.note(
+        "1. Choose its tools",
+        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
+        above=library,
+    )
+    flow.note(
+        "2. Say which model",
+        "model: one your service has. base_url: its\n"
+        "address, here Ollama's. OpenAI's own is\n"
+        "https://api.openai.com/v1, its key in\n"
+        "OPENAI_API_KEY. Others: key in api_key.",
+        above=model,
+    )
+    _ask_note(flow, run)
+    return flow
+
+
+def agent_with_a_drawn_tool() -> Workflow:
+    """A template: the quickstart and a tool that is drawn below it, in sight in a small window."""
+    flow = Workflow("agent_with_a_drawn_tool")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit",
+        agent_provider="offline",
+        system_prompt=SYSTEM_PROMPT,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    run = flow.node(
+        "AgentRun", question=Shown("Find a book about travel and make a poster for it.")
+    )
+    flow.main(library, belt, agent, run)
+    _poster_tool(flow)
+    flow.note(
+        "1. Choose its tools",
+        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
+        above=library,
+    )
+    flow.note(
+        "2. Set up the agent",
+        "The model offline needs no key: it\n"
+        "follows rules. It does not matter where\n"
+        "a tool comes from.",
+        above=agent,
+    )
+    _ask_note(flow, run)
+    return flow
+
+
+def two_servers_and_a_drawn_tool() -> Workflow:
     """An agent that uses what two servers offer and what is drawn below it."""
-    flow = Workflow(name)
+    flow = Workflow("ex04_two_servers_and_a_drawn_tool")
     agent = _agent_with_a_poster(flow)
     flow.note(
         "2. Set up the agent",
@@ -198,7 +261,8 @@ def native_and_text() -> Workflow:
         "1. Two ways to call a tool",
         "Most models call functions: the\n"
         "service passes tools and calls\n"
-        "beside the text. That is native.",
+        "beside the text. That is native.\n"
+        "Drag the empty canvas up for the rest.",
         above=native[0],
     )
     flow.note(
@@ -322,7 +386,8 @@ def _agent_with_a_poster(flow: Workflow, model: Node | None = None) -> Node:
         "1. Choose its tools",
         "Each AgentUseMCPTools adds the tools of one\n"
         "MCP server. Which servers there are stands\n"
-        "in mcp_settings.json.",
+        "in mcp_settings.json.\n"
+        "Drag the empty canvas up for the rest.",
         above=library,
     )
     _ask_note(flow, run)

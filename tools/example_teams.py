@@ -28,7 +28,7 @@ def agent_as_a_tool() -> Workflow:
     flow.side(tool, text, inner, flow.node("AgentToolOutput", results=[inner["last_response"]]))
     flow.note(
         "1. An agent with tools",
-        "Its toolbelt books has the server's tools.",
+        "Its toolbelt books has the server's tools.\nDrag the empty canvas up for the rest.",
         above=library,
     )
     flow.note(
@@ -128,7 +128,8 @@ def router_with_two_routes() -> Workflow:
         "1. A request comes in",
         "The model reads the descriptions of the\n"
         "routes below and chooses one. Try:\n"
-        "Find a book about whales.",
+        "Find a book about whales.\n"
+        "Drag the empty canvas up for the rest.",
         above=router,
     )
     flow.note(

@@ -206,50 +206,35 @@ class AgentRun(Component):
     """Runs an agent: it thinks, uses its tools, and answers. What happens is printed as it happens.
 
     ##### Branches:
-    - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
-      With several tools in one turn it runs when all are done, once for each.
-    - on_error: The way on when there is no answer; `error` says why. Nothing after the node runs
-      then. Not wired: the workflow ends with the error.
-    - on_approval: Says whether a call that needs approval is made; `approval` tells all of it. End
-      it with AgentApprove. Without an answer, or with an error, the call is not made. Not wired:
-      the person in front of the run is asked.
-    - on_waiting: The way on when the run waits for approval in the file of run_state. Nothing after
-      the node runs then. Not wired: the workflow ends.
+    - on_thought: Runs after each use of a tool, once for each; `thought` is up to date.
+    - on_error: The way on when there is no answer; `error` says why. Not wired: the workflow ends.
+    - on_approval: Says whether a call is made that needs approval. End it with AgentApprove. Not
+      wired: the person in front of the run is asked.
+    - on_waiting: The way on when the run waits in the file of run_state. Not wired: the workflow
+      ends.
 
     ##### inPorts:
     - question (str): What to ask. Default: nothing new; then conversation has the question.
     - conversation (any): What was said before: the out_conversation of an earlier run, a chat
-      literal, or a text. The question is asked after it; without one its end is answered. It is
-      not changed. Default: none.
+      literal, or a text, typed with a quotation mark before it. Default: none.
     - agent_name (str): The agent. Default: the one that was set up last.
     - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
       Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
-    - output_schema (dict): A JSON Schema that the answer must fit, such as
-      `"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]`. An
-      answer that does not is asked for once more. Default: the answer is any text.
-    - run_state (str): A file in which the run waits when nobody is there to approve a call. Answer
-      with `xai-mcp-agent approve` and this file, then run the workflow again: the node goes on
-      where it was. Default: such calls are not made.
-    - wait_for_approval (bool): Waits in that file also when somebody is there to be asked.
-      Default: False.
+    - output_schema (dict): A JSON Schema that the answer must fit. Default: any text.
+    - run_state (str): A file in which the run waits when nobody is there to approve a call.
+      Default: such calls are not made.
+    - wait_for_approval (bool): Waits in that file also when somebody is there. Default: False.
 
     ##### outPorts:
-    - out_conversation (list): The conversation with everything that was said and done. After an
-      error, everything so far.
+    - out_conversation (list): The conversation with everything that was said and done.
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
-    - stopped (str): How it ended: `answered`, `max_thoughts` (it had to answer in its last turn),
-      `limit` (it had to answer before max_run_tokens or max_run_cost), `length` (the answer was cut
-      off), `refused` (last_response says so), `waiting` (for approval, in the file of run_state) or
-      `error`. In the branch on_thought: `running`.
-    - usage (dict): What it used: input_tokens, output_tokens, cached_tokens, reasoning_tokens (as
-      the service counts them), turns (of the model), calls (of tools) and seconds.
+    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit` or `error`.
+    - usage (dict): What it used: tokens, turns, calls and seconds.
     - error (str): Why there is no answer. Empty if there is one.
     - structured (any): With output_schema, the answer as data.
-    - approval (dict): In the branch on_approval, the call that needs approval: server, tool,
-      arguments (secrets hidden), description and annotations (the server's own words), agent,
-      reason and title.
+    - approval (dict): In the branch on_approval: the call, as server, tool and arguments, and why.
 
     ##### Example:
     question `Which books do you have about the sea?`, and last_response wired to a Print node.
@@ -325,7 +310,8 @@ class AgentRunTool(Component):
 
     ##### inPorts:
     - tool_name (str): The tool, as the model would call it, such as `library_search_books`.
-    - tool_args (any): Its arguments: a dict, or a text. Default: none.
+    - tool_args (any): Its arguments: a dict, typed with `{` before it, or a text, typed with a
+      quotation mark before it. Default: none.
     - conversation (list): The conversation to add to. It is not changed. Default: an empty one.
     - agent_name (str): The agent whose tool is used. Default: the one that was set up last.
 

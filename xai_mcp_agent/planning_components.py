@@ -74,7 +74,8 @@ class MCPRunPlan(Component):
       why. Nothing after the node runs then. Not wired: the workflow ends with the error.
 
     ##### inPorts:
-    - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON.
+    - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON, typed with a
+      quotation mark before it.
     - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
       (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
     - run_state (str): A file to keep the run in until it comes to its end: run the workflow again,
@@ -134,8 +135,9 @@ class MCPSuggestTools(Component):
     the cases.
 
     ##### inPorts:
-    - after (any): The tools so far in their order, as a text with commas or a list:
-      `shop/list_orders`, or just `list_orders` where only one server has it. Default: none.
+    - after (any): The tools so far in their order, a list or a text with commas:
+      `shop/list_orders`, or just `list_orders` where only one server has it. Type a text with a
+      quotation mark before it. Default: none.
     - request (str): What you want to reach, in your words. Default: none.
     - toolbelt_spec (dict): Only tools of this toolbelt, without what it blocks; from
       AgentMakeToolbelt. Default: all servers of the settings.

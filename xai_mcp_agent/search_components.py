@@ -13,13 +13,13 @@ class AgentPinTools(Component):
     needs again and again; tools that you draw are always shown. Put it before AgentMakeToolbelt.
 
     ##### inPorts:
-    - tools (any): What to show, as a text with commas or a list: a tool (`search_books`), a server
+    - tools (any): What to show, a list or a text with commas: a tool (`search_books`), a server
       (`library`), a tool of a server (`library/search_books`) or a group of the settings. `*`
-      stands for any text.
+      stands for any text. Type a text with a quotation mark before it.
     - toolbelt_name (str): The toolbelt it is about. Default: `default`.
 
     ##### Example:
-    tools `search_books, calendar/*`, before AgentMakeToolbelt.
+    tools `"search_books, calendar/*`, before AgentMakeToolbelt.
     """
 
     tools: InCompArg[any]
@@ -37,13 +37,14 @@ class AgentPreferTools(Component):
     are not shown, found or called. Put it before AgentMakeToolbelt.
 
     ##### inPorts:
-    - trusted (any): Names as in AgentPinTools: a text with commas or a list. Default: none.
+    - trusted (any): Names as in AgentPinTools, a list or a text with commas. Type a text with a
+      quotation mark before it. Default: none.
     - blocked (any): The same for what the agent must not use. Drawn tools are never blocked.
       Default: none.
     - toolbelt_name (str): The toolbelt it is about. Default: `default`.
 
     ##### Example:
-    trusted `library`, blocked `files/delete_*, shell`, before AgentMakeToolbelt.
+    trusted `"library`, blocked `"files/delete_*, shell`, before AgentMakeToolbelt.
     """
 
     trusted: InArg[any]

@@ -106,8 +106,8 @@ class AgentUseMCPTools(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
-      text, as in `search_*`. Default: all.
+    - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
+      Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
@@ -140,8 +140,8 @@ class AgentUseFunctions(Component):
     ##### inPorts:
     - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
-      text, as in `search_*`. Default: all.
+    - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
+      Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
@@ -174,8 +174,8 @@ class AgentUseTools(Component):
     - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
       a server or another source.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
-      text, as in `search_*`. Default: all.
+    - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
+      Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
@@ -214,8 +214,8 @@ class AgentUseOpenAPI(Component):
     - api_key (secret): The key or token that it wants, with `spec`; `${NAME}` takes it from the
       environment. Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
-      text, as in `search_*`. Default: all.
+    - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
+      Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
@@ -256,8 +256,8 @@ class AgentUseAgents(Component):
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
-      text, as in `search_*`. Default: all.
+    - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
+      Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
@@ -287,19 +287,23 @@ class AgentUseBuiltinTools(Component):
     cannot leave it.
 
     ##### inPorts:
-    - tools (any): Which of them, as a text with commas or a list: `current_time`, `calculate`,
-      `list_files`, `read_file`, `write_file`. Default: those of `builtin_name`.
+    - tools (any): Which of them, a list or a text with commas: `current_time`, `calculate`,
+      `list_files`, `read_file`, `write_file`. Type a text with a quotation mark before it:
+      `"current_time, calculate`. Default: those of `builtin_name`.
+    - except_tools (any): Not these, written in the same way, also with `*` for any text.
+      Default: none.
     - workspace (str): The folder for those with files, such as `notes`: relative to
       `mcp_settings.json`, and made when something is written. Default: none.
-    - builtin_name (str): In place of the two, an entry under `builtin` in `mcp_settings.json`.
-      Default: none.
+    - builtin_name (str): In place of tools and workspace, an entry under `builtin` in
+      `mcp_settings.json`. Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
 
     ##### Example:
-    tools `calculate`, before AgentMakeToolbelt.
+    tools `"calculate`, before AgentMakeToolbelt.
     """
 
     tools: InArg[any]
+    except_tools: InArg[any]
     workspace: InArg[str]
     builtin_name: InArg[str]
     toolbelt_name: InArg[str]
@@ -311,6 +315,7 @@ class AgentUseBuiltinTools(Component):
             self.workspace.value,
             self.builtin_name.value,
             self.toolbelt_name.value,
+            self.except_tools.value,
         )
 
 

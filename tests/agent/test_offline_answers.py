@@ -88,6 +88,18 @@ async def test_plain_results_read_as_sentences(result: Any, said: str) -> None:
     assert await answer("find products: rope", SEARCH, result) == said
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("find products: rope", "Rope (price 9)."),
+        ("Is there any rope in the products?", "Rope (price 9, buyer none)."),
+        ("find products: rope, and the buyer of it", "Rope (buyer none, price 9)."),
+    ],
+)
+async def test_what_a_thing_lacks_is_said_to_who_asks_for_it(asked: str, said: str) -> None:
+    assert await answer(asked, SEARCH, [{"name": "Rope", "price": 9, "buyer": None}]) == said
+
+
 async def test_the_superlative_is_answered_above_the_list() -> None:
     result = [{"name": "Rope", "price": 9}, {"name": "Twine", "price": 2}]
     said = await answer("find the cheapest products for knots", SEARCH, result)

@@ -10,6 +10,7 @@ import pytest
 from tools.build_examples import EXAMPLES, all_examples, templates, used_workflows
 from tools.canvas_file import Document, load, nodes_of, problems
 from tools.workflows import Workflow, faults
+from xai_mcp_agent.drawing.layout import VIEW_HEIGHT, VIEW_WIDTH
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"
 
@@ -59,6 +60,30 @@ def test_an_example_keeps_the_rules_of_canvas_and_compiler(file: Path) -> None:
 @each_example
 def test_nothing_in_an_example_covers_or_crosses_anything(flow: Workflow) -> None:
     assert faults(flow) == []
+
+
+@each_example
+def test_an_example_that_goes_on_below_the_window_says_so_at_its_top(flow: Workflow) -> None:
+    """In a window of 1366x768; one that just touches its edge is seen to be whole."""
+    (first,) = (x for x in flow.nodes if x.is_note and x.name.startswith("1. "))
+    says_so = "Drag the empty canvas up for the rest." in first.extras["commentInput"]
+    assert says_so is (lowest_edge(flow) > VIEW_HEIGHT)
+
+
+@pytest.mark.parametrize("flow", templates(), ids=lambda flow: flow.name)
+def test_all_of_a_template_is_in_sight_in_a_small_window(flow: Workflow) -> None:
+    """Its notes speak of all its parts."""
+    layout = flow.layout()
+    view = layout.view()
+    assert lowest_edge(flow) <= VIEW_HEIGHT
+    assert max(x.right for x in layout.boxes.values()) * view.zoom / 100 + view.x <= VIEW_WIDTH
+
+
+def lowest_edge(flow: Workflow) -> float:
+    """Where on the canvas's window the lowest node ends."""
+    layout = flow.layout()
+    view = layout.view()
+    return max(x.bottom for x in layout.boxes.values()) * view.zoom / 100 + view.y
 
 
 @each_example

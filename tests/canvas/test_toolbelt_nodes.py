@@ -328,6 +328,21 @@ def test_an_agent_has_only_the_built_in_tools_that_were_named_for_it(tmp_path: P
         assert not (tmp_path / "notes" / "b.txt").exists()
 
 
+@pytest.mark.parametrize("tools", ["calculate, current_time", None])
+def test_an_agent_does_not_have_the_built_in_tools_that_are_left_out(
+    use_servers: UseServers, tools: str | None
+) -> None:
+    file = use_servers()
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["builtin"] = {"handy": {"tools": ["calculate", "current_time"]}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    named = {"tools": tools} if tools else {"builtin_name": "handy"}
+    some = make(AgentUseBuiltinTools, except_tools="*_time", **named)
+    name = "builtin" if tools else "handy"
+    assert use_builtin(f"{name}_calculate", {"expression": "6 * 7"}, some).tool_output.value == "42"
+    assert "is not among" in use_builtin(f"{name}_current_time", {}, some).tool_output.value
+
+
 def test_the_same_tools_named_twice_are_one_source() -> None:
     ctx: dict[str, Any] = {}
     belt = make(AgentMakeToolbelt)
@@ -366,6 +381,10 @@ def test_an_entry_of_the_settings_is_used_by_its_name(use_servers: UseServers) -
         ({"tools": "write_file", "workspace": "."}, "holds the settings"),
         ({"tools": 3}, "`tools` of AgentUseBuiltinTools is an int"),
         ({"tools": "calculate", "workspace": 3}, "`workspace` of AgentUseBuiltinTools is an int"),
+        (
+            {"tools": "calculate", "except_tools": 3},
+            "`except_tools` of AgentUseBuiltinTools is an int",
+        ),
     ],
 )
 def test_a_mistake_in_the_ports_of_built_in_tools_is_told(ports: dict[str, Any], told: str) -> None:

@@ -121,6 +121,7 @@ def test_numbers_are_read_where_a_number_is_meant(text: str, expected: list[Any]
         ("Find books by H. G. Wells", "name", ["H. G. Wells"]),
         ("Show Ada's loans", "name", ["Ada"]),
         ("what is 2 + 3 * (4 - 1)?", "expression", ["2 + 3 * (4 - 1)"]),
+        ("Calculate (17 + 25) * 2 / 7.", "expression", ["(17 + 25) * 2 / 7"]),
         ("borrow it", "reference", ["it"]),
         ("what time is it", "reference", []),
     ],

@@ -26,6 +26,9 @@ from .lab_canvas import Canvas
 from .processes import free_port, wait_until
 from .scripts import child_environment
 
+SMALL = 1366, 768
+"""The window of a small laptop, in pixels."""
+
 _START_SECONDS = 120.0  # the lab's start on a very busy machine
 _STOP_SECONDS = 20.0  # then it is killed; its kernels end when they miss it
 _PAGE_MILLISECONDS = 60_000

@@ -300,6 +300,17 @@ class Canvas:
         if not self.page.locator(_PANEL).is_visible():
             self.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
 
+    def close_panel(self) -> None:
+        """Press the cross of the panel's tab, where a run before has left it open."""
+        tab = self.page.locator(".lm-TabBar-tab", has_text="Xircuit Output")
+        if tab.count():
+            tab.locator(".lm-TabBar-tabCloseIcon").click()
+            tab.wait_for(state="detached")
+
+    def zoom(self, button: str) -> None:
+        """Press one of the three buttons in the lower right corner, by its tip."""
+        self.page.locator(f"{FRONT} button[title='{button}']").click()
+
     def unfold(self) -> str:
         """Open all folds of the panel; the panel's text."""
         self.page.evaluate(_UNFOLD)

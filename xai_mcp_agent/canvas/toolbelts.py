@@ -136,11 +136,17 @@ def use_agent(
 
 
 def use_builtin_tools(
-    ctx: Any, tools: Any, workspace: Any, name: Any, toolbelt: str | None
+    ctx: Any,
+    tools: Any,
+    workspace: Any,
+    name: Any,
+    toolbelt: str | None,
+    except_tools: Any = None,
 ) -> None:
     """Add built-in tools to a toolbelt: `tools` by name, or those of an entry of the settings.
 
-    `tools` is a list, or a text with commas. The workspace is relative to the settings file.
+    `tools` is a list, or a text with commas; of `except_tools` see `filter_on`. The workspace is
+    relative to the settings file.
 
     Raises:
         BadSetting: no tools, one that there is not, or one that needs a workspace without it.
@@ -153,11 +159,12 @@ def use_builtin_tools(
         fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
         raise BadSetting(f"{problem} {fix}")
     if entry:
-        use_source(ctx, _BUILTIN, entry, toolbelt)
+        use_source(ctx, _BUILTIN, entry, toolbelt, except_tools=except_tools)
         return
     folder = optional(workspace, "workspace", _BUILTIN.node)
     given = {"tools": wanted, "workspace": folder}
-    add_source(ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt)
+    name = BUILTIN.name
+    add_source(ctx, _BUILTIN, BuiltinSettings, name, given, toolbelt, except_tools=except_tools)
 
 
 def use_tools(

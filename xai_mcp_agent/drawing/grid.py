@@ -114,7 +114,7 @@ class Grid(Layout):
         rows: list[list[tuple[Node, float]]] = [[]]
         for node in flow:
             x = self._x_behind(rows[-1], node)
-            if rows[-1] and x + self._width(node) > self._widest:
+            if rows[-1] and (node.begins_row or x + self._width(node) > self._widest):
                 rows.append([])
                 x = self._x_behind([], node)
             rows[-1].append((node, x))

@@ -47,6 +47,7 @@ class Node:
     ports: list[Port] = field(default_factory=list[Port])
     literals: list[Node] = field(default_factory=list["Node"])  # those drawn as nodes, by port
     room_before: float = 0.0  # left free to its left, for nodes that a person puts there
+    begins_row: bool = False  # where its flow stands in several rows
 
     @property
     def id(self) -> str:

@@ -149,6 +149,10 @@ class Workflow:
         """Leave so much of the row free to the left of a node, for others to be put there."""
         before.room_before = width
 
+    def begin_row(self, node: Node) -> None:
+        """Have a node be the first of its row, where its flow stands in several."""
+        node.begins_row = True
+
     def outputs(self, *values: Output) -> None:
         """Wire these to Finish; a compiled script prints them at its end."""
         self._give(self.finish, "outputs", list(values))

@@ -14,7 +14,7 @@ from playwright.sync_api import Error
 
 from tests.canvas.conftest import workshop_entry
 from tests.support.asking_server import asking_entry
-from tests.support.lab import browser, chromium, lab, open_lab
+from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
@@ -81,6 +81,16 @@ def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> I
     window.close_all()
     yield window
     window.picture(artefacts / f"{request.node.name}.png")
+
+
+@pytest.fixture
+def small(canvas: Canvas) -> Iterator[Canvas]:
+    """The same in the size of a small laptop's."""
+    size = canvas.page.viewport_size
+    assert size
+    canvas.page.set_viewport_size({"width": SMALL[0], "height": SMALL[1]})
+    yield canvas
+    canvas.page.set_viewport_size(size)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,9 +22,10 @@ def headings_in(description: str) -> list[str]:
 
 
 def test_every_node_explains_itself_completely_when_the_mouse_rests_on_it(
-    canvas: Canvas, artefacts: Path
+    small: Canvas, artefacts: Path
 ) -> None:
-    """The whole text, with headings as headings, without marks, and all of it on the page."""
+    """The whole text, with headings as headings, without marks, and all of it in a small window."""
+    canvas = small
     palette = Palette(canvas)
     palette.hurry()
     height = canvas.page.evaluate("innerHeight")

@@ -85,7 +85,7 @@ _UNIT = re.compile(
 _HOW_MANY = re.compile(r"\bhow (?:many|much)\s+(?P<unit>[^\W\d_]+)", re.I)
 _IN_ONE = re.compile(r"\s+(?:are (?:there )?)?in (?P<one>an?|one) (?P<unit>[^\W\d_]+)", re.I)
 _EXPRESSION = re.compile(
-    r"(?<![\w.(])[(\s]{0,20}-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+"
+    r"(?<![\w.(])[(\s]{0,20}-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+(?<!\.)"
 )
 _AMOUNT = r"(-?\d+(?:\.\d+)?(?:/\d+)?)"
 _SPOKEN_SUMS = tuple(

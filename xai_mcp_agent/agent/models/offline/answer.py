@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 from ....planning.reading.words import (
@@ -14,6 +15,7 @@ from ....planning.reading.words import (
     name_words,
     plain_name,
     related,
+    stem,
     superlative_in,
     words,
 )
@@ -41,6 +43,9 @@ _SENTENCES = ("sentence", "message", "summary", "answer", "text", "explanation",
 _OUTCOMES = {"target", "to", "result", "output", "converted", "destination"}
 # A field alone that only wraps the answer has a name that says nothing.
 _WRAPPERS = {"result", "value", "output", "data", "answer", "content", "text", "response"}
+# "Is Dracula available?", "Who has it?": what a thing lacks may be the answer.
+_ASKS_HOW_IT_STANDS = {stem(x) for x in ("is", "are", "was", "has", "have", "can", "who", "when")}
+_NONE = "none"
 
 
 def answer_for(states: Sequence[CallState]) -> str:
@@ -148,7 +153,8 @@ def _list(data: Any, items: list[Any], outcome: Outcome, request: str) -> str:
     said, total = _said(request), _total(data, len(items))
     kept = main_items(narrowed(data, _telling(request, outcome))) or items
     if len(kept) == 1:
-        return f"{_item(kept[0], _MAX_FIELDS, said, whole=True)}."
+        lacking = _lacking(kept[0], request)
+        return f"{_item(kept[0], _MAX_FIELDS, said, lacking)}."
     head = _noun(data, total)
     if len(kept) < len(items):
         head, items, total = f"{len(kept)} of {head}", kept, len(kept)
@@ -212,19 +218,27 @@ def _telling(request: str, outcome: Outcome) -> list[str]:
     return [x.text for x in found if x.stem not in given and not is_action(x.stem)]
 
 
-def _item(
-    item: Any, most: int = _MAX_ITEM_FIELDS, said: frozenset[str] = frozenset(), *,
-    whole: bool = False,
-) -> str:  # fmt: skip
-    """One thing in a line: its title, who made it, and a few more fields, those `said` first.
+def _lacking(item: Any, request: str) -> dict[str, str]:
+    """The fields that are null where that answers a question: one for yes or no, or for them."""
+    if not isinstance(item, dict):
+        return {}
+    null = [k for k, v in cast(dict[str, Any], item).items() if v is None]
+    said = _said(request)
+    asked = [k for k in null if said & set(name_words(k))]
+    first = next((x.stem for x in words(request)), "")
+    return dict.fromkeys(asked or (null if first in _ASKS_HOW_IT_STANDS else ()), _NONE)
 
-    `whole`: what it lacks is said, too.
-    """
+
+def _item(
+    item: Any,
+    most: int = _MAX_ITEM_FIELDS,
+    said: frozenset[str] = frozenset(),
+    lacking: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """One thing in a line: its title, who made it, and a few more fields, those `said` first."""
     if not isinstance(item, dict):
         return _value(item)
-    plain = cast(dict[str, Any], item)
-    lacking = {k: None for k, v in plain.items() if v is None and whole}
-    fields = _fields(plain) | lacking
+    fields = _fields(cast(dict[str, Any], item)) | dict(lacking)
     title = _first(fields, _TITLES)
     maker = _first(fields, _MAKERS)
     ordered = sorted(fields.items(), key=lambda pair: not (said & set(name_words(pair[0]))))
