@@ -18,7 +18,7 @@ Written from the commands' own explanations by `python -m tools.build_docs`: cha
 In place of a server's name stands its URL, or the command that starts it, in quotation marks where
 it has several words; a file of Python is a command. Such a server needs no settings file, and is
 trusted: you typed it. Where your settings have the same, it is that one, with what else they say;
-else history and decisions are kept under a name of its own, such as `units-815b36`.
+else history and decisions are kept under a name of its own, such as `units-815b36...`.
 
 ```sh
 xai-mcp-agent tools "npx -y @modelcontextprotocol/server-everything"

@@ -185,6 +185,15 @@ def test_a_toolbelt_that_is_wired_is_not_told(
     assert "Draw a line" not in capsys.readouterr().out
 
 
+def test_an_agent_that_was_given_tools_without_a_toolbelt_is_not_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec = {"standard_tools": {}, "mcp_servers": ["units"]}
+    flow = make(AgentMakeToolbelt), make(AgentInit, toolbelt_spec=spec)
+    play({}, *flow, make(AgentRun, question="Hello!"))
+    assert "Draw a line" not in capsys.readouterr().out
+
+
 def test_an_agent_without_tools_beside_one_that_has_the_toolbelt_is_told_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -54,3 +54,19 @@ def test_a_model_that_cannot_be_reached_is_an_error_with_its_address(
     status, _, err = command(capsys, "ask", "x", *model, "--settings", settings)
     assert status == 1
     assert "127.0.0.1:9" in err
+
+
+def test_a_server_that_was_asked_for_and_cannot_be_used_is_no_success(
+    settings: str, capsys: Any
+) -> None:
+    words = ("ask", _QUESTION, "--server", "units", "--server", "bad", "--settings", settings)
+    status, out, err = command(capsys, *words)
+    assert status == 1
+    assert out == "5 mi = 8.04672 km\n"
+    assert "bad" in err
+
+
+def test_a_model_without_its_provider_is_told_with_one(settings: str, capsys: Any) -> None:
+    status, _, err = command(capsys, "ask", "x", "--model", "gpt-5-mini", "--settings", settings)
+    assert status == 1
+    assert "Did you mean 'openai:gpt-5-mini'?" in err

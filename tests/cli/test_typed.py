@@ -136,6 +136,7 @@ def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothin
         ("http://a.test/x?set=1", "http://a.test/x?set=2"),
         ("http://a.test/s/0123456789abcdefghijklmn", "http://a.test/s/9876543210abcdefghijklmn"),
         ("npx -y @one/server", "npx -y @other/server"),
+        ("https://a.test/mcp?token=abc123secret0", "https://a.test.evil.test/mcp?token=.evil.test"),
     ],
 )
 def test_others_of_the_same_name_are_told_apart(one: str, other: str) -> None:
@@ -147,6 +148,12 @@ def test_the_same_server_is_known_again(nowhere: Path) -> None:
     names = {own_name_for(entry_of([x])) for x in ("mine.py", str(nowhere / "mine.py"))}
     keys = {own_name_for({"url": f"http://a.test/?api_key=sk-secret{x}1234567"}) for x in "ab"}
     assert len(names) == len(keys) == 1
+
+
+def test_a_folder_called_as_a_package_does_not_make_it_another_server(nowhere: Path) -> None:
+    before = own_name_for(entry_of(["npx some-server"]))
+    (nowhere / "some-server").mkdir()
+    assert own_name_for(entry_of(["npx some-server"])) == before
 
 
 def test_a_decision_on_one_is_none_on_another_of_the_same_name(nowhere: Path, capsys: Any) -> None:

@@ -239,7 +239,7 @@ def spec_of(
 
 def missing_wire(ctx: Any, agent: Mapping[str, Any]) -> str:
     """The wire to draw where an agent has no toolbelt, and one was made that no agent has."""
-    if agent.get("toolbelt_name"):
+    if agent.get("toolbelt_name") or _has_tools(agent):
         return ""
     taken = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
     free = [x for x in ctx.get(MADE) or () if x not in taken]
@@ -249,6 +249,11 @@ def missing_wire(ctx: Any, agent: Mapping[str, Any]) -> str:
         f"this agent has no tools, and no agent has the toolbelt {free[0]!r}. Draw a line from "
         "`toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
     )
+
+
+def _has_tools(agent: Mapping[str, Any]) -> bool:
+    """Whether somebody gave it tools without an AgentMakeToolbelt."""
+    return any(map(agent.get, ("agent_toolbelt", ENABLED_GROUPS, *(x.agent_key for x in CHOICES))))
 
 
 def learn_keys(ctx: Any, secrets: Secrets) -> None:

@@ -46,7 +46,7 @@ def ask(
 
     At a terminal you see what it does, and are asked what it must not do by itself. Into a file or
     another program goes the answer alone, and what went wrong to stderr. The exit status is 1 where
-    it came to no answer.
+    it came to no answer, or where a server that --server names could not be used.
     """
     is_watched = sys.stdout.isatty() and not as_json
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
@@ -63,7 +63,7 @@ def ask(
         say_result(result.answer, to_stderr=False)
     elif show == _QUIET:
         say(result.answer)
-    if result.stopped != "answered":
+    if result.stopped != "answered" or (server and result.left_out):
         raise typer.Exit(1)
 
 
@@ -79,7 +79,7 @@ def _beside(show: str | None) -> Console:
 def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> AgentResult:
     """Run it for the person in front of this thread."""
     with console:
-        console.hide(Redactor([bridge.settings.secrets], guesses=True))
+        console.hide(Redactor([bridge.settings.secrets]))
         stage = stage_for(console)
 
         def tell(event: RunEvent) -> None:

@@ -19,6 +19,7 @@ from ..bridge.reviews import pinned_servers
 from ..bridge.search import listed_tools as tools_of
 from ..catalog.entry import CatalogEntry, Refreshed
 from ..console.terminal_questions import why_not_here
+from ..console.text import clean
 from ..core.errors import ReviewNeeded, UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
 from ..history.records import Records
@@ -211,7 +212,7 @@ def _print_list(names: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         echo_json(names)
     elif names:
-        typer.echo(json.dumps(names)[1:-1])
+        typer.echo(clean(json.dumps(names, ensure_ascii=False)[1:-1]))
 
 
 def _tell_beside(left: str, failed: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from ..core.tools import JsonObject
 from ..secrets.redactor import secrets_in_url
@@ -25,8 +25,9 @@ _COMMON_HOSTS = re.compile(r"^(?:www|mcp|api)\.(?=.+\.)")
 _COMMON_PARTS = ("", "mcp", "sse", "v1")
 _RUNNERS = ("npx", "uvx", "uv", "bunx", "pnpm", "yarn", "docker", "podman", "pipx", "dnx", "node",
             "deno", "bun")  # fmt: skip
+_SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh")
 _NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
-_MARK_CHARS = 6
+_MARK_CHARS = 16  # nobody finds another address of the same digest
 _MOST_CHARS = 40  # of a name, which is part of those of its tools
 
 
@@ -83,29 +84,39 @@ def name_for(entry: Mapping[str, object]) -> str:
 
 
 def own_name_for(entry: Mapping[str, object]) -> str:
-    """The same, told apart from all others that would be called so.
+    """`name_for` and a digest of the address: the name under which history and decisions are kept.
 
-    History and decisions are kept under it: another program, or another host's server, must not
-    meet those of the first. It stays the same in every folder, and where a key in a URL changes.
+    Another program, or another host's server, must not meet those of the first. A file is the same
+    from every folder, and a URL the same whatever the key in it.
     """
     url = entry.get("url")
-    words = [_without_keys(str(url))] if url else _located(entry)
+    words = _without_keys(str(url)) if url else _located(entry)
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{name_for(entry)}-{digest[:_MARK_CHARS]}"
 
 
-def _without_keys(url: str) -> str:
-    """Without the keys beside the path: a random part of the path may tell which server it is."""
-    path = url.partition("?")[0].partition("://")[2].partition("/")[2]
-    for secret in secrets_in_url(url):
-        url = url if secret in path else url.replace(secret, "")
-    return url
+def _without_keys(url: str) -> list[str]:
+    """The parts of a URL without user, password and the keys of its query.
+
+    Host and path stay whole: a random part of the path may tell which server it is.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return [url]
+    secret = {*secrets_in_url(url)}
+    query = [f"{k}={'' if v in secret else v}" for k, v in parse_qsl(parts.query, True)]
+    return [parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, *query]
 
 
 def _located(entry: Mapping[str, object]) -> list[str]:
-    """The words of a command, those that name a file with the whole of its path."""
+    """The words of a command, those that name a file by a path or as a script with all of it."""
     words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
-    return [os.path.realpath(x) if os.path.exists(x) else x for x in words]
+    return [os.path.realpath(x) if _is_file(x) else x for x in words]
+
+
+def _is_file(word: str) -> bool:
+    return bool(os.path.dirname(word) or word.endswith(_SCRIPTS)) and os.path.exists(word)
 
 
 def _host_name(url: str) -> str:

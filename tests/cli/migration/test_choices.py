@@ -49,6 +49,11 @@ def test_what_a_node_took_it_takes_still(mode: str, port: str, tmp_path: Path) -
     assert (again.status, again.remarks) == ("nothing to do", ())
 
 
+def test_a_node_that_took_no_tool_does_not_take_all(tmp_path: Path) -> None:
+    report = adopt_file(named(tmp_path, "old", with_mode("only")))
+    assert [x.port for x in report.remarks] == ["mode"]
+
+
 def test_a_literal_that_others_use_too_stays(tmp_path: Path) -> None:
     document = json.loads(with_mode("except", tools="pay"))
     nodes = {x["id"]: x for x in nodes_of(document)}

@@ -566,6 +566,21 @@ def test_a_solution_is_put_beside_the_lesson(
     assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_solution_is_not_written_to_where_a_link_leads(bare: Path, is_there: bool) -> None:
+    elsewhere = bare / "elsewhere"
+    if is_there:
+        elsewhere.write_text("mine", encoding="utf-8")
+    (bare / HOME).mkdir(parents=True, exist_ok=True)
+    solution = bare / HOME / "call_a_tool_solution.xircuits"
+    solution.symlink_to(elsewhere)
+    assert exit_status("lesson-solution", "1", str(bare)) == 0
+    assert solution.is_file()
+    assert not solution.is_symlink()
+    assert elsewhere.exists() == is_there
+    assert not is_there or elsewhere.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("inside", ["workshop", HOME])
 @pytest.mark.parametrize("command", ["reset-lesson", "lesson-solution"])
 def test_a_command_given_inside_the_workshop_means_the_folder_around_it(

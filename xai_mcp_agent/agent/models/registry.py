@@ -82,6 +82,6 @@ def split_name(said: str) -> tuple[str, str] | None:
 
 def unknown_provider(name: str) -> UnknownProvider:
     """The error for a provider that does not exist, naming the nearest."""
-    hint = did_you_mean(name, PROVIDERS)
+    hint = did_you_mean(name, PROVIDERS) or f"Did you mean 'openai:{name}'?"
     text = f"No provider {name!r} of models. {hint} Known: {', '.join(PROVIDERS)}."
     return UnknownProvider(text.replace("  ", " "))

@@ -142,6 +142,11 @@ def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | No
                 f"{place} exists already and differs. Name another folder with --output, or "
                 "replace it with --overwrite; the old one is then kept as a backup."
             )
+        if place.is_symlink() and not place.exists():
+            raise WorkflowFileError(
+                f"{place} is a link that leads nowhere. Remove it, or name another folder with "
+                "--output."
+            )
         place.parent.mkdir(parents=True, exist_ok=True)
         return replace_text(place, text)
     except OSError as cause:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ...core.tools import JsonObject
@@ -35,24 +35,29 @@ class Choices(NamedTuple):
 def with_choices(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Choices:
     """The document with `except_tools` in place of the word `except`; `document` stays as it is."""
     nodes, links = dict(nodes_of(document)), dict(links_of(document))
-    wired = {text_of(x, "targetPort"): key for key, x in links.items()}
+    wired = {text_of(x, "targetPort") for x in links.values()}
     texts, changed, remarks = texts_by_port(document), set[str](), list[Remark]()
     for node_id, node in nodes_of(document).items():
         cls = classes.get(text_of(node, "name"))
         port = in_port(node, _MODE) if cls and path_of(node) == cls.path else None
         if cls is None or port is None or not any(x.name == _WITHOUT for x in cls.ports):
             continue
-        link = wired.get(text_of(port, "id"))
-        word = texts.get(text_of(port, "id"), "?" if link else "").strip().lower()
-        if word not in _WORDS:
+        own = text_of(port, "id")
+        word = texts.get(own, "?" if own in wired else "").strip().lower()
+        if word not in _WORDS or (word == "only" and not _is_wired(node, _TOOLS, wired)):
             remarks.append(_undecided(cls.name, node_id))
             continue
         changed.add(node_id)
         nodes[node_id] = _without_mode(node, port, is_except=word == "except")
-        if link is not None:
+        for link in [key for key, x in links.items() if text_of(x, "targetPort") == own]:
             _remove(link, nodes, links)
     drawn = with_links(with_nodes(document, nodes), links) if changed else document
     return Choices(drawn, frozenset(changed), tuple(remarks))
+
+
+def _is_wired(node: JsonObject, name: str, wired: Collection[str]) -> bool:
+    port = in_port(node, name)
+    return port is not None and text_of(port, "id") in wired
 
 
 def _undecided(name: str, node_id: str) -> Remark:

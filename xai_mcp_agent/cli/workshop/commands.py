@@ -112,7 +112,8 @@ def lesson_solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson
     target = _learners_folder(folder) / WORKSHOP / wanted.folder / wanted.solution
     with _explained():
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_file() and target.read_bytes() != shipped_solution(wanted).read_bytes():
+        is_same = target.is_file() and target.read_bytes() == shipped_solution(wanted).read_bytes()
+        if os.path.lexists(target) and (target.is_symlink() or not is_same):
             target.rename(_free_name(target, KEPT))
         shutil.copyfile(shipped_solution(wanted), target)
     if as_json:
