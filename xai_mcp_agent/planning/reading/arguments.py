@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from .candidates import candidates, chosen, misspelt, opposes, value_of
@@ -146,8 +147,9 @@ class _Filler:
     def _cuts_row(self) -> bool:
         """Whether `4, 8 and 15` is given in part, or to several parameters that take one each."""
         numbers = [x for x in self.part.mentions if x.kind == "number"]
-        row = [x for x in numbers if any(_follows(self.part, x, y) for y in numbers)]
-        taken = [x for x in self.sources.values() if x in row]
+        ends = [x for pair in pairwise(numbers) if _are_listed(self.part, *pair) for x in pair]
+        row = {(x.start, x.end) for x in ends}
+        taken = [x for x in self.sources.values() if (x.start, x.end) in row]
         return len(row) >= _LEAST_ROW and 0 < len(taken) < len(row)
 
     def _missing(self) -> list[Parameter]:
@@ -449,9 +451,8 @@ class _Filler:
         return found
 
 
-def _follows(part: Part, one: Mention, other: Mention) -> bool:
+def _are_listed(part: Part, first: Mention, second: Mention) -> bool:
     """Whether two numbers stand beside each other in a list."""
-    first, second = (one, other) if one.start < other.start else (other, one)
     between = part.text[first.end - part.start : second.start - part.start]
     return bool(between.strip()) and bool(_BETWEEN.fullmatch(between))
 
