@@ -25,6 +25,7 @@ from ..settings.typed import TYPED, entry_of, is_url, name_for
 from .output import AsJson, SettingsFile, echo_json, folded, replace_text, say
 from .settings_file import (
     check_free,
+    check_replaceable,
     file_to_write,
     loaded_or_new,
     problem_of,
@@ -40,7 +41,20 @@ _HOW = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent add NAME -- npx -y some-server"
 )
+_CANVAS = "canvas"  # stands for the tools that are drawn
 _TAKEN = "Give --replace to put yours in its place, or choose another name."
+
+
+def _check_texts(name: str, *words: str) -> None:
+    """Refuse a name that no command could be given again, and words that no file can have."""
+    if not name.isprintable() or "/" in name or name == _CANVAS:
+        problem = (
+            f"{name!r} cannot be a server's name: no / or signs that cannot be seen, nor 'canvas'."
+        )
+        raise typer.BadParameter(problem)
+    for word in words:
+        if any("\ud800" <= x <= "\udfff" for x in word):
+            raise typer.BadParameter(f"{word!r} has bytes that are no text in UTF-8.")
 
 
 class AddCommand(TyperCommand):
@@ -109,20 +123,25 @@ def add(
     from the environment when the server is started. The exit status is 1 where the server is
     written, but cannot be used yet.
     """
-    if not words:
+    if not words or not words[0].strip():
         raise typer.BadParameter(_what_is_missing(name))
+    _check_texts(name, *words, *(env or []), *(header or []))
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
-    if not replace or name in loaded.group_names:
+    if replace:
+        check_replaceable(name, loaded, file)
+    else:
         check_free(name, loaded, file, _TAKEN)
     entry = _entry(words, env or [], header or [], transport, cwd)
     problem = problem_of(name, entry, file)
     missing = _missing(name, entry, file)
     if problem and not missing:
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
-    kept = write_server(file, name, entry, replaces=replace, backs_up=replace)
-    trust_server(file, name)
     notes = list(plain_secrets(entry))
+    kept = write_server(
+        file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
+    )
+    trust_server(file, name)
     if not as_json:
         _say_written(name, file, kept, notes)
     tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)

@@ -70,7 +70,8 @@ def _take(
         if problem := problem_of(name, server.entry, file, _references(server.entry)):
             raise problem
     for name, server in chosen:
-        write_server(file, name, server.entry, backs_up=False)
+        is_secret = any(plain_secrets(server.entry))
+        write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)
         trust_server(file, name)
     notes = {name: list(plain_secrets(server.entry)) for name, server in chosen}
     if as_json:

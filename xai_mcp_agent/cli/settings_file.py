@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import SettingsError
 from ..core.tools import JsonObject
-from ..secrets.private_files import file_lock, replace_file
-from ..settings.editing import text_with_server
+from ..secrets.private_files import file_lock, replace_file, replace_private
+from ..settings.editing import sections_with, text_with_server
 from ..settings.load import FILE_NAME, load_settings, settings_from
-from ..settings.models import Settings
+from ..settings.models import SECTIONS, Settings
 from ..settings.trust import TrustStore
 from .output import replace_text
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..core.tools import Tool
 
 _LOCK_SECONDS = 20.0
+_SERVERS = "mcpServers"
+_OTHERS = tuple(f"{x}." for x in SECTIONS if x != _SERVERS)
 
 
 def loaded_or_new(settings: Path | None) -> Settings:
@@ -45,6 +48,25 @@ def check_free(name: str, loaded: Settings, file: Path, fix: str) -> None:
         raise SettingsError(str(file), name, "there is a source of this name already.", fix)
 
 
+def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
+    """Refuse a name that something else than an MCP server has: it would stay beside the server.
+
+    Raises:
+        SettingsError: it is taken; says by what.
+    """
+    sections = sections_with(file, name) if file.exists() else []
+    taken = [x for x in sections if x in SECTIONS and x != _SERVERS]
+    if name in loaded.group_names:
+        problem = "there is a group of this name, which a server cannot replace."
+        raise SettingsError(str(file), name, problem, "Choose another name.")
+    if taken:
+        problem = "there is a source of this name, which is no MCP server and would stay."
+        fix = (
+            f"Take it out first (xai-mcp-agent remove {shlex.quote(name)}), or choose another name."
+        )
+        raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
+
+
 def problem_of(
     name: str, entry: JsonObject, file: Path, given: Iterable[str] = ()
 ) -> SettingsError | None:
@@ -56,17 +78,22 @@ def problem_of(
 
 
 def write_server(
-    file: Path, name: str, entry: JsonObject, *, replaces: bool = False, backs_up: bool = True
-) -> Path | None:
-    """Put an entry into the file, which is made if there is none; where the old one is kept, if so.
+    file: Path, name: str, entry: JsonObject, *, replaces: bool = False, backs_up: bool = True,
+    is_secret: bool = False,
+) -> Path | None:  # fmt: skip
+    """Add or replace an entry; the file is made if it is missing. The path of the backup, if any.
 
-    It is not trusted by being written: see `trust_server`.
+    It is not trusted by being written: see `trust_server`. `is_secret`: a file that is made can be
+    read by nobody else.
 
     Raises:
         SettingsError: it cannot be written, or nothing can be added to it.
     """
     with writing(file):
         text = text_with_server(file, name, entry, replaces=replaces)
+        if is_secret and not os.path.lexists(file):
+            replace_private(file, text.encode())
+            return None
         if backs_up:
             return replace_text(file, text)
         replace_file(file.resolve() if file.is_symlink() else file, text.encode())
@@ -90,13 +117,13 @@ def writing(file: Path) -> Generator[None]:
 
 
 def trust_server(file: Path, name: str) -> None:
-    """Agree to one server, which somebody has just put there, and to nothing else in the file.
+    """Agree to one MCP server, which somebody has just put there, and to nothing else in the file.
 
     Raises:
         SettingsError: that cannot be written down.
     """
     for part in load_settings(file).parts:
-        if part.source == name:
+        if part.source == name and not part.key_path.startswith(_OTHERS):
             TrustStore().agree_to(str(file), part)
 
 

@@ -38,6 +38,9 @@ _NAME_AND_MARK = re.compile(
     r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
+# What may make another command of what follows a secret: `TOKEN=abc; curl ... | sh`.
+_MORE_COMMANDS = re.compile(r"[;&|<>`\n]|\$\(")
+AND_MORE = " (and MORE that is not shown: read the file before you agree to it)"
 # In "Authorization: Bearer abc" the secret is the second word.
 _AFTER_SCHEME = re.compile(r"(?i:bearer|basic|token) [^;,&\s'\"}]+")
 # The scheme is bounded, or a long text without any URL would take time by its square.
@@ -377,6 +380,13 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _redacted_arg(text: str, redact: Redactor) -> str:
+    """Masked to its end, as a secret may hold any sign; commands that stand there are told of."""
+    hidden = (text[x.end() :] for x in _NAME_AND_MARK.finditer(text) if is_secret(x[1], MASK))
+    more = AND_MORE if any(_MORE_COMMANDS.search(x) for x in hidden) else ""
+    return _masked_arg(text, redact) + more
+
+
+def _masked_arg(text: str, redact: Redactor) -> str:
     text = URL.sub(lambda url: redact_url(url[0]), redact(text))
     for found in _NAME_AND_MARK.finditer(text):
         if is_secret(found[1], text[found.end() :]):

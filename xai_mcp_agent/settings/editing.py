@@ -72,8 +72,8 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     change = _replaced if name in servers else _inserted
     found = change(text, key, *added)
     if found is None or parsed_text(found, place) != after:
-        shown = json.dumps({name: entry}, ensure_ascii=False)
-        raise place.error("nothing can be added to it here.", f"Write this into it: {shown}")
+        shown = f"{name!r} (with {', '.join(map(repr, entry))})"
+        raise place.error("nothing can be added to it here.", f"Write {shown} into it by hand.")
     return found
 
 

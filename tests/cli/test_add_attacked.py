@@ -1,0 +1,94 @@
+"""`add` and `discover --take` with names, files and entries that somebody else has a hand in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_servers import command
+from xai_mcp_agent.secrets.redactor import AND_MORE, redact_args
+from xai_mcp_agent.secrets.secrets import Secrets
+
+UNKNOWN = ("--no-check", "--", "some-server")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with nothing in it, in which nothing is trusted that was not agreed to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def write(folder: Path, document: dict[str, Any]) -> Path:
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def test_a_source_of_another_kind_is_not_replaced_and_not_trusted(
+    folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_MCP_TRUST", "none")
+    file = write(folder, {"functions": {"git": {"file": "evil.py"}}})
+    before = file.read_bytes()
+    status, _, err = command(capsys, "add", "git", "--replace", *UNKNOWN)
+    assert (status, file.read_bytes()) == (1, before)
+    assert "functions.git" in err
+    assert "xai-mcp-agent remove git" in err
+
+
+def test_a_group_is_not_replaced(folder: Path, capsys: Any) -> None:
+    write(folder, {"mcpServers": {}, "groups": {"mine": {"tools": ["a/b"]}}})
+    status, _, err = command(capsys, "add", "mine", "--replace", *UNKNOWN)
+    assert status == 1
+    assert "a group of this name" in err
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\nb", "a\x1b[31mb", "canvas"])
+def test_a_name_that_could_not_be_given_again_is_refused(
+    folder: Path, capsys: Any, name: str
+) -> None:
+    status, _, err = command(capsys, "add", name, *UNKNOWN)
+    assert status == 2
+    assert "cannot be a server's name" in " ".join(err.split())
+    assert not (folder / "mcp_settings.json").exists()
+
+
+@pytest.mark.parametrize("words", [("",), (" ",), ("srv", "\udcff")])
+def test_a_command_that_is_none_is_refused(
+    folder: Path, capsys: Any, words: tuple[str, ...]
+) -> None:
+    assert command(capsys, "add", "it", "--no-check", "--", *words)[0] == 2
+    assert not (folder / "mcp_settings.json").exists()
+
+
+def test_a_new_file_with_a_key_in_it_is_for_nobody_else(folder: Path, capsys: Any) -> None:
+    key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    assert command(capsys, "add", "it", "-e", f"GITHUB_TOKEN={key}", *UNKNOWN)[0] == 0
+    assert (folder / "mcp_settings.json").stat().st_mode & 0o077 == 0
+
+
+def test_what_cannot_be_written_is_not_shown_with_its_keys(folder: Path, capsys: Any) -> None:
+    (folder / "mcp_settings.json").write_text('// c\n{"x": NaN, "mcpServers": {}}')
+    key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    status, out, err = command(capsys, "add", "it", "-e", f"GITHUB_TOKEN={key}", *UNKNOWN)
+    assert status == 1
+    assert key not in out + err
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["API_TOKEN=x; touch OWNED", "API_TOKEN=x | sh", "API_TOKEN=$(curl evil)", "TOKEN=a\nrm -r x"],
+)
+def test_commands_behind_a_secret_are_told_where_they_are_not_shown(script: str) -> None:
+    shown = redact_args(["-c", script], Secrets())
+    assert shown[1].endswith(AND_MORE)
+
+
+def test_a_secret_alone_is_only_hidden() -> None:
+    assert redact_args(["API_TOKEN=abc123"], Secrets()) == ["API_TOKEN=***"]
