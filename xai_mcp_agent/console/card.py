@@ -24,7 +24,7 @@ from ..agent.events import (
     ToolStarted,
 )
 from ..secrets.secrets import Mask
-from .markdown import markdown_as_html
+from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
 from .run_lines import RunLines
 from .screen import Clock, Screen, Waiting
 from .surface import Detail, Surface
@@ -41,6 +41,7 @@ _MOST_ENTRIES = 200  # the first ones go
 _QUESTION_CHARS = 4_000
 _OPENING_LINES, _OPENING_CHARS = 3, 300  # of an error, and of a long note
 _NOTE_LINES = 4  # more are folded
+_WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
 # A card is drawn as a whole: at most so often, so much of the time, and so much in a second.
 _PAUSE_SECONDS = 0.3
 _PAUSE_FOR_WORK = 10.0  # times what drawing it took here
@@ -248,7 +249,10 @@ class RunCard:
         return clean(shown)
 
     def _answer(self, text: str) -> Markup:
-        return _markup(markdown_as_html(opening(text, MOST_CHARS, MOST_CHARS)))
+        kept = first_paragraphs(text, MOST_CHARS)
+        left = len(text) - len(kept)
+        more = f"\n<p>... {count(left, 'more character')}. {_WHOLE_ANSWER}</p>" if left else ""
+        return _markup(markdown_as_html(kept) + more)
 
     def _draw_soon(self) -> None:
         if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
