@@ -220,6 +220,19 @@ def test_an_error_ends_it() -> None:
     assert drawn.ends == 1
 
 
+def test_notes_and_errors_are_as_wide_as_the_card_with_code_in_them() -> None:
+    """The plain text beside it has lines as a terminal does."""
+    reason = (
+        "The service `qwen3` is at its limit of requests, and takes no more of them for a while"
+    )
+    drawn = Drawn()
+    page = drawn.show(STARTED, ModelAskedAgain(1, reason, 1.0), RunFailed(f"{reason}. Wait."))
+    shown = reason.replace("`qwen3`", "<code>qwen3</code>")
+    assert f"{shown}: asked again in 1.0 s" in page
+    assert f"{shown}. Wait." in page
+    assert max(len(x) for x in drawn.text.splitlines()) <= 80
+
+
 def test_a_run_that_is_interrupted_does_not_seem_to_go_on() -> None:
     drawn = Drawn()
     drawn.show(*RUN[:3])
