@@ -118,6 +118,7 @@ class RunCard:
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
+        self.ended_with = ""  # the error that it tells
 
     def show(self, event: RunEvent) -> None:
         """Take up an event; it is drawn now, or soon."""
@@ -172,6 +173,7 @@ class RunCard:
             self.show(RunFailed(reason))
 
     def _fail(self, error: str) -> None:
+        self.ended_with = error
         shown = self._mask(error)
         self._view.error = _with_code(clean(opening(shown, _CALL_CHARS, _CALL_CHARS)))
         self._end("")

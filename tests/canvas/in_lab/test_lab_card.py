@@ -291,6 +291,39 @@ def test_an_error_ends_the_card(panel: Canvas, folder: Path) -> None:
     expect(end).to_be_in_viewport(ratio=1)
 
 
+_FAILING = """
+from xai_mcp_agent import ServerError
+
+class AgentRun:
+    def execute(self, ctx):
+        with Console("helper") as console:
+            console.show(RunStarted("helper", "m", "native", (), asked="What is it?"))
+            {shown}
+            raise ServerError("db", "it refused. Start `db` again.", 1)
+
+AgentRun().execute({{}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "in_block"),
+    [
+        ("console.show(RunFailed('db: it refused. Start `db` again.'))", False),
+        ("console.show(RunFinished('Done.', 'answered', 1, 1, 1.0, Usage()))", True),
+    ],
+    ids=["failed", "after the answer"],
+)
+def test_an_error_is_said_once(panel: Canvas, folder: Path, shown: str, in_block: bool) -> None:
+    """In the card that it ended; below it only where no card says it."""
+    start_code(panel, folder, _FAILING.format(shown=shown))
+    block = output(panel).locator("[data-mime-type='application/vnd.jupyter.stderr']")
+    expect(block).to_contain_text("The workflow stopped at AgentRun (ServerError):")
+    text = output(panel).inner_text().replace("\xa0", " ")
+    assert text.count("it refused.") == 1
+    assert ("it refused." in block.inner_text()) is in_block
+    expect(cards(panel).locator(".xai-end")).to_be_in_viewport()
+
+
 def test_who_scrolls_by_hand_is_not_scrolled_back(panel: Canvas, folder: Path) -> None:
     lines = '\nprint("\\n".join(f"line {x}" for x in range(200)))'
     run_code(panel, folder, f'run("helper", "It is done."){lines}')
