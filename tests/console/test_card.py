@@ -166,6 +166,17 @@ def test_a_result_of_five_megabytes_is_cut_and_says_so() -> None:
     assert len(page) < 50_000
 
 
+def test_a_long_answer_ends_with_a_paragraph_and_says_where_the_rest_is() -> None:
+    paragraphs = [f"Paragraph {x} *ends* here." for x in range(6_000)]
+    answer = "\n\n".join(paragraphs)
+    page = Drawn().show(STARTED, RunFinished(answer, "answered", 1, 1, 1.25, Usage()))
+    shown = page.count("<p>Paragraph")
+    assert 3_000 < shown < 6_000
+    assert page.count("<em>ends</em> here.</p>") == shown
+    left = len(answer) - len("\n\n".join(paragraphs[:shown]))
+    assert f"... {left:,} more characters. The whole answer is on the node's port" in page
+
+
 def test_hundreds_of_calls_with_long_results_stay_within_bounds() -> None:
     result = ToolResult.of_text("line\n" * 10_000)
     calls = [ToolFinished(f"c{x}", "add", {"a": x}, result, 0.5, "") for x in range(500)]
@@ -207,6 +218,19 @@ def test_an_error_ends_it() -> None:
     assert "helper stopped: The service is away." in drawn.text
     drawn.card.stop("something else")
     assert drawn.ends == 1
+
+
+def test_notes_and_errors_are_as_wide_as_the_card_with_code_in_them() -> None:
+    """The plain text beside it has lines as a terminal does."""
+    reason = (
+        "The service `qwen3` is at its limit of requests, and takes no more of them for a while"
+    )
+    drawn = Drawn()
+    page = drawn.show(STARTED, ModelAskedAgain(1, reason, 1.0), RunFailed(f"{reason}. Wait."))
+    shown = reason.replace("`qwen3`", "<code>qwen3</code>")
+    assert f"{shown}: asked again in 1.0 s" in page
+    assert f"{shown}. Wait." in page
+    assert max(len(x) for x in drawn.text.splitlines()) <= 80
 
 
 def test_a_run_that_is_interrupted_does_not_seem_to_go_on() -> None:

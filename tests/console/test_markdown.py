@@ -7,7 +7,11 @@ import re
 import pytest
 
 from tests.support.watchdog import done_within
-from xai_mcp_agent.console.markdown import markdown_as_html
+from xai_mcp_agent.console.markdown import (
+    code_marks_as_html,
+    first_paragraphs,
+    markdown_as_html,
+)
 
 _ATTRIBUTES = {"href", "target", "rel", "style", "class", "start"}
 
@@ -20,6 +24,7 @@ HOSTILE = {
     "reference": "[here][a]\n\n[a]: vbscript:x 'title\" onclick=alert(1)'",
     "quote": '[x](http://a.org/"onclick="alert(1)) ![" onerror="alert(1)](http://a.org)',
     "picture": "![p](http://a.org/p.png) [![p](http://a.org/p.png)](http://b.org) ![d](data:image/png;base64,AA==)",  # noqa: E501
+    "bare": "http://a.org/\"onclick=\"alert(1) javascript://x http://<b>https://a.org/'x=1 https:///x",
     "fence": '```"><script>alert(1)</script>\nx\n```',
 }  # fmt: skip
 
@@ -50,6 +55,37 @@ def test_a_link_tells_where_it_leads() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("See https://a.org/b_c_d?x=1&y. And", ["https://a.org/b_c_d?x=1&amp;y"]),
+        ("(http://a.org) **https://b.org**, http://c.org/A_(b)!",
+         ["http://a.org", "https://b.org", "http://c.org/A_(b)"]),
+        ("| https://a.org/ |\n|---|\n| http://b.org |", ["https://a.org/", "http://b.org"]),
+        ("`https://a.org` xhttps://b.org https:// ftp://c.org javascript://d.org/x", []),
+        ("https://bank.org@evil.org/x and https://bank.org:a@evil.org", []),
+    ],
+    ids=["sentence", "marks", "table", "other", "name"],
+)  # fmt: skip
+def test_an_address_in_the_text_is_a_link(text: str, addresses: list[str]) -> None:
+    """Not one that begins with a name, which would be taken for its host."""
+    shown = markdown_as_html(text)
+    assert re.findall(r'<a href="([^"]*)" [^>]*>\1</a>', shown) == addresses
+    assert shown.count("<a ") == len(addresses)
+
+
+def test_an_address_as_the_words_of_a_link_tells_where_that_leads() -> None:
+    shown = markdown_as_html("[https://good.org](http://evil.org) http://m\u00fcnchen.de/")
+    assert "https://good.org</a> (<code>http://evil.org</code>)" in shown
+    assert "http://m\u00fcnchen.de/</a> (<code>http://xn--mnchen-3ya.de/</code>)" in shown
+    assert shown.count("<a ") == 2
+
+
+def test_code_in_a_message_is_set_as_code() -> None:
+    shown = code_marks_as_html("Set `a<b` to `c`; a ` alone\nand ` stay.")
+    assert shown == "Set <code>a&lt;b</code> to <code>c</code>; a ` alone\nand ` stay."
+
+
+@pytest.mark.parametrize(
     ("address", "shown"),
     [
         (f"https://bank.org{'.a' * 80}@evil.org/x", "https://...@evil.org/x..."),
@@ -74,13 +110,59 @@ def test_what_would_not_be_seen_is_marked() -> None:
     assert not {"\u202e", "\x1b", "\u200b", "\ud800"} & set(shown)
 
 
-def test_a_long_text_is_shown_as_it_is() -> None:
-    shown = markdown_as_html("**a** <b>\n" * 5_000)
-    assert shown.count("**a** &lt;b&gt;\n") == 5_000
+def test_a_long_text_is_rendered() -> None:
+    """In parts, none of which begins within a list's item or a block of code."""
+    fence = "```\n" + "x = 1\n\n" * 1_000 + "```"
+    shown = markdown_as_html(
+        "\n\n".join(["- **a** <b>\n" * 3_000, *["*c*"] * 5_000, fence, "**d**"])
+    )
+    assert shown.count("<li><strong>a</strong> &lt;b&gt;</li>") == 3_000
+    assert shown.count("<p><em>c</em></p>") == 5_000
+    assert shown.count("<pre>") == 1
+    assert shown.endswith("<p><strong>d</strong></p>\n")
+
+
+def test_a_paragraph_that_is_too_long_is_shown_as_it_is_between_others() -> None:
+    shown = markdown_as_html("**a**\n\n" + "**b** <b>\n" * 5_000 + "\n**c**")
+    assert shown.count("**b** &lt;b&gt;\n") == 5_000
+    assert "<strong>a</strong>" in shown
+    assert "<strong>c</strong>" in shown
 
 
 @pytest.mark.parametrize(
-    "piece", ["![", "[", "*a ", "**a *b ", "> ", "- ", "`a``b", "<a", "_a_ __b", "|a", "[a]: x\n"]
+    ("text", "kept"),
+    [
+        ("One is here.\n\nTwo is here.\n\nThree.", "One is here.\n\nTwo is here."),
+        ("- one of them\n- two of them\n- three", "- one of them\n- two of them"),
+        ("One.\n\n```\nx\n\ny\n\nand so on it goes\n```", "One."),
+        ("one long line\nand another one that", "one long line"),
+        ("a line that has no end at its end", "a line that has no end at its"),
+        ("x" * 40, "x" * 30),
+    ],
+)
+def test_a_text_is_cut_where_a_paragraph_ends(text: str, kept: str) -> None:
+    """Else where a line or a word does."""
+    assert first_paragraphs(text, 30) == kept
+    assert first_paragraphs(text, len(text)) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "![",
+        "[",
+        "*a ",
+        "**a *b ",
+        "> ",
+        "- ",
+        "`a``b",
+        "<a",
+        "_a_ __b",
+        "|a",
+        "[a]: x\n",
+        "https://a ",
+        "a\n\n",
+    ],
 )
 def test_no_text_takes_long(piece: str) -> None:
     text = piece * 200_000

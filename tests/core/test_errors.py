@@ -87,6 +87,15 @@ def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
     assert error.stderr_tail == ("one", "two")
 
 
+def test_the_panel_does_not_say_again_what_a_card_says():
+    error = ServerError("db", "it refused.", -32000)
+    error.is_in_card = True
+    assert shown_in_the_panel(error) == [
+        "The workflow stopped at AgentOfThisTest (ServerError): see the card above."
+    ]
+    assert "  db: it refused." in error.told_by_node()
+
+
 def test_what_is_not_known_is_not_mentioned():
     assert str(ServerError("db", "it refused.", -32000)) == "db: it refused."
     assert ServerError("db", "it refused.", -32000).code == -32000

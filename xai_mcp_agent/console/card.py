@@ -24,7 +24,7 @@ from ..agent.events import (
     ToolStarted,
 )
 from ..secrets.secrets import Mask
-from .markdown import markdown_as_html
+from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
 from .run_lines import RunLines
 from .screen import Clock, Screen, Waiting
 from .surface import Detail, Surface
@@ -41,6 +41,9 @@ _MOST_ENTRIES = 200  # the first ones go
 _QUESTION_CHARS = 4_000
 _OPENING_LINES, _OPENING_CHARS = 3, 300  # of an error, and of a long note
 _NOTE_LINES = 4  # more are folded
+_SURFACE = Surface()
+_NOTE_COLUMNS = 2_000  # the browser breaks them where the card ends
+_WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
 # A card is drawn as a whole: at most so often, so much of the time, and so much in a second.
 _PAUSE_SECONDS = 0.3
 _PAUSE_FOR_WORK = 10.0  # times what drawing it took here
@@ -60,7 +63,7 @@ class _Call:
     is_running: bool = True
     is_error: bool = False
     seconds: str = ""
-    opening: str = ""
+    opening: Markup | str = ""
     result: str = ""
 
 
@@ -75,7 +78,7 @@ class _View:
     entries: list[Markup] = field(default_factory=lambda: list[Any]())
     left_out: str = ""
     answer: Markup | str = ""
-    error: str = ""
+    error: Markup | str = ""
     ending: str = ""
 
 
@@ -101,10 +104,10 @@ class RunCard:
         self._waiting = waiting
         self._clock = clock
         self._mask = mask
-        self._plain = _PlainText()
-        screen = Screen(self._plain.write, Surface())
-        self._lines = RunLines(name, screen, screen.enter(name, detail), waiting, clock)
-        self._lines.mask = mask
+        self._plain = _PlainText(name, detail, waiting, clock, mask)
+        # The same once more for the notes of the card.
+        notes = Surface(columns=_NOTE_COLUMNS)
+        self._wide = _PlainText(name, detail, Waiting(clock), clock, mask, notes)
         self._view = _View(name, "", "", margin)
         self._entries: dict[int, Markup] = {}  # by the order in which they began
         self._begun = 0  # entries so far
@@ -115,11 +118,15 @@ class RunCard:
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
+        self.ended_with = ""  # the error that it tells
 
     def show(self, event: RunEvent) -> None:
         """Take up an event; it is drawn now, or soon."""
         self._view.ending = ""
-        lines = self._plain.of(lambda: self._lines.show(event))
+        self._plain.lines.show(event)
+        if not isinstance(event, TextArrived | ToolFinished):  # long, and no notes
+            self._wide.lines.show(event)
+        lines = self._wide.take()
         match event:
             case TextArrived(text):
                 self._speech += [text] if self._streams else []
@@ -148,7 +155,9 @@ class RunCard:
 
     def note(self, mark: str, text: str) -> None:
         """Add a line."""
-        self._note(self._plain.of(lambda: self._lines.say(mark, text)))
+        self._plain.lines.say(mark, text)
+        self._wide.lines.say(mark, text)
+        self._note(self._wide.take())
         self._is_old = True
 
     def tick(self) -> None:
@@ -164,8 +173,9 @@ class RunCard:
             self.show(RunFailed(reason))
 
     def _fail(self, error: str) -> None:
+        self.ended_with = error
         shown = self._mask(error)
-        self._view.error = clean(opening(shown, _CALL_CHARS, _CALL_CHARS))
+        self._view.error = _with_code(clean(opening(shown, _CALL_CHARS, _CALL_CHARS)))
         self._end("")
 
     def _started(self, event: RunStarted) -> None:
@@ -202,7 +212,7 @@ class RunCard:
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
         call.result = self._cut(laid_out(text, 2) + notes)
         if call.is_error:
-            call.opening = clean(opening(text, _OPENING_LINES, _OPENING_CHARS))
+            call.opening = _with_code(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
         self._put(call.key, _macros().fold(call, call.key))
 
     def _finish(self, event: RunFinished, lines: str) -> None:
@@ -225,12 +235,12 @@ class RunCard:
         if text.count("\n") < _NOTE_LINES:
             self._add(text)
             return
-        head = text.split("\n", 1)[0]
+        head = _with_code(text.split("\n", 1)[0])
         key = self._new_key()
         self._put(key, _macros().long_note(head, self._cut(text), key))
 
     def _add(self, text: str) -> None:
-        self._put(self._new_key(), _macros().note(text))
+        self._put(self._new_key(), _macros().note(_with_code(text)))
 
     def _new_key(self) -> int:
         self._begun += 1
@@ -248,7 +258,10 @@ class RunCard:
         return clean(shown)
 
     def _answer(self, text: str) -> Markup:
-        return _markup(markdown_as_html(opening(text, MOST_CHARS, MOST_CHARS)))
+        kept = first_paragraphs(text, MOST_CHARS)
+        left = len(text) - len(kept)
+        more = f"\n<p>... {count(left, 'more character')}. {_WHOLE_ANSWER}</p>" if left else ""
+        return _markup(markdown_as_html(kept) + more)
 
     def _draw_soon(self) -> None:
         if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
@@ -279,18 +292,28 @@ class RunCard:
 class _PlainText:
     """The run as a terminal would show it, for whoever cannot show the card; the middle is cut."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        detail: Detail,
+        waiting: Waiting,
+        clock: Clock,
+        mask: Mask,
+        surface: Surface = _SURFACE,
+    ) -> None:
         self._pieces = list[str]()
+        screen = Screen(self._write, surface)
+        self.lines = RunLines(name, screen, screen.enter(name, detail), waiting, clock)
+        self.lines.mask = mask
 
-    def write(self, text: str, *, at_once: bool) -> None:
-        """Take up what is written."""
+    def _write(self, text: str, *, at_once: bool) -> None:
         self._pieces.append(text)
 
-    def of(self, do: Callable[[], None]) -> str:
-        """Do it; what was written by that."""
-        before = len(self._pieces)
-        do()
-        return "".join(self._pieces[before:])
+    def take(self) -> str:
+        """What was written since the last time; it is kept no longer."""
+        taken = "".join(self._pieces)
+        self._pieces.clear()
+        return taken
 
     @property
     def text(self) -> str:
@@ -313,6 +336,10 @@ def _markup(text: str) -> Markup:
     from markupsafe import Markup  # comes with jinja2
 
     return Markup(text)
+
+
+def _with_code(text: str) -> Markup:
+    return _markup(code_marks_as_html(text))
 
 
 def _pretty(arguments: Any, mask: Mask) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..agent.events import RunEvent, RunStarted, ToolProgressed
+from ..core.errors import XaiMcpError
 from ..secrets.secrets import Mask
 from .card import RunCard
 from .run_lines import RunLines
@@ -63,6 +64,8 @@ class Console:
         try:
             if self._card is not None:
                 self._card.stop(str(error) or type(error).__name__)
+                if isinstance(error, XaiMcpError):
+                    error.is_in_card = self._card.ended_with == str(error)
             self._lines.end_speech()
         finally:
             self._screen.leave(self._voice)

@@ -51,17 +51,21 @@ _CHOICES = ", ".join(x.name.lower() for x in Detail)
 
 @dataclass(frozen=True)
 class Surface:
-    """What can be done on it. A `file` number is given for a terminal that knows its width."""
+    """What can be done on it. A `file` number is given for a terminal that knows its width.
+
+    `columns` are those of a line where that is not a usual one.
+    """
 
     kind: Kind = "plain"
     has_colours: bool = False
     file: int | None = None
+    columns: int = _USUAL_WIDTH
 
     @property
     def width(self) -> int:
         """How many columns a line may have, at this moment."""
         if self.file is None:
-            return _USUAL_WIDTH
+            return self.columns
         try:
             found = os.get_terminal_size(self.file).columns
         except OSError:

@@ -27,6 +27,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class XaiMcpError(Exception):
     """Base of all errors of this library; `str(error)` is the whole message for a person."""
 
+    is_in_card = False
+    """Whether the lab shows the message already, in the card of the run that it ended."""
+
     @property
     def _render_traceback_(self) -> Callable[[], list[str]]:
         """IPython, and so the lab's output panel, shows these lines in place of a traceback.
@@ -38,6 +41,8 @@ class XaiMcpError(Exception):
         """
         if not self.told_by_node():
             raise AttributeError("_render_traceback_")
+        if self.is_in_card:
+            return lambda: [f"{self._stopped_at()} see the card above."]
         return lambda: self.told_by_node(_WIDTH)
 
     def told_by_node(self, width: int | None = None) -> list[str]:
@@ -46,11 +51,12 @@ class XaiMcpError(Exception):
         Lines are folded to `width` characters. Without one they stay as they are, so that a
         command in them can be copied.
         """
+        title = self._stopped_at()
+        return [title, "", *_indented(_CONTROLS.sub("?", str(self)), width)] if title else []
+
+    def _stopped_at(self) -> str:
         node = node_in(self.__traceback__)
-        if node is None:
-            return []
-        title = f"The workflow stopped at {node} ({type(self).__name__}):"
-        return [title, "", *_indented(_CONTROLS.sub("?", str(self)), width)]
+        return f"The workflow stopped at {node} ({type(self).__name__}):" if node else ""
 
 
 def _indented(message: str, width: int | None) -> Iterator[str]:

@@ -57,6 +57,14 @@ def run(name, answer, result="done", error=""):
         end = RunFinished(answer, "answered", 1, 1, 1.0, Usage())
         console.show(RunFailed(error) if error else end)
 """
+_START = """
+def start(console):
+    console.show(RunStarted(console._name, "m", "native", ("ask",), asked="Ask the next one."))
+    console.show(ToolStarted("1", "ask", {"question": "What is it?"}))
+"""
+_SCROLLS_SIDEWAYS = """panel => [panel, ...panel.querySelectorAll('*')]
+  .filter(x => ['auto', 'scroll'].includes(getComputedStyle(x).overflowX))
+  .filter(x => x.scrollWidth > x.clientWidth).map(x => x.className)"""
 _HOSTILE = (
     "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> "
     "[here](javascript:window.harmed=1) ![p](http://127.0.0.1:9/p.png) "
@@ -259,11 +267,61 @@ def test_two_agents_have_two_cards_and_the_last_is_in_sight(panel: Canvas, folde
     expect(cards(panel).first.locator(".xai-answer")).not_to_be_in_viewport()
 
 
+def test_the_card_of_an_agent_that_another_one_asks_is_whole(
+    panel: Canvas, folder: Path, artefacts: Path
+) -> None:
+    """Also of one that it asks in turn, in either theme."""
+    asks = [f"console_{x} = Console('agent {x}').__enter__()\nstart(console_{x})" for x in range(2)]
+    run_code(panel, folder, "\n".join([_START, *asks, 'run("innermost", "It is done.")']))
+    expect(cards(panel)).to_have_count(3)
+    for theme in (_LIGHT, _DARK):
+        use_theme(panel, theme)
+        boxes = [x.bounding_box() for x in cards(panel).all()]
+        lefts = [x["x"] for x in boxes if x]
+        assert lefts == sorted(set(lefts))
+        assert len({round(x["x"] + x["width"]) for x in boxes if x}) == 1
+        assert output(panel).evaluate(_SCROLLS_SIDEWAYS) == []
+        panel.picture(artefacts / f"card-nested-{theme.split()[1].lower()}.png")
+
+
 def test_an_error_ends_the_card(panel: Canvas, folder: Path) -> None:
     run_code(panel, folder, 'run("helper", "", error="The <b>service</b> is away.")')
     end = cards(panel).locator(".xai-answer")
     expect(end).to_contain_text("The <b>service</b> is away.")
     expect(end).to_be_in_viewport(ratio=1)
+
+
+_FAILING = """
+from xai_mcp_agent import ServerError
+
+class AgentRun:
+    def execute(self, ctx):
+        with Console("helper") as console:
+            console.show(RunStarted("helper", "m", "native", (), asked="What is it?"))
+            {shown}
+            raise ServerError("db", "it refused. Start `db` again.", 1)
+
+AgentRun().execute({{}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "in_block"),
+    [
+        ("console.show(RunFailed('db: it refused. Start `db` again.'))", False),
+        ("console.show(RunFinished('Done.', 'answered', 1, 1, 1.0, Usage()))", True),
+    ],
+    ids=["failed", "after the answer"],
+)
+def test_an_error_is_said_once(panel: Canvas, folder: Path, shown: str, in_block: bool) -> None:
+    """In the card that it ended; below it only where no card says it."""
+    start_code(panel, folder, _FAILING.format(shown=shown))
+    block = output(panel).locator("[data-mime-type='application/vnd.jupyter.stderr']")
+    expect(block).to_contain_text("The workflow stopped at AgentRun (ServerError):")
+    text = output(panel).inner_text().replace("\xa0", " ")
+    assert text.count("it refused.") == 1
+    assert ("it refused." in block.inner_text()) is in_block
+    expect(cards(panel).locator(".xai-end")).to_be_in_viewport()
 
 
 def test_who_scrolls_by_hand_is_not_scrolled_back(panel: Canvas, folder: Path) -> None:

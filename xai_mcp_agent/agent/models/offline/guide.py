@@ -26,6 +26,11 @@ CONNECT = (
     "`--model openai:NAME`. For one on your own machine, wire an AgentModel with its `base_url` to "
     "`model_settings`, or give `--base-url`."
 )
+_NO_TOOLS = (
+    "No tools reached me. The notes of this run, above, say which server failed or which toolbelt "
+    "is not wired, and what to do. If there are none, wire a toolbelt to `toolbelt_spec` of "
+    "AgentInit, or give `--server` to `xai-mcp-agent ask`."
+)
 _GREETING = re.compile(
     r"\s*(?:(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|yo|hallo|hola|"
     r"bonjour|ciao|hej|salut)\b[\s,.!:)]*(?:there|all|everyone|you)?[\s,.!:)]*)+",
@@ -61,7 +66,7 @@ def small_talk(asked: str, functions: Sequence[FunctionSpec]) -> str | None:
 def introduction(functions: Sequence[FunctionSpec]) -> str:
     """Who this is and what the tools do, a line each."""
     if not functions:
-        return f"{WHO} No tools are offered to me, so there is nothing I can do. {CONNECT}"
+        return f"{WHO} {_NO_TOOLS}"
     own = _without_search(functions)
     lines = [_line(x) for x in own[:_MAX_LISTED]]
     if len(own) > _MAX_LISTED:
@@ -77,7 +82,7 @@ def nothing_fits(
     """No tool fits the whole request."""
     seen = " I cannot see images." if has_images else ""
     if not functions:
-        return f"{WHO}{seen} No tools are offered to me, so I cannot answer this. {CONNECT}"
+        return f"{WHO}{seen} {_NO_TOOLS}"
     own = _without_search(functions)
     searched = "".join(f"{no_tool_for(*x)}\n" for x in unmatched if x[1])
     return (
