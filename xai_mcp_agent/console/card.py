@@ -200,7 +200,8 @@ class RunCard:
         call.seconds = f"{event.seconds:.2f} s"
         text = self._mask(event.result.text.strip()) or "(nothing)"
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
-        call.result = self._cut(laid_out(text, 2) + notes)
+        # Masked again: laying it out spells out what JSON escapes.
+        call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
         if call.is_error:
             call.opening = clean(opening(text, _OPENING_LINES, _OPENING_CHARS))
         self._put(call.key, _macros().fold(call, call.key))
