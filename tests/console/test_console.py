@@ -56,6 +56,22 @@ def test_a_secret_that_json_escapes_is_hidden_in_a_fold(monkeypatch: pytest.Monk
     assert '"key": "***"' in folded[0]
 
 
+def test_an_event_that_cannot_be_shown_does_not_end_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(_text: str) -> str:
+        raise RecursionError
+
+    paper = Paper()
+    with paper.console() as console:
+        console.hide(broken)
+        console.show(answered("3"))
+        console.hide(lambda text: text)
+        console.show(DONE)
+    assert "ToolFinished is not shown (RecursionError). The run goes on." in caplog.text
+    assert "helper is done" in paper.lines[-1]
+
+
 def test_a_run_reads_from_top_to_bottom() -> None:
     assert shown(
         STARTED,

@@ -28,7 +28,16 @@ from .markdown import markdown_as_html
 from .run_lines import RunLines
 from .screen import Clock, Screen, Waiting
 from .surface import Detail, Surface
-from .text import MOST_CHARS, as_it_is, clean, count, laid_out, opening, short_arguments
+from .text import (
+    MOST_CHARS,
+    TOO_DEEP,
+    as_it_is,
+    clean,
+    count,
+    laid_out,
+    opening,
+    short_arguments,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -320,7 +329,10 @@ def _pretty(arguments: Any, mask: Mask) -> str:
     """Arguments to read; secrets are hidden in each text before it is quoted, and in the whole."""
     if arguments is None:
         return "(not readable)"
-    return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+    try:
+        return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+    except RecursionError:  # a model writes what it likes
+        return TOO_DEEP
 
 
 def _masked(value: Any, mask: Mask) -> Any:
