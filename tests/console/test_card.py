@@ -159,6 +159,28 @@ def test_secrets_are_hidden_in_all_of_it() -> None:
     assert secret not in drawn.text
 
 
+def test_a_secret_that_json_escapes_is_hidden_in_a_result() -> None:
+    """As a terminal hides it: what is laid out to read is spelled out first."""
+    secret = "sk-hidden-1234"
+    spelled = "".join(f"\\u{ord(x):04x}" for x in secret)
+    drawn = Drawn(lambda text: text.replace(secret, "***"))
+    result = ToolResult.of_text(f'{{"key": "{spelled}"}}')
+    page = drawn.show(STARTED, ToolFinished("c1", "add", {}, result, 0.5, ""), RUN[-1])
+    assert secret not in page
+    assert secret not in drawn.text
+    assert "key&#34;: &#34;***" in page
+
+
+def test_arguments_that_are_nested_too_deeply_are_said_to_be() -> None:
+    nested: list[object] = []
+    for _ in range(5_000):
+        nested = [nested]
+    drawn = Drawn()
+    page = drawn.show(STARTED, ToolStarted("c1", "add", {"a": nested}), *RUN[3:])
+    assert "nested too deeply to be shown" in page
+    assert "helper is done" in page
+
+
 def test_a_result_of_five_megabytes_is_cut_and_says_so() -> None:
     result = ToolResult.of_text("x" * 5_000_000)
     page = Drawn().show(STARTED, ToolFinished("c1", "add", {}, result, 0.5, ""))

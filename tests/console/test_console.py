@@ -22,6 +22,7 @@ from xai_mcp_agent.agent.events import (
 )
 from xai_mcp_agent.agent.models.base import ModelRequest, Usage
 from xai_mcp_agent.catalog.definitions import definition_of
+from xai_mcp_agent.console import screen
 from xai_mcp_agent.console.surface import VARIABLE
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.search.selector import LeftOut, Selection
@@ -37,6 +38,38 @@ DONE = RunFinished("3", "answered", 2, 1, 1.25, Usage(10, 5))
 def answered(text: str, *, is_error: bool = False) -> ToolFinished:
     """A tool's answer."""
     return ToolFinished("c1", "add", {}, ToolResult.of_text(text, is_error=is_error), 0.5, "")
+
+
+def test_a_secret_that_json_escapes_is_hidden_in_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `verbose`, too, where the lines show the text as the server sent it."""
+    secret, folded = "sk-hidden-1234", list[str]()
+
+    def show_fold(_title: str, text: str, _indent: int) -> None:
+        folded.append(text)
+
+    monkeypatch.setattr(screen, "show_fold", show_fold)
+    spelled, lines = "".join(f"\\u{ord(x):04x}" for x in secret), "\n" * 20
+    with Paper("lab").console(show="verbose") as console:
+        console.hide(lambda text: text.replace(secret, "***"))
+        console.show(answered(f'{{"key": "{spelled}"{lines}}}'))
+    assert len(folded) == 1
+    assert '"key": "***"' in folded[0]
+
+
+def test_an_event_that_cannot_be_shown_does_not_end_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(_text: str) -> str:
+        raise RecursionError
+
+    paper = Paper()
+    with paper.console() as console:
+        console.hide(broken)
+        console.show(answered("3"))
+        console.hide(lambda text: text)
+        console.show(DONE)
+    assert "ToolFinished is not shown (RecursionError). The run goes on." in caplog.text
+    assert "helper is done" in paper.lines[-1]
 
 
 def test_a_run_reads_from_top_to_bottom() -> None:

@@ -28,7 +28,16 @@ from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
 from .run_lines import RunLines
 from .screen import Clock, Screen, Waiting
 from .surface import Detail, Surface
-from .text import MOST_CHARS, as_it_is, clean, count, laid_out, opening, short_arguments
+from .text import (
+    MOST_CHARS,
+    TOO_DEEP,
+    as_it_is,
+    clean,
+    count,
+    laid_out,
+    opening,
+    short_arguments,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -210,7 +219,8 @@ class RunCard:
         call.seconds = f"{event.seconds:.2f} s"
         text = self._mask(event.result.text.strip()) or "(nothing)"
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
-        call.result = self._cut(laid_out(text, 2) + notes)
+        # Masked again: laying it out spells out what JSON escapes.
+        call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
         if call.is_error:
             call.opening = _with_code(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
         self._put(call.key, _macros().fold(call, call.key))
@@ -346,7 +356,10 @@ def _pretty(arguments: Any, mask: Mask) -> str:
     """Arguments to read; secrets are hidden in each text before it is quoted, and in the whole."""
     if arguments is None:
         return "(not readable)"
-    return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+    try:
+        return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+    except RecursionError:  # a model writes what it likes
+        return TOO_DEEP
 
 
 def _masked(value: Any, mask: Mask) -> Any:

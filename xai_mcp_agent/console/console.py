@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,8 @@ from .run_lines import RunLines
 from .screen import SCREEN, Clock, Screen, Voice, Waiting
 from .surface import Detail, ShownCard, detail_of_environment, detail_on
 from .text import as_it_is, clean
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -82,7 +85,12 @@ class Console:
         """Write one event; in the lab a run is a card."""
         if isinstance(event, RunStarted) and self._voice.shows_cards:
             self._card = self._new_card()
-        (self._card or self._lines).show(event)
+        try:
+            (self._card or self._lines).show(event)
+        except Exception as reason:  # noqa: BLE001 - no stranger's words end a run by their looks
+            # The kind only: the words of the error may hold a secret.
+            what, why = type(event).__name__, type(reason).__name__
+            logger.warning("%s: %s is not shown (%s). The run goes on.", self._name, what, why)
         if isinstance(event, ToolProgressed):
             self.tick()
 

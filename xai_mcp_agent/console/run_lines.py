@@ -259,7 +259,8 @@ class RunLines:
 
     def _show_rest(self, more: str, text: str, indent: int) -> None:
         if self._voice.surface.kind == "lab":
-            whole = excerpt(laid_out(text, 2), MOST_CHARS, None)
+            # Masked again: laying it out spells out what JSON escapes.
+            whole = excerpt(self.mask(laid_out(text, 2)), MOST_CHARS, None)
             self._voice.fold(more, _joined(whole), indent)
         else:
             self._voice.lines(Line(" " * indent + more, "faint"))

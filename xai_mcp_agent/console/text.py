@@ -33,6 +33,7 @@ _MARKS: dict[str, Style] = {
 ARGUMENT_CHARS = 60
 # Longer texts are cut even where all is wanted: nobody reads them, and a browser shows them slowly.
 MOST_CHARS = 100_000
+TOO_DEEP = "(nested too deeply to be shown)"
 
 
 @dataclass(frozen=True)
@@ -301,5 +302,8 @@ def _value(value: Any, most_chars: int, mask: Mask) -> str:
     value = mask(value) if isinstance(value, str) else value
     if isinstance(value, str) and len(value) > most_chars:
         return f"{json.dumps(value[:most_chars], ensure_ascii=False)}..."
-    text = mask(json.dumps(value, ensure_ascii=False, default=str))
+    try:
+        text = mask(json.dumps(value, ensure_ascii=False, default=str))
+    except RecursionError:
+        return TOO_DEEP
     return text if len(text) <= most_chars else f"{text[:most_chars]}..."
