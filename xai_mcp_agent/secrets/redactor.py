@@ -38,11 +38,10 @@ _NAME_AND_MARK = re.compile(
     r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
-# What may make another command of what follows a secret: `TOKEN=abc; curl ... | sh`.
-_MORE_COMMANDS = re.compile(r"[;&|<>`\n]|\$\(")
-AND_MORE = " (and MORE that is not shown: read the file before you agree to it)"
+# Where a shell ends a value: what follows may be a command, which nobody may agree to unseen.
+_END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]")
 # In "Authorization: Bearer abc" the secret is the second word.
-_AFTER_SCHEME = re.compile(r"(?i:bearer|basic|token) [^;,&\s'\"}]+")
+_AFTER_SCHEME = re.compile(r"((?i:bearer|basic|token)) [^;,&\s'\"}]+")
 # The scheme is bounded, or a long text without any URL would take time by its square.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
 _KNOWN_TOKEN = re.compile(
@@ -197,19 +196,30 @@ def _basic_credentials(credentials: str) -> Iterator[str]:
 
 
 def _secrets_after_names(text: str) -> Iterator[str]:
-    """Up to the next separator, and for the first one up to the end: its value may hold any."""
-    position, found_any = 0, False
+    """Up to the next separator, and up to where a shell would end it: its value may hold a `,`."""
+    for begins, ends in _named_secrets(text):
+        value = text[begins:ends]
+        yield from _with_credentials(value)
+        yield _END_OF_VALUE.split(value, maxsplit=1)[0]
+
+
+def _named_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Where values of secret-looking names begin and end.
+
+    What follows one may be a command, which somebody must read before they agree to it.
+    """
+    position = 0
     while found := _NAME_AND_MARK.search(text, position):
-        position = found.end()
-        end = _END_OF_VALUE.search(text, position)
-        value = text[position : end.start() if end else None]
-        if is_secret(found[1], value or MASK):
-            yield value
-            if scheme := _AFTER_SCHEME.match(text, position):
-                yield from _with_credentials(scheme[0])
-            yield from () if found_any else _with_credentials(text[position:])
+        position = found.end() + text.startswith(("'", '"'), found.end())
+        # After a bare `=` a shell would take the second word for a command.
+        has_scheme = ":" in found[0] or position > found.end()
+        scheme = _AFTER_SCHEME.match(text, position) if has_scheme else None
+        end = _END_IN_SHELL.search(text, scheme.end(1) + 1 if scheme else position)
+        ends = end.start() if end else len(text)
+        if is_secret(found[1], text[position:ends]):
+            yield position, ends
             # Names within the value are part of it.
-            position, found_any = position + len(value), True
+            position = ends
 
 
 def _secret_parameters(query: str) -> Iterator[str]:
@@ -380,18 +390,12 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _redacted_arg(text: str, redact: Redactor) -> str:
-    """Masked to its end, as a secret may hold any sign; commands that stand there are told of."""
-    hidden = (text[x.end() :] for x in _NAME_AND_MARK.finditer(text) if is_secret(x[1], MASK))
-    more = AND_MORE if any(_MORE_COMMANDS.search(x) for x in hidden) else ""
-    return _masked_arg(text, redact) + more
-
-
-def _masked_arg(text: str, redact: Redactor) -> str:
+    """Without secrets; what follows one is shown, as it may be a command."""
     text = URL.sub(lambda url: redact_url(url[0]), redact(text))
-    for found in _NAME_AND_MARK.finditer(text):
-        if is_secret(found[1], text[found.end() :]):
-            return text[: found.end()] + MASK
-    return text
+    shown, position = "", 0
+    for begins, ends in _named_secrets(text):
+        shown, position = f"{shown}{text[position:begins]}{MASK}", ends
+    return shown + text[position:]
 
 
 def _redacted_query(query: str) -> str:
