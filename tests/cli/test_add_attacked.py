@@ -106,3 +106,16 @@ def test_a_command_behind_a_secret_is_shown(folder: Path, script: str) -> None:
 
 def test_a_secret_alone_is_only_hidden() -> None:
     assert redact_args(["API_TOKEN=abc123"], Secrets()) == ["API_TOKEN=***"]
+
+
+def test_a_file_of_a_subfolder_is_found_from_the_folder_of_the_settings(
+    folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(folder, {"mcpServers": {}})
+    (folder / "sub").mkdir()
+    (folder / "sub/clock.py").write_text("")
+    monkeypatch.chdir(folder / "sub")
+    words = ("--settings", str(file), "--no-check", "clock.py")
+    assert command(capsys, "add", "clock", *words)[0] == 0
+    written = json.loads(file.read_text())["mcpServers"]["clock"]
+    assert written["args"] == [str(folder / "sub/clock.py")]

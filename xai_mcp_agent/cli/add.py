@@ -164,7 +164,7 @@ def _what_is_missing(name: str) -> str:
 def _entry(
     words: Sequence[str], env: Sequence[str], headers: Sequence[str], transport: str, cwd: str
 ) -> JsonObject:
-    entry = entry_of(words)
+    entry = entry_of(words) if cwd else _located(entry_of(words))
     named = {"type": transport} if transport else {}
     found: JsonObject = {**named, **entry}
     if env:
@@ -174,6 +174,19 @@ def _entry(
     if cwd:
         found["cwd"] = os.path.abspath(os.path.expanduser(cwd))
     return found
+
+
+def _located(entry: JsonObject) -> JsonObject:
+    """The entry with whole paths: it is started in the folder of the settings, not in this one."""
+    place = {k: _whole_path(x) for k, x in entry.items() if k == "command"}
+    args = [_whole_path(x) for x in entry.get("args", [])]
+    return {**entry, **place, **({"args": args} if args else {})}
+
+
+def _whole_path(word: str) -> str:
+    """A file of the working folder; other words as they are, such as a program or a reference."""
+    is_path = os.path.dirname(word) or os.path.splitext(word)[1]
+    return os.path.abspath(word) if is_path and os.path.isfile(word) else word
 
 
 def _variable(word: str) -> tuple[str, str]:
