@@ -118,6 +118,7 @@ BROKEN = {
     "a list": "[]",
     "nothing": "",
     "deep": "[" * 100_000,
+    "deep entry": f'{{"mcpServers": {{"a": {{"command": "x", "args": {"[" * 900}{"]" * 900}}}}}}}',
     "numbers": '{"mcpServers": {"a": 1, "b": [], "c": {"command": 3}}}',
     "not a map": '{"mcpServers": "x", "servers": 3, "projects": [], "mcp": 1}',
 }
@@ -176,3 +177,22 @@ def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
     assert command(capsys, "discover") == (
         0, "No settings of other programs were found on this machine.\n", ""
     )  # fmt: skip
+
+
+def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, capsys: Any) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
+    write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
+    err = command(capsys, "discover", "--take", "Cursor/it")[2]
+    mine = f"{home}/project/.cursor/mcp.json#it"
+    assert mine in "".join(err.split())
+    assert command(capsys, "discover", "--take", f"{mine}=mine", "--take", "a=b")[0] == 0
+    assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
+
+
+def test_what_is_switched_off_is_said_and_a_date_is_a_text(home: Path, capsys: Any) -> None:
+    write(home, ".codex/config.toml", TOML + "enabled = false\n")
+    write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
+    assert "it (switched off): npx" in command(capsys, "discover")[1]
+    status, _, err = command(capsys, "discover", "--take", "x")
+    assert status in (0, 1)
+    assert "Traceback" not in err

@@ -37,7 +37,7 @@ def discover(
             "--take",
             metavar="NAME",
             help="Write this one into your settings; NAME=NEW_NAME under another name, "
-            "HOST/NAME where several hosts have one of that name.",
+            "HOST/NAME or FILE#NAME where several have that name.",
         ),
     ] = None,
     settings: SettingsFile = None,
@@ -96,17 +96,26 @@ def _chosen(word: str, known: Sequence[HostServer]) -> tuple[str, HostServer]:
     Raises:
         UnknownServer: no host has it, or several have one of this name, and not the same.
     """
-    meant, _, new = word.partition("=")
-    found = [x for x in known if meant in (x.name, f"{x.host}/{x.name}")]
+    meant, new, found = word, "", _called(word, known)
+    if not found:
+        meant, _, new = word.rpartition("=") if "=" in word else (word, "", "")
+        found = _called(meant, known)
     if not found:
         names = [x.name for x in known]
         near = did_you_mean(meant, names) or "`xai-mcp-agent discover` shows which there are."
         text = f"No other program knows a server {meant!r}. {near}"
         raise UnknownServer(text, meant, nearest(meant, names))
     if any(x.entry != found[0].entry for x in found):
-        hosts = ", ".join(repr(f"{x.host}/{x.name}") for x in found)
+        has_twins = len({x.host for x in found}) < len(found)
+        ways = [f"{x.file}#{x.name}" if has_twins else f"{x.host}/{x.name}" for x in found]
+        hosts = ", ".join(map(repr, ways))
         raise UnknownServer(f"Several are called {meant!r}. Say which: {hosts}.", meant, ())
     return new or found[0].name, found[0]
+
+
+def _called(word: str, known: Sequence[HostServer]) -> list[HostServer]:
+    """Those that a word names: by their name, with their host's, or with their file's."""
+    return [x for x in known if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
 
 
 def _lines(found: Sequence[HostFile]) -> Iterator[str]:
@@ -120,7 +129,8 @@ def _lines(found: Sequence[HostFile]) -> Iterator[str]:
         elif not one.servers:
             yield "  no servers"
         for server in one.servers:
-            yield from folded(f"{server.name}: {_told(server.entry)}", "  ", "      ")
+            off = " (switched off)" if server.entry.get("enabled") is False else ""
+            yield from folded(f"{server.name}{off}: {_told(server.entry)}", "  ", "      ")
     if any(x.servers for x in found):
         yield ""
         yield "To have one in your settings: xai-mcp-agent discover --take NAME"

@@ -33,6 +33,7 @@ class HostServer:
     host: str
     name: str
     entry: JsonObject
+    file: Path
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
             servers = tuple(_servers(host, file, folder))
         except SettingsError as reason:
             yield HostFile(host, file, problem=f"{reason.problem} {reason.fix}")
+        except RecursionError:
+            yield HostFile(host, file, problem="it is nested too deeply.")
         else:
             yield HostFile(host, file, servers)
 
@@ -103,7 +106,7 @@ def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
     for name, written in found[:_MOST_SERVERS]:
         entry = _entry(written)
         if name and entry:
-            yield HostServer(host, name, entry)
+            yield HostServer(host, name, entry, file)
 
 
 def _document(file: Path, place: Place) -> Mapping[str, Any]:
@@ -182,7 +185,17 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
         entry["type"] = "http"
     if entry.get("type") in ("local", "command"):
         del entry["type"]
-    return entry if {"command", "url", "serverUrl", "httpUrl"} & entry.keys() else {}
+    if not {"command", "url", "serverUrl", "httpUrl"} & entry.keys():
+        return {}
+    # YAML and TOML have dates, which JSON has not.
+    return cast(JsonObject, json.loads(json.dumps(_with_texts(entry), default=str)))
+
+
+def _with_texts(value: Any) -> Any:
+    """The value with texts for keys."""
+    if isinstance(value, dict):
+        return {str(k): _with_texts(x) for k, x in cast(dict[Any, Any], value).items()}
+    return [_with_texts(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def _is_said(value: Any) -> bool:
