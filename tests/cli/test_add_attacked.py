@@ -119,3 +119,8 @@ def test_a_file_of_a_subfolder_is_found_from_the_folder_of_the_settings(
     assert command(capsys, "add", "clock", *words)[0] == 0
     written = json.loads(file.read_text())["mcpServers"]["clock"]
     assert written["args"] == [str(folder / "sub/clock.py")]
+
+
+def test_a_folder_that_is_no_text_is_refused(folder: Path, capsys: Any) -> None:
+    assert command(capsys, "add", "it", "--cwd", "\udcff", *UNKNOWN)[0] == 2
+    assert not (folder / "mcp_settings.json").exists()

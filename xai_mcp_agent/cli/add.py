@@ -125,7 +125,7 @@ def add(
     """
     if not words or not words[0].strip():
         raise typer.BadParameter(_what_is_missing(name))
-    _check_texts(name, *words, *(env or []), *(header or []))
+    _check_texts(name, cwd, *words, *(env or []), *(header or []))
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
     if replace:
