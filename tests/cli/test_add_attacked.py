@@ -71,8 +71,10 @@ def test_a_command_that_is_none_is_refused(
 
 def test_a_new_file_with_a_key_in_it_is_for_nobody_else(folder: Path, capsys: Any) -> None:
     key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-    assert command(capsys, "add", "it", "-e", f"GITHUB_TOKEN={key}", *UNKNOWN)[0] == 0
-    assert (folder / "mcp_settings.json").stat().st_mode & 0o077 == 0
+    file = folder / "mcp_settings.json"
+    words = ("add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
+    assert command(capsys, *words, *UNKNOWN)[0] == 0
+    assert file.stat().st_mode & 0o077 == 0
 
 
 def test_what_cannot_be_written_is_not_shown_with_its_keys(folder: Path, capsys: Any) -> None:
