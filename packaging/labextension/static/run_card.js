@@ -1,6 +1,6 @@
 // Shows the card of an agent's run as the lab shows any HTML, sanitised by the lab, and keeps the
-// answer in view in Xircuits' output panel: that scrolls to its end before HTML is drawn, and may
-// lie behind another tab. Loaded as it is, without a build: the object at the end is what
+// answer in view in Xircuits' output panel, or the end where there is no card: the panel scrolls to
+// its end before that is drawn, and may lie behind another tab. Loaded as it is, without a build: the object at the end is what
 // JupyterLab asks of an extension.
 'use strict';
 (() => {
@@ -8,12 +8,14 @@
   const KIND = 'application/vnd.xai-mcp-agent.card+json'; // {id, state}; the card is its text/html
   const PANEL = 'xircuit-output-panel';
   const EXECUTE = 'Xircuit-output-panel:execute';
+  const AREA = '.jp-OutputArea';
   const OUTPUT = '.jp-OutputArea-child';
   const LINES = 'application/vnd.jupyter.stdout';
   const BY_HAND = ['wheel', 'pointerdown', 'keydown', 'touchstart'];
   const TYPED_IN = 'input, textarea, select, iframe';
 
   let held = null; // the finished card that is kept in view
+  let followed = null; // the run whose end is kept in view where no card is
   let tab = null; // of the panel, when the lab has begun
 
   // Brings the panel in front of its neighbours, once in a run, without the keyboard's focus.
@@ -30,6 +32,9 @@
 
     begin() {
       this.panel = [...this.shell.widgets('main')].find(x => x.id === PANEL);
+      for (const last of [held, followed]) last?.release();
+      const scroller = this.panel?.node.querySelector(AREA);
+      followed = scroller ? new Follow(scroller) : null;
       this.changes.disconnect();
       this.isWanted = Boolean(this.panel && !this.panel.isVisible);
       if (this.isWanted) this.changes.observe(this.panel.node, { attributeFilter: ['class'] });
@@ -68,6 +73,35 @@
       if (kind && kind !== LINES && next.style.display !== 'none') return false;
     }
     return true;
+  }
+
+  // Keeps the end of a run in view as the panel means to, until somebody looks elsewhere.
+  class Follow {
+    constructor(scroller) {
+      this.scroller = scroller;
+      this.keep = this.keep.bind(this);
+      this.release = this.release.bind(this);
+      this.changes = new MutationObserver(this.keep);
+      this.changes.observe(scroller, { childList: true, subtree: true, characterData: true });
+      this.sizes = new ResizeObserver(this.keep);
+      this.sizes.observe(scroller);
+      for (const kind of BY_HAND) {
+        scroller.addEventListener(kind, this.release, { capture: true, passive: true });
+      }
+      this.keep();
+    }
+
+    keep() {
+      if (!held) this.scroller.scrollTop = this.scroller.scrollHeight;
+    }
+
+    release() {
+      this.changes.disconnect();
+      this.sizes.disconnect();
+      for (const kind of BY_HAND) {
+        this.scroller.removeEventListener(kind, this.release, { capture: true });
+      }
+    }
   }
 
   class Hold {

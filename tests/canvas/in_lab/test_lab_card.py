@@ -334,6 +334,40 @@ def test_who_scrolls_by_hand_is_not_scrolled_back(panel: Canvas, folder: Path) -
     expect(answer).not_to_be_in_viewport()
 
 
+_LINES = 'print("\\n".join(f"line {x}" for x in range(200)))'
+_FROM_END = """() => {
+  const area = document.querySelector('#xircuit-output-panel .jp-OutputArea');
+  return area.scrollHeight - area.clientHeight - area.scrollTop;
+}"""
+_TWO_FRAMES = "() => new Promise(x => requestAnimationFrame(() => requestAnimationFrame(x)))"
+
+
+def test_the_end_of_a_run_without_a_card_is_in_sight(panel: Canvas, folder: Path) -> None:
+    """All its lines may come at once, and the panel scrolls before they are drawn."""
+    run_code(panel, folder, _LINES)
+    panel.wait_for(f"() => ({_FROM_END})() < 2")
+    put_file_over_panel(panel, folder)
+    start_in_background(panel, folder, _LINES)
+    panel.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
+    show(panel)
+    panel.wait_for(f"() => ({_FROM_END})() < 2")
+    assert panel.errors() == []
+
+
+def test_who_scrolls_up_in_lines_is_not_scrolled_back(panel: Canvas, folder: Path) -> None:
+    run_code(panel, folder, _LINES)
+    panel.wait_for(f"() => ({_FROM_END})() < 2")
+    output(panel).hover()
+    panel.page.mouse.wheel(0, -5_000)
+    panel.wait_for(f"() => ({_FROM_END})() > 1000")
+    size = panel.page.viewport_size
+    assert size is not None
+    panel.page.set_viewport_size({"width": size["width"], "height": size["height"] - 100})
+    panel.page.evaluate(_TWO_FRAMES)
+    assert panel.page.evaluate(_FROM_END) > 1000
+    panel.page.set_viewport_size(size)
+
+
 def test_the_panel_comes_in_front_with_the_card_and_without_the_focus(
     panel: Canvas, folder: Path
 ) -> None:
