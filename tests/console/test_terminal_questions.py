@@ -14,7 +14,9 @@ from tests.support.screens import STARTED, Paper
 from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.agent.events import ModelAsked, TextArrived
 from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.console.surface import Detail
 from xai_mcp_agent.console.terminal_questions import Ended, ask_in_terminal, read_line
+from xai_mcp_agent.console.text import Line
 
 
 def asked(question: Question, *typed: str) -> tuple[Answer, str]:
@@ -118,3 +120,22 @@ def test_a_prompt_ends_when_its_call_has_ended(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(TimeoutError):
             read_line(time.monotonic(), threading.Event())
     os.close(ours)
+
+
+def test_a_card_is_drawn_once_after_a_question_however_often_it_changed() -> None:
+    """A person may think for long; all pages of a busy run at once were too much for a browser."""
+    paper, drawn = Paper("lab"), list[int]()
+    with paper.console("Ada") as ada:
+
+        def read() -> str:
+            bob = paper.screen.enter("Bob", Detail.NORMAL)
+            for number in range(100):
+                bob.card(lambda number=number: drawn.append(number))
+            bob.lines(Line("a line"))
+            assert not drawn
+            paper.screen.leave(bob)
+            return "typed"
+
+        ada.ask("Your name:", read)
+    assert drawn == [99]
+    assert "a line" in paper.written

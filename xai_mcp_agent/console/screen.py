@@ -61,7 +61,8 @@ class Screen:
         self._here = threading.local()
         self._roots: list[Voice] = []
         self._open: Voice | None = None  # whose line has no end yet
-        self._held: list[Callable[[], None]] = []  # what waits for that end
+        # What waits for that end, and the thing of which only the newest drawing counts.
+        self._held: list[tuple[object, Callable[[], None]]] = []
         self._status_columns = 0  # of the last line, which is to be written again
 
     def enter(self, name: str, detail: Detail) -> Voice:
@@ -92,12 +93,17 @@ class Screen:
         """The innermost run of this thread."""
         return getattr(self._here, "voice", None)
 
-    def put(self, voice: Voice, do: Callable[[], None]) -> None:
-        """Write whole lines, when no line of another is open."""
+    def put(self, voice: Voice, do: Callable[[], None], thing: object = None) -> None:
+        """Write whole lines, when no line of another is open.
+
+        What waits for that is dropped when the same `thing` is put again.
+        """
         with self._lock:
             self.end_line(voice)
             if self._open is not None:
-                self._held.append(do)
+                if thing is not None:
+                    self._held = [x for x in self._held if x[0] is not thing]
+                self._held.append((thing, do))
                 return
             self._wipe()
             self._write_held()
@@ -107,7 +113,7 @@ class Screen:
         """Have something else written, such as a message in the log, when no line is open."""
         with self._lock:
             if self._open is not None:
-                self._held.append(do)
+                self._held.append((None, do))
                 return
             self._wipe()
             do()
@@ -193,7 +199,8 @@ class Screen:
     def _write_held(self) -> None:
         """Write what waited for the end of a line, or was left when that was interrupted."""
         while self._held:
-            self._held.pop(0)()
+            _, do = self._held.pop(0)
+            do()
 
     def _wipe(self) -> None:
         """Take away the line that was to be written again."""
@@ -259,8 +266,8 @@ class Voice:
         self._in_lab(text, 4, lambda text, indent: show_link(text, url, indent))
 
     def card(self, draw: Callable[[], None]) -> None:
-        """In the lab: draw the card of this run, between the lines of others."""
-        self._screen.put(self, draw)
+        """In the lab: draw the card of this run, between the lines of others; the newest counts."""
+        self._screen.put(self, draw, self)
 
     @property
     def shows_cards(self) -> bool:
