@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.call_writer import LOOK, SAVE
 from tests.support.databases import place_of
-from tests.support.processes import wait_until
+from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, StoreFailed, Subject
 from xai_mcp_agent.core.kinds import MCP
@@ -76,9 +76,12 @@ def killed_after(place: Place, count: int) -> None:
         [*command, str(count)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
+        pid = int(process.stdout.readline())
         said = [process.stdout.readline() for _ in range(count + 1)]
         process.kill()
         process.wait(_SECONDS)
+    # A warm Python is another process, which ends a moment later.
+    wait_until(lambda: not is_running(pid), "the process that makes calls has ended", _SECONDS)
     assert said[-1] == b"waits\n"
 
 

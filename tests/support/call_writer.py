@@ -2,12 +2,13 @@
 
     python -m tests.support.call_writer STORE FOLDER COUNT
 
-STORE is what a person would name, in a project in FOLDER. It prints the number of each call when it
-has returned; one more it begins, and then it waits.
+STORE is what a person would name, in a project in FOLDER. It prints its id, and the number of each
+call when that has returned; one more it begins, and then it waits.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ SAVE, LOOK = (ToolKey("mcp", "notes", name) for name in ("save", "look"))
 
 def main(store: str, folder: str, count: str) -> None:
     """Make them all, each tool in turn: one is only to read."""
+    print(os.getpid(), flush=True)
     recorder = HistoryRecorder(place_of(store, Path(folder)), str, {"arguments"})
     tools = tuple(Tool(key, key.name, {"type": "object"}) for key in (SAVE, LOOK))
     recorder.notice(SourceConnected("notes", "stdio", "2026-07-28"))

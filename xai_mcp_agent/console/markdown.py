@@ -1,6 +1,7 @@
 """Markdown of strangers as HTML: no HTML of theirs, no pictures, links that tell their address.
 
-A long text is rendered in parts of whole paragraphs, so that its time grows with its length only.
+A long text is rendered in parts of whole paragraphs, so that its time grows with its length only;
+what comes after many thousand elements of a page is shown as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 # Of a part: some marks cost the parser time by the square of the length.
 _PART_CHARS = 20_000
-_MOST_COLUMNS = 50  # of a table: short lines can ask for millions of empty cells
+_MOST_CELLS = 20_000  # of the tables of a part: short lines can ask for millions of empty ones
+_MOST_TAGS = 50_000  # of an answer; a browser draws all of them
 _ADDRESS_CHARS = 120
 _HOST_CHARS = 253  # the longest there is
 _SCHEMES = ("https://", "http://", "mailto:")
@@ -35,7 +37,12 @@ _LONGEST_SCHEME = len("https")
 
 def markdown_as_html(text: str) -> str:
     """The text as HTML that is safe on any page, without anything that a browser would fetch."""
-    return "\n".join(_part_as_html(x) for x in _parts(text))
+    shown, tags = list[str](), 0
+    for part in _parts(text):
+        page = _part_as_html(part) if tags < _MOST_TAGS else text_as_html(part)
+        tags += page.count("<")
+        shown.append(page)
+    return "\n".join(shown)
 
 
 def text_as_html(text: str) -> str:
@@ -59,7 +66,7 @@ def first_paragraphs(text: str, most_chars: int) -> str:
 
 
 def _part_as_html(text: str) -> str:
-    if len(text) > _PART_CHARS or _has_wide_table(text):
+    if len(text) > _PART_CHARS or _most_cells(text) > _MOST_CELLS:
         return text_as_html(text)
     # Cleaned afterwards: a character that is not seen may be spelled as an entity.
     return clean(_parser().render(_encodable(clean(text))))
@@ -172,8 +179,10 @@ def _short(address: str) -> str:
     return f"<code>{html.escape(address)}</code>"
 
 
-def _has_wide_table(text: str) -> bool:
-    return any(x.count("|") > _MOST_COLUMNS for x in text.split("\n"))
+def _most_cells(text: str) -> int:
+    """How many cells its tables have at most: each row has as many as the first."""
+    lines = text.split("\n")
+    return len(lines) * max(x.count("|") for x in lines)
 
 
 def _encodable(text: str) -> str:
