@@ -93,6 +93,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with history_in(place_of("", folder)) as memory:
         for number in range(5):
             use(memory, number)
+        memory.settled().result(_SECONDS)
+        assert not memory.trouble
     return folder / ".xircuits"
 
 
