@@ -44,6 +44,8 @@ def settings_with(folder: Path, entry: dict[str, Any]) -> None:
         (("explain", UNITS, "convert_units"), "from_unit"),
         (("search", "convert miles", "--server", UNITS), f"{NAME}: convert_units("),
         (("servers", UNITS, "--check"), f"{NAME}: ready, 2 tools"),
+        (("rules", "check", UNITS), "There are no rules"),
+        (("rules", "why", UNITS, "list_units"), f"{NAME}/list_units"),
         (("plan", QUESTION, "--server", UNITS), "convert_units"),
         (("ask", QUESTION, "--server", UNITS), "5 mi = 8.04672 km"),
     ],
@@ -86,7 +88,7 @@ def test_another_kind_of_address_is_refused_as_what_was_typed(nowhere: Path, cap
 def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
     """Not even where a program is called so."""
     assert not is_typed(word)
-    assert command(capsys, "tools", word)[0] == 1
+    assert command(capsys, "tools", word)[0] == (1 if word.strip() else 2)
 
 
 @pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])

@@ -16,27 +16,30 @@ from ..bridge.engine import Engine
 from ..canvas.interactive_host import stage_for
 from ..console.console import Console
 from ..console.screen import Screen
-from ..console.surface import surface_of
+from ..console.surface import Detail, surface_of
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
 from .bridges import open_bridge, require_settings, servers_named
+from .given import ModelName, one_of
 from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, say_result
 
-_QUIET = "quiet"
+_QUIET = Detail.QUIET.name.lower()
+_SHOWN = [x.name.lower() for x in Detail]
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="What the agent is asked, in quotation marks.")],
     server: OnlyServers = None,
-    model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline.")
-    ] = OFFLINE,
+    model: ModelName = OFFLINE,
     base_url: Annotated[
         str, typer.Option("--base-url", help="Where the model is, if not at its provider.")
     ] = "",
     system: Annotated[str, typer.Option(help="What the agent is told before the question.")] = "",
     show: Annotated[
-        str | None, typer.Option(metavar="quiet|normal|verbose", help="How much is told of it.")
+        str | None,
+        typer.Option(
+            parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much is told of it."
+        ),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
@@ -49,6 +52,8 @@ def ask(
     it came to no answer, or where a server that --server names could not be used.
     """
     is_watched = sys.stdout.isatty() and not as_json
+    if not question.strip():
+        raise typer.BadParameter("The question is empty. Write it in quotation marks.")
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         if model == OFFLINE:

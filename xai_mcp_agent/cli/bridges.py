@@ -20,6 +20,7 @@ from ..settings.models import Settings
 from ..settings.server import ServerSettings
 from ..settings.trust import trust_command, without_untrusted
 from ..settings.typed import TYPED, entry_of, is_typed, own_name_for
+from .given import check_named
 
 
 def open_bridge(
@@ -36,9 +37,11 @@ def open_bridge(
 
     Raises:
         SettingsError: it cannot be read, or nothing in it may be used.
+        BadParameter: one of `servers` is an empty name.
     """
-    loaded = load_settings(settings)
     named = list(servers)
+    check_named(named)
+    loaded = load_settings(settings)
     is_beside = bool(named) and all(x is not None and _is_beside(x, loaded) for x in named)
     asks_nobody = as_json or is_beside
     usable = without_untrusted(loaded) if asks_nobody else agreed_settings(loaded)
@@ -70,6 +73,7 @@ def servers_named(bridge: Bridge, words: Iterable[str]) -> list[str]:
 
 def name_in_history(word: str | None, settings: Path | None) -> str | None:
     """The name under which the history has a server that may be typed. Starts nothing."""
+    check_named([word])
     if word is None or not is_typed(word):
         return word
     loaded = without_untrusted(load_settings(settings))
