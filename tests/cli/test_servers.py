@@ -203,6 +203,18 @@ def test_words_that_are_no_arguments_are_refused(words: list[str]):
         read_arguments(words, TOOL)
 
 
+def test_a_limit_that_was_typed_is_told_as_it_is_typed(tmp_path: Path, capsys: Any):
+    """The one of the settings would not help: it was not what ended the call."""
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"it": fault_server.entry()}}))
+    words = ("call", "it", "never", "--timeout", "0.5", "--settings", str(file))
+    for more in ((), ("--json",)):
+        status, out, err = command(capsys, *words, *more)
+        assert status == 1
+        assert "Give the call more time with `--timeout`" in out + err
+        assert "in the settings" not in out + err
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
 def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seconds: str):
     words = ("call", "units", "list_units", "--timeout", seconds, "--settings", str(settings))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..agent.events import RunEvent, ToolFinished
+from ..agent.events import RunEvent, RunFailed, ToolFinished
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..bridge.agent import Agent, AgentResult
 from ..bridge.bridge import Bridge
@@ -20,7 +20,7 @@ from ..console.surface import Detail, surface_of
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
 from .bridges import open_bridge, require_settings, servers_named
-from .given import ModelName, one_of
+from .given import MODEL_WORDS, ModelName, in_our_words, one_of
 from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, say_result
 
 _QUIET = Detail.QUIET.name.lower()
@@ -61,7 +61,8 @@ def ask(
         chosen = replace(AgentModel.of(model), base_url=base_url)
         agent = Agent(bridge, names or None, model=chosen, system_prompt=system)
         console = Console("agent", show) if is_watched else _beside(show)
-        result = _played(bridge, agent, question, console)
+        with in_our_words(MODEL_WORDS):
+            result = _played(bridge, agent, question, console)
     if as_json:
         echo_json(_result_json(result))
     elif not is_watched:
@@ -88,7 +89,8 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
         stage = stage_for(console)
 
         def tell(event: RunEvent) -> None:
-            stage.post(lambda: console.show(event))
+            if not isinstance(event, RunFailed):  # that is the error of the command, told once
+                stage.post(lambda: console.show(event))
 
         async def do(engine: Engine) -> AgentResult:
             return await agent.aio.play(question, tell, host=engine.caller.host)

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..agent.models.registry import PROVIDERS, unknown_provider
+from ..core.errors import XaiMcpError
 from ..core.names import did_you_mean
+
+MODEL_WORDS = {
+    "`api_key` of AgentModel, or the environment variable": "the environment variable",
+    "Set `api_key` of AgentModel, such as ${ACME_API_KEY}. OPENAI_API_KEY is sent": (
+        "Set OPENAI_BASE_URL to this address: OPENAI_API_KEY is sent"
+    ),
+    "Set `api_key` of AgentModel, such as ${ACME_API_KEY}.": "Leave --base-url out.",
+    "`api_key` and `base_url` of AgentModel, or OPENAI_API_KEY": "OPENAI_API_KEY",
+    "The provider `offline` needs no key.": "`--model offline` needs no key.",
+    "`base_url`": "`--base-url`",
+    "Raise `timeout_seconds`, or check whether": "Check whether",
+    "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`.": (
+        "Ask for a shorter answer."
+    ),
+    "Raise `max_output_tokens` of AgentModel, or lower its `reasoning_effort`.": (
+        "Ask for a shorter answer, or use another model."
+    ),
+    "Raise `max_thoughts` of AgentInit, or tell it in `system_prompt` when to answer.": (
+        "Tell it with `--system` when to answer, or ask for less at once."
+    ),
+    "Use the text protocol for it, or a model that can.": "Use a model that can.",
+}
+LIMIT_WORDS = {"`timeout_seconds`": "`--timeout`"}
 
 
 def one_of(choices: Collection[str]) -> Callable[[str], str]:
@@ -23,6 +48,24 @@ def one_of(choices: Collection[str]) -> Callable[[str], str]:
         raise typer.BadParameter(f"{word!r} is none of {', '.join(choices)}. {hint}".rstrip())
 
     return read
+
+
+@contextmanager
+def in_our_words(words: Mapping[str, str]) -> Generator[None]:
+    """Tell errors in words of the command line, where they name arguments or ports."""
+    try:
+        yield
+    except XaiMcpError as error:
+        if (told := reworded(str(error), words)) != str(error):
+            raise XaiMcpError(told) from error
+        raise
+
+
+def reworded(text: str, words: Mapping[str, str]) -> str:
+    """The text with these words in place of those, in their order."""
+    for theirs, ours in words.items():
+        text = text.replace(theirs, ours)
+    return text
 
 
 def check_named(words: Iterable[str | None]) -> None:

@@ -21,7 +21,7 @@ from ..planning.plans import Plan
 from ..secrets.redactor import Redactor, redact_json
 from ..secrets.secrets import Mask
 from .bridges import open_bridge, require_settings
-from .given import Timeout
+from .given import LIMIT_WORDS, Timeout, reworded
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, say_result
 
 _LEFT = 3  # the exit status where somebody has to give, approve or look at something first
@@ -116,7 +116,7 @@ def _tell(run: PlanRun, plan: Plan, mask: Mask) -> None:
         say("The plan has no calls, so nothing was done.", to_stderr=True)
         return
     say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
-    say(mask(run.problem), to_stderr=True)
+    say(mask(reworded(run.problem, LIMIT_WORDS)), to_stderr=True)
 
 
 def _run_json(run: PlanRun) -> JsonObject:

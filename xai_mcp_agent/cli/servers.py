@@ -35,7 +35,7 @@ from ..views.servers import (
 from ..views.tools import unknown_text
 from .bridges import open_bridge, require_settings, server_named, servers_named
 from .component_files import clash_lines, find_clashes
-from .given import Timeout
+from .given import LIMIT_WORDS, Timeout, in_our_words
 from .output import AsJson, ServerName, SettingsFile, echo_json, say, say_result
 
 if TYPE_CHECKING:
@@ -96,10 +96,11 @@ def call(
         require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
-        if as_json:  # for a program: nobody is asked anything
-            result = bridge.call_tool(server, tool, given, timeout_seconds=timeout)
-        else:
-            result = call_here(bridge, server, tool, given, timeout, _print_progress)
+        with in_our_words(LIMIT_WORDS):
+            if as_json:  # for a program: nobody is asked anything
+                result = bridge.call_tool(server, tool, given, timeout_seconds=timeout)
+            else:
+                result = call_here(bridge, server, tool, given, timeout, _print_progress)
     if as_json:
         echo_json(result_json(result))
     else:
