@@ -91,6 +91,24 @@ def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
     assert command(capsys, "tools", word)[0] == (1 if word.strip() else 2)
 
 
+@pytest.mark.parametrize("words", [["tools"], ["ask", "x", "--server"], ["servers"]])
+def test_the_name_that_the_history_has_of_it_is_told_as_one(
+    nowhere: Path, capsys: Any, words: list[str]
+) -> None:
+    """A digest leads back to no address, so the person is told what to type."""
+    command(capsys, "call", UNITS, "convert_units", *MILES)
+    status, out, err = command(capsys, *words, NAME)
+    assert (status, out) == (1, "")
+    assert f"{NAME!r} is the name under which the history has a server that was typed" in err
+    assert "the URL, file or command of 'units'" in err
+
+
+def test_what_is_known_of_it_is_told_and_decided_by_that_name(nowhere: Path, capsys: Any) -> None:
+    command(capsys, "call", UNITS, "convert_units", *MILES)
+    assert "convert_units: 1 call" in command(capsys, "tools", NAME, "--all")[1]
+    assert command(capsys, "disable", NAME, "list_units")[0] == 0
+
+
 @pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])
 def test_a_path_that_leads_nowhere_is_told_as_one(nowhere: Path, capsys: Any, path: str) -> None:
     status, _, err = command(capsys, "tools", path)

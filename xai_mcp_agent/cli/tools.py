@@ -234,7 +234,7 @@ def _tell_known_now(
         Exit: some servers could not be connected; all is told.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server)
+        server = server and server_named(bridge, server, is_needed=False)
         failed = _connected(bridge, server)
         records = bridge.records()
         place = bridge.store().place
@@ -409,7 +409,7 @@ def _decide(
     as_json: bool,
 ) -> None:
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        choices = do(bridge, server_named(bridge, server), *tools)
+        choices = do(bridge, server_named(bridge, server, is_needed=False), *tools)
     tell_choices(choices, as_json=as_json)
 
 
