@@ -201,8 +201,14 @@ class AioAgent:
         portal = self._bridge.aio.portal
         return AioAgentStream(portal, lambda tell: self.play(question, tell))
 
-    async def play(self, question: Asked, tell: Tell, host: Host | None = None) -> AgentResult:
-        """Run on the bridge's loop; `tell` hears every event there.
+    async def play(
+        self,
+        question: Asked,
+        tell: Tell,
+        host: Host | None = None,
+        watch: Callable[[tuple[str, ...]], None] | None = None,
+    ) -> AgentResult:
+        """Run on the bridge's loop; `tell` hears every event there, `watch` who is waited for.
 
         `host` is asked what servers want to know, and for approval; None: the bridge's own.
         """
@@ -219,7 +225,7 @@ class AioAgent:
         # Beside the loop: a long one takes a while to copy.
         start, spec = await to_thread.run_sync(Conversation, question), setup.spec()
         run = AgentRun(spec, start, emit, caller)
-        listener = Listener(notes.append, _unwatched)
+        listener = Listener(notes.append, watch or _unwatched)
         try:
             tools, pages, left_out = await ready_tools(
                 engine, setup.wanted(engine), listener, grace_seconds=GRACE_SECONDS

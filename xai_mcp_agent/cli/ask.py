@@ -92,8 +92,11 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
             if not isinstance(event, RunFailed):  # that is the error of the command, told once
                 stage.post(lambda: console.show(event))
 
+        def watch(servers: tuple[str, ...]) -> None:
+            stage.post(lambda: console.servers_awaited(servers))
+
         async def do(engine: Engine) -> AgentResult:
-            return await agent.aio.play(question, tell, host=engine.caller.host)
+            return await agent.aio.play(question, tell, engine.caller.host, watch)
 
         return stage.perform(bridge, do)
 
