@@ -190,6 +190,15 @@ def test_a_folder_never_initialised_works_after_init(
     assert_it_works(installed, tmp_path)
 
 
+def test_the_examples_need_no_adopting(installed: Environment, tmp_path: Path) -> None:
+    """They name the files that nodes are written in; installed, these take them from another."""
+    prepare(installed, tmp_path)
+    files = sorted(str(x) for x in (tmp_path / "examples").glob("*.xircuits"))
+    told = installed.run(tmp_path, "xai-mcp-agent", "adopt", *files, "--json")
+    assert {x["status"] for x in json.loads(told)["files"]} == {"nothing to do"}
+    assert list((tmp_path / "examples").glob("*_adopted*")) == []
+
+
 def test_the_menu_of_the_category_opens_readme_and_first_example(
     installed: Environment, tmp_path: Path
 ) -> None:

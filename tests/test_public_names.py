@@ -26,8 +26,8 @@ PUBLIC = [
     "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
     "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
-    "DefinitionChanged",
+    "BadConversation", "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice",
+    "CircuitOpen", "Completion", "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "LockFailed", "Mark",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
@@ -43,9 +43,9 @@ PUBLIC = [
     "Stats",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
-    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
-    "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of",
-    "load_settings", "settings_from", "state_of",
+    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownProvider", "UnknownServer",
+    "UnknownTool", "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults",
+    "bytes_of", "load_settings", "settings_from", "state_of",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]

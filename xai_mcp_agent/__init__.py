@@ -13,8 +13,8 @@ __all__ = [
     "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
     "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
-    "DefinitionChanged",
+    "BadConversation", "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice",
+    "CircuitOpen", "Completion", "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "LockFailed", "Mark",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
@@ -30,16 +30,18 @@ __all__ = [
     "Stats",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
-    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
-    "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of",
-    "load_settings", "settings_from", "state_of",
+    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownProvider", "UnknownServer",
+    "UnknownTool", "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults",
+    "bytes_of", "load_settings", "settings_from", "state_of",
 ]  # fmt: skip
 
 # Where each name is, relative to this package.
 _HOMES = {
+    "agent.conversation": "BadConversation",
     "agent.run_file": "WaitingRun",
     "agent.signed_file": "RunFileError",
     "agent.models.choice": "AgentModel",
+    "agent.models.registry": "UnknownProvider",
     "bridge.agent": "Agent AgentResult",
     "bridge.aio": "AioBridge",
     "bridge.bridge": "Bridge",
@@ -83,7 +85,9 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from .agent.conversation import BadConversation
     from .agent.models.choice import AgentModel
+    from .agent.models.registry import UnknownProvider
     from .agent.run_file import WaitingRun
     from .agent.signed_file import RunFileError
     from .bridge.agent import Agent, AgentResult

@@ -26,6 +26,7 @@ from xai_mcp_agent import (
     Agent,
     AgentModel,
     ApprovalRequest,
+    BadConversation,
     BadSetting,
     Bridge,
     ModelError,
@@ -310,6 +311,15 @@ def test_what_cannot_be_is_said_before_anything_runs(
 ):
     with pytest.raises(error, match=words):
         Agent(bridge, toolbelt, **options)
+
+
+@pytest.mark.parametrize("question", [5, None, b"bytes"])
+def test_what_is_no_question_is_told_in_words_of_python(bridge: Bridge, question: Any):
+    agent = Agent(bridge, [])
+    with pytest.raises(BadConversation, match=f"type {type(question).__name__}. Give it a text"):
+        agent.run(question)
+    with pytest.raises(BadConversation, match="list of messages"):
+        list(agent.stream(question))
 
 
 def test_a_closed_bridge_says_so(bridge: Bridge):

@@ -79,6 +79,27 @@ def test_an_entry_is_replaced_only_when_that_is_said(file: Path, capsys: Any) ->
     assert file.with_name("mcp_settings.json.bak").read_text() == MINE
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["htp://example.org/mcp"], "Write it with http:// or https://"),
+        (["htp:/example.org/mcp"], "Write it with http:// or https://"),
+        (["https:example.org"], "Write it with http:// or https://"),
+        (["https://example.org/mcp", "more"], "A URL stands alone"),
+        (["-e", "TOKEN=x", "https://example.org/mcp"], "--env is of no use for a URL"),
+        (["--cwd", "/", "https://example.org/mcp"], "--cwd is of no use for a URL"),
+        (["-H", "A: hush", "--", "some-server"], "--header is of no use for a command"),
+    ],
+)
+def test_what_cannot_work_is_refused_and_not_written(
+    file: Path, capsys: Any, words: list[str], told: str
+) -> None:
+    status, out, err = add(capsys, file, "new", "--no-check", *words)
+    assert (status, out, file.read_text()) == (2, "", MINE)
+    assert told in err
+    assert "hush" not in err
+
+
 def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, capsys: Any) -> None:
     words = ("notion", "https://example.org/mcp", "-t", "http", "-H", "X-Team: red", "--no-check")
     assert add(capsys, file, *words)[0] == 0

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from tests.cli.test_search import settings
 from tests.cli.test_servers import command
+from xai_mcp_agent.agent.models.openai_errors import (
+    Service,
+    no_key_error,
+    timeout_error,
+    turn_error,
+    web_page_error,
+)
+from xai_mcp_agent.cli.given import MODEL_WORDS, reworded
 
 __all__ = ["settings"]
 
@@ -53,7 +64,34 @@ def test_a_model_that_cannot_be_reached_is_an_error_with_its_address(
     model = ("--model", "openai:any", "--base-url", "http://127.0.0.1:9/v1")
     status, _, err = command(capsys, "ask", "x", *model, "--settings", settings)
     assert status == 1
-    assert "127.0.0.1:9" in err
+    assert err.count("127.0.0.1:9") == 1
+    assert "is `--base-url` right?" in err
+
+
+@pytest.mark.parametrize("show", [[], ["--show", "normal"], ["--json"]])
+def test_what_a_model_lacks_is_told_once_in_words_of_the_command(
+    settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, show: list[str]
+) -> None:
+    """No port of a node is named to somebody who has no canvas."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    words = ("ask", "x", "--model", "openai:any", *show, "--settings", settings)
+    status, out, err = command(capsys, *words)
+    told = out + err
+    assert status == 1
+    assert told.count("there is no API key") == 1
+    assert "Set the environment variable OPENAI_API_KEY." in told
+    assert "AgentModel" not in told
+
+
+def test_no_words_of_the_canvas_are_left_in_what_a_model_may_lack() -> None:
+    """The errors are worded for nodes; a new one must be told here in words of options."""
+    service = Service("openai", "m", "", 1.0)
+    away = [replace(service, key_from="nowhere", provider=x) for x in ("openai", "bedrock")]
+    ends = [timeout_error(1.0, service), turn_error(1.0, service), web_page_error(200, service)]
+    for error in (*map(no_key_error, (service, *away)), *ends):
+        told = reworded(str(error), MODEL_WORDS)
+        assert not any(x in told for x in ("AgentModel", "_seconds`", "`base_url`", "`api_key`"))
 
 
 def test_a_server_that_was_asked_for_and_cannot_be_used_is_no_success(
@@ -68,5 +106,23 @@ def test_a_server_that_was_asked_for_and_cannot_be_used_is_no_success(
 
 def test_a_model_without_its_provider_is_told_with_one(settings: str, capsys: Any) -> None:
     status, _, err = command(capsys, "ask", "x", "--model", "gpt-5-mini", "--settings", settings)
-    assert status == 1
+    assert status == 2
     assert "Did you mean 'openai:gpt-5-mini'?" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["x", "--show", "loud"], "'loud' is none of quiet, normal, verbose"),
+        (["x", "--model", "bogus:foo"], "No provider 'bogus'"),
+        (["x", "--model", "openai:"], "Write openai:NAME"),
+        ([" "], "The question is empty"),
+        (["x", "--server", ""], "The name of a server is empty"),
+    ],
+)
+def test_what_cannot_be_asked_is_wrong_usage(
+    settings: str, capsys: Any, words: list[str], hint: str
+) -> None:
+    status, out, err = command(capsys, "ask", *words, "--settings", settings)
+    assert (status, out) == (2, "")
+    assert hint in err

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +68,43 @@ def test_a_program_gets_a_result_as_it_came(capsys: pytest.CaptureFixture[str]) 
 def test_a_result_for_nobody_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
     say_result("text", to_stderr=False)
+
+
+def test_who_is_waited_for_is_told_at_a_terminal_and_wiped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A server that starts and says nothing, until its own limit is over."""
+    shown = terminal(monkeypatch)
+    with pytest.raises(SystemExit):
+        run(["tools", "--settings", silent_server(tmp_path)])
+    before, wiped, after = shown.getvalue().partition(f"\r{' ' * 79}\r")
+    assert ".. waiting for mute: 1 s, at most 1.5 s" in before
+    assert wiped
+    assert "mute" in after
+    assert "waiting" not in after
+
+
+def test_a_question_tells_whom_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown = terminal(monkeypatch)
+    with pytest.raises(SystemExit):
+        run(["ask", "Hello?", "--settings", silent_server(tmp_path)])
+    assert ".. waiting for the server mute" in shown.getvalue()
+
+
+def test_a_file_gets_nothing_of_a_wait(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        run(["tools", "--settings", silent_server(tmp_path)])
+    out, err = capsys.readouterr()
+    assert "\r" not in out + err
+    assert "waiting for" not in out + err
+
+
+def silent_server(folder: Path) -> str:
+    """Settings with a server that never answers."""
+    sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
+    entry = {"command": sleeps[0], "args": sleeps[1:], "startTimeout": 1.5}
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"mute": entry}}), encoding="utf-8")
+    return str(file)

@@ -137,6 +137,7 @@ def test_a_tool_that_fails_has_an_exit_status_of_its_own(settings: Path, capsys:
         (["call", "unit", "convert_units"], "Known: units"),
         (["call", "units", "convert"], "Did you mean 'convert_units'?"),
         (["call", "units", "convert_units", "valu=3"], "Did you mean 'value'?"),
+        (["call", "units", "convert_units", "value=1", "value=2"], "'value' is given twice"),
         (["call", "units", "convert_units"], '"value" is a required property'),
         (["tools", "bda"], "Known: bad"),
     ],
@@ -191,12 +192,43 @@ TOOL = Tool(ToolKey("mcp", "s", "t"), "", SCHEMA)
 
 
 def test_words_become_values():
-    assert read_arguments(["n=3", "tags=a,b", "s=3", "s=x=y"], TOOL) == {
+    assert read_arguments(["n=3", "tags=a,b", "s=x=y"], TOOL) == {
         "n": 3, "tags": ["a", "b"], "s": "x=y",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["n"], ["m=1"], ["{not json}"]])
+@pytest.mark.parametrize("words", [["n"], ["m=1"], ["{not json}"], ["n=1", "n=1"]])
 def test_words_that_are_no_arguments_are_refused(words: list[str]):
     with pytest.raises(InvalidArguments):
         read_arguments(words, TOOL)
+
+
+def test_a_limit_that_was_typed_is_told_as_it_is_typed(tmp_path: Path, capsys: Any):
+    """The one of the settings would not help: it was not what ended the call."""
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"it": fault_server.entry()}}))
+    words = ("call", "it", "never", "--timeout", "0.5", "--settings", str(file))
+    for more in ((), ("--json",)):
+        status, out, err = command(capsys, *words, *more)
+        assert status == 1
+        assert "Give the call more time with `--timeout`" in out + err
+        assert "in the settings" not in out + err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seconds: str):
+    words = ("call", "units", "list_units", "--timeout", seconds, "--settings", str(settings))
+    status, out, err = command(capsys, *words)
+    assert (status, out) == (2, "")
+    assert f"{seconds!r} is no number of seconds above 0" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["tools", ""], ["servers", " "], ["call", "", "x"], ["usage", ""], ["disable", "", "x"]],
+)
+def test_an_empty_name_is_told_as_one(settings: Path, capsys: Any, words: list[str]):
+    """A variable of the shell that is not set gives one; without a name they are about all."""
+    status, out, err = command(capsys, *words, "--settings", str(settings))
+    assert (status, out) == (2, "")
+    assert "The name of a server is empty" in err

@@ -44,6 +44,8 @@ def settings_with(folder: Path, entry: dict[str, Any]) -> None:
         (("explain", UNITS, "convert_units"), "from_unit"),
         (("search", "convert miles", "--server", UNITS), f"{NAME}: convert_units("),
         (("servers", UNITS, "--check"), f"{NAME}: ready, 2 tools"),
+        (("rules", "check", UNITS), "There are no rules"),
+        (("rules", "why", UNITS, "list_units"), f"{NAME}/list_units"),
         (("plan", QUESTION, "--server", UNITS), "convert_units"),
         (("ask", QUESTION, "--server", UNITS), "5 mi = 8.04672 km"),
     ],
@@ -86,7 +88,25 @@ def test_another_kind_of_address_is_refused_as_what_was_typed(nowhere: Path, cap
 def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
     """Not even where a program is called so."""
     assert not is_typed(word)
-    assert command(capsys, "tools", word)[0] == 1
+    assert command(capsys, "tools", word)[0] == (1 if word.strip() else 2)
+
+
+@pytest.mark.parametrize("words", [["tools"], ["ask", "x", "--server"], ["servers"]])
+def test_the_name_that_the_history_has_of_it_is_told_as_one(
+    nowhere: Path, capsys: Any, words: list[str]
+) -> None:
+    """A digest leads back to no address, so the person is told what to type."""
+    command(capsys, "call", UNITS, "convert_units", *MILES)
+    status, out, err = command(capsys, *words, NAME)
+    assert (status, out) == (1, "")
+    assert f"{NAME!r} is the name under which the history has a server that was typed" in err
+    assert "the URL, file or command of 'units'" in err
+
+
+def test_what_is_known_of_it_is_told_and_decided_by_that_name(nowhere: Path, capsys: Any) -> None:
+    command(capsys, "call", UNITS, "convert_units", *MILES)
+    assert "convert_units: 1 call" in command(capsys, "tools", NAME, "--all")[1]
+    assert command(capsys, "disable", NAME, "list_units")[0] == 0
 
 
 @pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast, get_args
 
 from anyio import to_thread
 
-from ..agent.conversation import Conversation
+from ..agent.conversation import BadConversation, Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
 from ..agent.limits import RunLimits
 from ..agent.loop import AgentRun, AgentSpec, ProtocolChoice
@@ -201,11 +201,18 @@ class AioAgent:
         portal = self._bridge.aio.portal
         return AioAgentStream(portal, lambda tell: self.play(question, tell))
 
-    async def play(self, question: Asked, tell: Tell, host: Host | None = None) -> AgentResult:
-        """Run on the bridge's loop; `tell` hears every event there.
+    async def play(
+        self,
+        question: Asked,
+        tell: Tell,
+        host: Host | None = None,
+        watch: Callable[[tuple[str, ...]], None] | None = None,
+    ) -> AgentResult:
+        """Run on the bridge's loop; `tell` hears every event there, `watch` who is waited for.
 
         `host` is asked what servers want to know, and for approval; None: the bridge's own.
         """
+        _check_question(question)
         setup, calls = self._setup, list[ToolFinished]()
         caller = _caller(setup, host)
         engine, notes = self._bridge.aio.engine.for_caller(caller), list[str]()
@@ -218,7 +225,7 @@ class AioAgent:
         # Beside the loop: a long one takes a while to copy.
         start, spec = await to_thread.run_sync(Conversation, question), setup.spec()
         run = AgentRun(spec, start, emit, caller)
-        listener = Listener(notes.append, _unwatched)
+        listener = Listener(notes.append, watch or _unwatched)
         try:
             tools, pages, left_out = await ready_tools(
                 engine, setup.wanted(engine), listener, grace_seconds=GRACE_SECONDS
@@ -245,6 +252,15 @@ def _caller(setup: _Setup, host: Host | None) -> Caller:
         "agent", setup.name, run=new_run_id(), host=host, approval=setup.approval,
         workflow=workflow_name(),
     )  # fmt: skip
+
+
+def _check_question(given: Any) -> None:
+    """Refuse what is neither a text nor messages, in words of whoever writes Python."""
+    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
+        raise BadConversation(
+            f"The question to the agent is of the type {type(given).__name__}. Give it a text, or "
+            "a list of messages, such as the `conversation` of a result with a question at its end."
+        )
 
 
 def _check(bridge: Bridge, setup: _Setup) -> None:

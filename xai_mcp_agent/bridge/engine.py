@@ -21,6 +21,7 @@ from ..core.approval import ApprovalAnswer
 from ..core.errors import (
     SettingsError,
     SourceFailed,
+    ToolTimeout,
     UnknownServer,
     UnknownTool,
     XaiMcpError,
@@ -293,7 +294,12 @@ class Engine:
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
         """Have its source make a call that may be made; see `Source.call`."""
-        return await self.pool.start(invocation.tool.source).call(invocation)
+        try:
+            return await self.pool.start(invocation.tool.source).call(invocation)
+        except ToolTimeout as late:
+            if invocation.timeout_seconds is None:
+                raise
+            raise late.of_call() from late
 
     def pin_of(self, source: str, caller: Caller) -> Pin:
         """Whether the settings, or the caller, want the source held to what was accepted of it."""

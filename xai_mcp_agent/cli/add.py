@@ -41,6 +41,12 @@ _HOW = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent add NAME -- npx -y some-server"
 )
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)  # of one letter: a drive
+_INSTEAD = {
+    "env": "Give it what it needs with --header, or leave --env out.",
+    "cwd": "Nothing is started: leave it out.",
+    "header": "Give it what it needs with --env, or the URL where it is.",
+}
 _CANVAS = "canvas"  # stands for the tools that are drawn
 _TAKEN = "Give --replace to put yours in its place, or choose another name."
 
@@ -55,6 +61,22 @@ def _check_texts(name: str, *words: str) -> None:
     for word in words:
         if any("\ud800" <= x <= "\udfff" for x in word):
             raise typer.BadParameter(f"{word!r} has bytes that are no text in UTF-8.")
+
+
+def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> None:
+    """Refuse an address that is none, and options that its kind of server has no use for."""
+    first = words[0].strip()
+    if not is_url(first) and _ADDRESS.match(first):
+        raise typer.BadParameter(
+            f"{first.partition('/')[0]!r} begins no address of a server. Write it with http:// or "
+            "https://, such as https://example.com/mcp."
+        )
+    if is_url(first) and len(words) > 1:
+        raise typer.BadParameter("A URL stands alone: leave out what comes after it.")
+    useless, why = (("env", "cwd"), "a URL") if is_url(first) else (("header",), "a command")
+    for option in useless:
+        if options[option]:
+            raise typer.BadParameter(f"--{option} is of no use for {why}. {_INSTEAD[option]}")
 
 
 class AddCommand(TyperCommand):
@@ -126,6 +148,7 @@ def add(
     if not words or not words[0].strip():
         raise typer.BadParameter(_what_is_missing(name))
     _check_texts(name, cwd, *words, *(env or []), *(header or []))
+    _check_fitting(words, env=env, header=header, cwd=cwd)
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
     if replace:

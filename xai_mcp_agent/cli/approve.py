@@ -91,7 +91,7 @@ def approve(
         if show:
             _show(bridge, as_json=as_json)
             return
-        server = server_named(bridge, what or "")
+        server = server_named(bridge, what or "", is_needed=False)
         choices = _decide(bridge, server, tools or [], digest, withdraw=withdraw, as_json=as_json)
     tell_choices(choices, as_json=as_json)
 

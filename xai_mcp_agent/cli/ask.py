@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..agent.events import RunEvent, ToolFinished
+from ..agent.events import RunEvent, RunFailed, ToolFinished
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..bridge.agent import Agent, AgentResult
 from ..bridge.bridge import Bridge
@@ -16,27 +16,30 @@ from ..bridge.engine import Engine
 from ..canvas.interactive_host import stage_for
 from ..console.console import Console
 from ..console.screen import Screen
-from ..console.surface import surface_of
+from ..console.surface import Detail, surface_of
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
 from .bridges import open_bridge, require_settings, servers_named
+from .given import MODEL_WORDS, ModelName, in_our_words, one_of
 from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, say_result
 
-_QUIET = "quiet"
+_QUIET = Detail.QUIET.name.lower()
+_SHOWN = [x.name.lower() for x in Detail]
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="What the agent is asked, in quotation marks.")],
     server: OnlyServers = None,
-    model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline.")
-    ] = OFFLINE,
+    model: ModelName = OFFLINE,
     base_url: Annotated[
         str, typer.Option("--base-url", help="Where the model is, if not at its provider.")
     ] = "",
     system: Annotated[str, typer.Option(help="What the agent is told before the question.")] = "",
     show: Annotated[
-        str | None, typer.Option(metavar="quiet|normal|verbose", help="How much is told of it.")
+        str | None,
+        typer.Option(
+            parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much is told of it."
+        ),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
@@ -49,6 +52,8 @@ def ask(
     it came to no answer, or where a server that --server names could not be used.
     """
     is_watched = sys.stdout.isatty() and not as_json
+    if not question.strip():
+        raise typer.BadParameter("The question is empty. Write it in quotation marks.")
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         if model == OFFLINE:
@@ -56,7 +61,8 @@ def ask(
         chosen = replace(AgentModel.of(model), base_url=base_url)
         agent = Agent(bridge, names or None, model=chosen, system_prompt=system)
         console = Console("agent", show) if is_watched else _beside(show)
-        result = _played(bridge, agent, question, console)
+        with in_our_words(MODEL_WORDS):
+            result = _played(bridge, agent, question, console)
     if as_json:
         echo_json(_result_json(result))
     elif not is_watched:
@@ -83,10 +89,14 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
         stage = stage_for(console)
 
         def tell(event: RunEvent) -> None:
-            stage.post(lambda: console.show(event))
+            if not isinstance(event, RunFailed):  # that is the error of the command, told once
+                stage.post(lambda: console.show(event))
+
+        def watch(servers: tuple[str, ...]) -> None:
+            stage.post(lambda: console.servers_awaited(servers))
 
         async def do(engine: Engine) -> AgentResult:
-            return await agent.aio.play(question, tell, host=engine.caller.host)
+            return await agent.aio.play(question, tell, engine.caller.host, watch)
 
         return stage.perform(bridge, do)
 

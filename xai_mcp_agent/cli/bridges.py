@@ -6,13 +6,14 @@ A server that is typed as a URL or a command, in place of a name, is one of that
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..canvas.trust import agreed_settings
-from ..core.errors import SettingsError, XaiMcpError
+from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..settings.document import Place
 from ..settings.interpolation import Variables
 from ..settings.load import load_settings
@@ -20,6 +21,9 @@ from ..settings.models import Settings
 from ..settings.server import ServerSettings
 from ..settings.trust import trust_command, without_untrusted
 from ..settings.typed import TYPED, entry_of, is_typed, own_name_for
+from .given import check_named
+
+_OWN_NAME = re.compile(r"[\w-]+-[0-9a-f]{16}")  # see `own_name_for`
 
 
 def open_bridge(
@@ -36,9 +40,11 @@ def open_bridge(
 
     Raises:
         SettingsError: it cannot be read, or nothing in it may be used.
+        BadParameter: one of `servers` is an empty name.
     """
-    loaded = load_settings(settings)
     named = list(servers)
+    check_named(named)
+    loaded = load_settings(settings)
     is_beside = bool(named) and all(x is not None and _is_beside(x, loaded) for x in named)
     asks_nobody = as_json or is_beside
     usable = without_untrusted(loaded) if asks_nobody else agreed_settings(loaded)
@@ -47,17 +53,21 @@ def open_bridge(
     return Bridge(loaded=usable, store=store)
 
 
-def server_named(bridge: Bridge, word: str) -> str:
+def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
     """The name of a server as somebody gave it: its name, or the URL or command that it is at.
 
     One that is typed so is taken in, unless the settings have the same: then it is that one, with
-    what else they say of it.
+    what else they say of it. Where the server itself `is_needed`, and not only what is known of it,
+    the name that the history has of one that was typed will not do.
 
     Raises:
         SettingsError: the URL or the command cannot be used.
+        UnknownServer: it is the name that the history has of one that was typed.
     """
     if not _is_beside(word, bridge.settings):
         _check_path(word, bridge.settings)
+        if is_needed:
+            _check_own_name(word, bridge.settings)
         return word
     source = _typed(word, bridge.settings)
     return _same_in(bridge.settings, source) or bridge.run(Engine.add_source, source)
@@ -70,6 +80,7 @@ def servers_named(bridge: Bridge, words: Iterable[str]) -> list[str]:
 
 def name_in_history(word: str | None, settings: Path | None) -> str | None:
     """The name under which the history has a server that may be typed. Starts nothing."""
+    check_named([word])
     if word is None or not is_typed(word):
         return word
     loaded = without_untrusted(load_settings(settings))
@@ -112,6 +123,17 @@ def _check_path(word: str, settings: Settings) -> None:
         raise SettingsError(
             TYPED, "", f"there is no file {word!r}, nor a server of that name.", "Correct it."
         )
+
+
+def _check_own_name(word: str, settings: Settings) -> None:
+    """Say of a name that we made for a server that was typed what to type; it starts nothing."""
+    if _OWN_NAME.fullmatch(word) and not _is_known(word, settings):
+        raise UnknownServer(
+            f"{word!r} is the name under which the history has a server that was typed, and says "
+            f"not how to reach it. Type what it was typed as: the URL, file or command of "
+            f"{word.rpartition('-')[0]!r}.",
+            word, (),
+        )  # fmt: skip
 
 
 def _is_known(word: str, settings: Settings) -> bool:

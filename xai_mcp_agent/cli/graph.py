@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
 from .bridges import name_in_history
+from .given import one_of
 from .history import Names, opened, say_nothing_yet
 from .output import AtTime, SettingsFile, StoreOption, say
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["mermaid", "json", "html"]
 
+_FORMATS: tuple[Format, ...] = get_args(Format)
 _BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
 
 
@@ -43,7 +45,12 @@ def graph(
     at: AtTime = None,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", help="Default: what the name of FILE says, else mermaid."),
+        typer.Option(
+            "--format",
+            parser=one_of(_FORMATS),
+            metavar="|".join(_FORMATS),
+            help="Default: what the name of FILE says, else mermaid.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,

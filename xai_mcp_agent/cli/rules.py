@@ -24,8 +24,8 @@ from ..settings.document import Place
 from ..settings.rules import Rule
 from ..settings.rules_file import MOST_BYTES, parsed_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
-from .bridges import open_bridge, require_settings
-from .output import AsJson, SettingsFile, echo_json, say, text_width
+from .bridges import open_bridge, require_settings, server_named
+from .output import AsJson, ServerName, SettingsFile, echo_json, say, text_width
 from .servers import read_arguments
 
 if TYPE_CHECKING:
@@ -46,7 +46,10 @@ Toolbelt = Annotated[str, typer.Option(help="As if it had the toolbelt of this n
 @app.command("check")
 def check(
     server: Annotated[
-        str | None, typer.Argument(help="Only the tools of this server or group.")
+        str | None,
+        typer.Argument(
+            help="Only the tools of this one: a server's name, a group, a URL, a command."
+        ),
     ] = None,
     agent: Agent = "",
     toolbelt: Toolbelt = "",
@@ -55,7 +58,8 @@ def check(
 ) -> None:
     """Say how many tools the rules allow, ask for and deny, and which tools each rule is about."""
     caller = Caller("agent", agent, toolbelt)
-    with open_bridge(settings, as_json=as_json) as bridge:
+    with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
+        server = server and server_named(bridge, server)
         require_settings(bridge)
         ruled, failed = bridge.run(ruled_tools, caller, server)
         rules = bridge.run(_rules)
@@ -71,7 +75,7 @@ def check(
 
 @app.command("why")
 def why(
-    server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
+    server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Of a call: name=value for each, or one JSON object.")
@@ -83,7 +87,8 @@ def why(
 ) -> None:
     """Say why a call would be made, asked for or denied. It is not made."""
     caller = Caller("agent", agent, toolbelt)
-    with open_bridge(settings, as_json=as_json) as bridge:
+    with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
+        server = server_named(bridge, server)
         require_settings(bridge)
         bridge.settings.source(server)
         listed = bridge.run(Engine.tool, server, tool)

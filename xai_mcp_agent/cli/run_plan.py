@@ -21,6 +21,7 @@ from ..planning.plans import Plan
 from ..secrets.redactor import Redactor, redact_json
 from ..secrets.secrets import Mask
 from .bridges import open_bridge, require_settings
+from .given import LIMIT_WORDS, Timeout, reworded
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, say_result
 
 _LEFT = 3  # the exit status where somebody has to give, approve or look at something first
@@ -51,9 +52,7 @@ def run_plan(
     ] = None,
     agent: Annotated[str, typer.Option(help="In whose name the calls are made.")] = PLAN,
     source: Annotated[str, typer.Option(help="Whose tools those are that name no source.")] = "",
-    timeout: Annotated[
-        float | None, typer.Option(help="The longest wait for each call, in seconds.")
-    ] = None,
+    timeout: Timeout = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
@@ -117,7 +116,7 @@ def _tell(run: PlanRun, plan: Plan, mask: Mask) -> None:
         say("The plan has no calls, so nothing was done.", to_stderr=True)
         return
     say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
-    say(mask(run.problem), to_stderr=True)
+    say(mask(reworded(run.problem, LIMIT_WORDS)), to_stderr=True)
 
 
 def _run_json(run: PlanRun) -> JsonObject:

@@ -35,6 +35,7 @@ from ..views.servers import (
 from ..views.tools import unknown_text
 from .bridges import open_bridge, require_settings, server_named, servers_named
 from .component_files import clash_lines, find_clashes
+from .given import LIMIT_WORDS, Timeout, in_our_words
 from .output import AsJson, ServerName, SettingsFile, echo_json, say, say_result
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def call(
         list[str] | None,
         typer.Argument(help="name=value for each, or one JSON object such as '{\"a\": 1}'."),
     ] = None,
-    timeout: Annotated[float | None, typer.Option(help="The longest wait, in seconds.")] = None,
+    timeout: Timeout = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -95,10 +96,11 @@ def call(
         require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
-        if as_json:  # for a program: nobody is asked anything
-            result = bridge.call_tool(server, tool, given, timeout_seconds=timeout)
-        else:
-            result = call_here(bridge, server, tool, given, timeout, _print_progress)
+        with in_our_words(LIMIT_WORDS):
+            if as_json:  # for a program: nobody is asked anything
+                result = bridge.call_tool(server, tool, given, timeout_seconds=timeout)
+            else:
+                result = call_here(bridge, server, tool, given, timeout, _print_progress)
     if as_json:
         echo_json(result_json(result))
     else:
@@ -129,6 +131,8 @@ def read_arguments(words: Sequence[str], tool: Tool) -> JsonObject:
             and tool.input_schema.get("additionalProperties") is not True
         ):
             raise _unusable(tool, f"no parameter {name!r}. {did_you_mean(name, known)}".rstrip())
+        if name in given:
+            raise _unusable(tool, f"{name!r} is given twice: leave one out")
         given[name] = value_from_text(text, known.get(name, {}))
     return given
 

@@ -17,6 +17,7 @@ from ..settings.load import FILE_NAME, load_settings, settings_from
 from ..settings.models import SECTIONS, Settings
 from ..settings.trust import TrustStore
 from .output import replace_text
+from .waits import shown_wait, start_limit
 
 if TYPE_CHECKING:
     from ..core.tools import Tool
@@ -139,5 +140,6 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
     loaded = settings_from(document, file=str(file), folder=file.parent)
     with Bridge(loaded=loaded, store="off") as bridge:
         bridge.settings.source(name)
-        bridge.connect(name, wait=True)
+        with shown_wait([name], start_limit(bridge.settings, [name])):
+            bridge.connect(name, wait=True)
         return bridge.list_tools(name)

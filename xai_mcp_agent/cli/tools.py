@@ -41,6 +41,7 @@ from .bridges import name_in_history, open_bridge, require_settings, server_name
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .tools_page import Listed, ToolsPage, names_to_paste
+from .waits import shown_wait, start_limit
 
 _NOTHING_THEN = "Nothing was known then."
 _NO_PAGES = (
@@ -176,7 +177,8 @@ def listed_tools(
     if server:
         bridge.settings.source(server)
     names = [server] if server else list(bridge.usable_servers())
-    bridge.connect(*names, wait=True)
+    with shown_wait(names, start_limit(bridge.settings, names)):
+        bridge.connect(*names, wait=True)
     listed: dict[str, list[CatalogEntry]] = {}
     problems = {} if server else bridge.settings.problems  # that the settings themselves have
     failed = {name: str(reason) for name, reason in problems.items()}
@@ -234,7 +236,7 @@ def _tell_known_now(
         Exit: some servers could not be connected; all is told.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server)
+        server = server and server_named(bridge, server, is_needed=False)
         failed = _connected(bridge, server)
         records = bridge.records()
         place = bridge.store().place
@@ -409,7 +411,7 @@ def _decide(
     as_json: bool,
 ) -> None:
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        choices = do(bridge, server_named(bridge, server), *tools)
+        choices = do(bridge, server_named(bridge, server, is_needed=False), *tools)
     tell_choices(choices, as_json=as_json)
 
 

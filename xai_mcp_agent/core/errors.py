@@ -270,7 +270,8 @@ class SourceClosed(SourceError):
 class ToolTimeout(SourceError):
     """No answer within the limit; the source was told to stop working on it.
 
-    With `is_of_tool` it says nothing about the source's other tools.
+    With `is_of_tool` it says nothing about the source's other tools. `besides` is what else helps
+    than more time.
     """
 
     def __init__(
@@ -281,9 +282,18 @@ class ToolTimeout(SourceError):
         stderr_tail: Sequence[str] = (),
         *,
         is_of_tool: bool = False,
+        besides: str = "ask for less.",
     ) -> None:
         super().__init__(source, problem, next_step, stderr_tail)
         self.is_of_tool = is_of_tool
+        self.besides = besides
+
+    def of_call(self) -> ToolTimeout:
+        """The same where the limit was the call's own, and not that of the settings."""
+        more = f"Give the call more time with `timeout_seconds`; or {self.besides}"
+        return ToolTimeout(
+            self.source, self.problem, more, self.stderr_tail, is_of_tool=self.is_of_tool
+        )
 
 
 class ServerError(SourceError):

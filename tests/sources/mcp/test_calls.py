@@ -186,6 +186,7 @@ def test_a_call_ends_at_its_limit_and_the_server_is_told(era: str):
         with ends_within(20), pytest.raises(ToolTimeout) as caught:
             bridge.call_tool("it", "never", timeout_seconds=0.2)
         assert caught.value.problem.startswith("the call of 'never' gave no answer within 0.2 s")
+        assert caught.value.next_step.startswith("Give the call more time with `timeout_seconds`")
         assert methods_seen(bridge)[-2:] == ["notifications/cancelled", "tools/call"]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from ...core.errors import XaiMcpError
 from ...core.installed import LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
-from ...drawing.components import our_components
+from ...drawing.components import ComponentClass, homes_of_components, our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..output import echo_json, folded, replace_text, say
 from .address import with_addresses
@@ -72,35 +72,51 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
     document, mending = mended(read_workflow(file))
-    chosen = with_choices(document, our_components())
-    split = with_models(chosen.document, our_components())
-    migrated = migrate(split.document, our_components(), chosen.changed | split.changed)
-    given = with_parameters(_with_models(with_addresses(migrated)))
-    migration = refreshed(given, our_components())
+    classes = _as_named(document)
+    chosen = with_choices(document, classes)
+    split = with_models(chosen.document, classes)
+    migrated = migrate(split.document, classes, chosen.changed | split.changed)
+    given = with_parameters(_with_models(with_addresses(migrated), classes))
+    migration = refreshed(given, classes)
     known = {(x.node_id, x.port) for x in chosen.remarks}
     found = (x for x in migration.remarks if (x.node_id, x.port) not in known)
-    told = (*chosen.remarks, *split.remarks, *found, *advice(migration, our_components()))
+    told = (*chosen.remarks, *split.remarks, *found, *advice(migration, classes))
     if migration.taken:
         told = (*told, *reaching(document, Path()))
     if migration.adopted:
         told = (*told, *mending)
     remarks = tuple(sorted(told, key=lambda x: not x.to_do))
     if not migration.adopted:
-        return FileReport(file, _status(document, remarks), remarks=remarks)
+        return FileReport(file, _status(document, remarks, classes), remarks=remarks)
     place = _place(file, document, target or Target())
     backup = _write(place, migration, may_replace=_may_replace(target))
     return FileReport(file, "adopted", place, backup, migration.adopted, remarks)
 
 
-def _with_models(migration: Migration) -> Migration:
+def _as_named(document: JsonObject) -> dict[str, ComponentClass]:
+    """Our classes, each at the file that the workflow names where that has it.
+
+    In an installed package all classes stand in one file, and those that they are written in
+    import them: a node that names one of these is up to date.
+    """
+    named = {text_of(x, "name"): path_of(x) for x in nodes_of(document).values()}
+    homes = homes_of_components()
+    return {
+        name: replace(cls, path=named[name]) if named.get(name) in homes[name] else cls
+        for name, cls in our_components().items()
+    }
+
+
+def _with_models(migration: Migration, classes: Mapping[str, ComponentClass]) -> Migration:
     """The migration with the addresses that agents were given on the nodes of their models."""
-    split = with_models(migration.document, our_components())
+    split = with_models(migration.document, classes)
     return replace(migration, document=split.document)
 
 
-def _status(document: JsonObject, remarks: Sequence[Remark]) -> Status:
+def _status(
+    document: JsonObject, remarks: Sequence[Remark], classes: Mapping[str, ComponentClass]
+) -> Status:
     """Of a file of which nothing was adopted: maybe it was before, as far as it goes."""
-    classes = our_components()
     paths = {cls.path for cls in classes.values()}
     was_adopted = any(path_of(node) in paths for node in nodes_of(document).values())
     left = {x.node for x in remarks if x.to_do}

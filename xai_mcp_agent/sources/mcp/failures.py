@@ -163,13 +163,17 @@ class Failures:
         )
 
     def _queued(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
+        besides = (
+            'if it never asks anything, set "elicitation": "decline" and no "sampling", so that '
+            "calls go at the same time."
+        )
         return ToolTimeout(
             self._server,
             f"{what} was not sent: for {round(seconds, 2):g} s the server was busy with calls of "
             "others, and it would not say whose call a question belongs to.",
-            f"Raise `timeout` of {self._server!r} in the settings; or, if it never asks anything, "
-            'set "elicitation": "decline" and no "sampling", so that calls go at the same time.',
+            f"Raise `timeout` of {self._server!r} in the settings; or {besides}",
             link.stderr.tail(),
+            besides=besides,
         )
 
     def _broken(self, cause: BaseException, link: Connection, what: str) -> SourceClosed:
