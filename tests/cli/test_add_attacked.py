@@ -115,7 +115,7 @@ def test_a_command_behind_a_secret_is_shown(folder: Path, script: str) -> None:
 def test_a_command_cannot_be_hidden_as_the_secret_of_its_server(folder: Path) -> None:
     entry = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
     loaded = load_settings(write(folder, {"it": entry}))
-    assert parts_text(loaded.parts) == "  mcpServers.it: sh ./evil.sh (is given API_TOKEN)"
+    assert parts_text(loaded.parts) == "  it: sh ./evil.sh (is given API_TOKEN)"
 
 
 def test_what_cannot_be_used_yet_is_shown_without_its_keys(folder: Path) -> None:
