@@ -77,6 +77,15 @@ def test_a_new_file_with_a_key_in_it_is_for_nobody_else(folder: Path, capsys: An
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_who_else_can_read_a_file_that_gets_a_key_is_said(folder: Path, capsys: Any) -> None:
+    key, file = "ghp_0123456789abcdefghijABCDEFGHIJ012345", write(folder, {"mcpServers": {}})
+    words = ("add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
+    file.chmod(0o644)
+    assert f"chmod 600 {file}" in " ".join(command(capsys, *words, *UNKNOWN)[2].split())
+    file.chmod(0o600)
+    assert "chmod" not in command(capsys, *words, "--replace", *UNKNOWN)[2]
+
+
 def test_what_cannot_be_written_is_not_shown_with_its_keys(folder: Path, capsys: Any) -> None:
     (folder / "mcp_settings.json").write_text('// c\n{"x": NaN, "mcpServers": {}}')
     key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"

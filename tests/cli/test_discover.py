@@ -173,6 +173,34 @@ def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
     assert ours.read_text().endswith("// mine")
 
 
+@pytest.mark.parametrize("name", ["a/b", "canvas", "a\x1bb", " "])
+def test_a_name_that_no_command_could_be_given_is_taken_under_another(
+    home: Path, capsys: Any, name: str
+) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
+    status, out, err = command(capsys, "discover", "--take", name)
+    assert status == 1
+    assert "cannot be a server's name" in err
+    assert "NAME=NEW_NAME" in " ".join(err.split())
+    assert "\x1b" not in out + err
+    assert command(capsys, "discover", "--take", f"{name}=mine")[0] == 0
+    assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "canvas", "a\x1bb", " "])
+def test_a_name_that_no_command_could_be_given_is_taken_under_another(
+    home: Path, capsys: Any, name: str
+) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
+    status, out, err = command(capsys, "discover", "--take", name)
+    assert status == 1
+    assert "cannot be a server's name" in " ".join(err.split())
+    assert "NAME=NEW_NAME" in " ".join(err.split())
+    assert "\x1b" not in out + err
+    assert command(capsys, "discover", "--take", f"{name}=mine")[0] == 0
+    assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
+
+
 def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
     assert command(capsys, "discover") == (
         0, "No settings of other programs were found on this machine.\n", ""
@@ -194,5 +222,6 @@ def test_what_is_switched_off_is_said_and_a_date_is_a_text(home: Path, capsys: A
     write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
     assert "it (switched off): npx" in command(capsys, "discover")[1]
     status, _, err = command(capsys, "discover", "--take", "x")
-    assert status in (0, 1)
-    assert "Traceback" not in err
+    assert (status, err) == (0, "")
+    entry = json.loads((home / "project/mcp_settings.json").read_text())["mcpServers"]["x"]
+    assert entry["env"] == {"2020-01-02": "a"}

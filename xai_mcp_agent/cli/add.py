@@ -29,6 +29,8 @@ from .settings_file import (
     file_to_write,
     loaded_or_new,
     problem_of,
+    problem_of_access,
+    problem_of_name,
     tools_once,
     trust_server,
     write_server,
@@ -47,16 +49,12 @@ _INSTEAD = {
     "cwd": "Nothing is started: leave it out.",
     "header": "Give it what it needs with --env, or the URL where it is.",
 }
-_CANVAS = "canvas"  # stands for the tools that are drawn
 _TAKEN = "Give --replace to put yours in its place, or choose another name."
 
 
 def _check_texts(name: str, *words: str) -> None:
     """Refuse a name that no command could be given again, and words that no file can have."""
-    if not name.isprintable() or "/" in name or name == _CANVAS:
-        problem = (
-            f"{name!r} cannot be a server's name: no / or signs that cannot be seen, nor 'canvas'."
-        )
+    if problem := problem_of_name(name):
         raise typer.BadParameter(problem)
     for word in words:
         if any("\ud800" <= x <= "\udfff" for x in word):
@@ -160,9 +158,9 @@ def add(
     missing = _missing(name, entry, file)
     if problem and not missing:
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
-    notes = list(plain_secrets(entry))
+    notes = notes_on_secrets(entry, file)
     kept = write_server(
-        file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
+        file, name, entry, replaces=replace, backs_up=replace, is_secret=any(plain_secrets(entry))
     )
     trust_server(file, name)
     if not as_json:
@@ -252,6 +250,14 @@ def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:
             f"{one} looks like a secret, and stands in the file as it is. Put it into a variable "
             "of your environment, and write '${NAME}' in its place."
         )
+
+
+def notes_on_secrets(entry: Mapping[str, Any], file: Path) -> list[str]:
+    """What is to be said of an entry's secrets in a file, and of who can read it."""
+    notes = list(plain_secrets(entry))
+    if notes and (readable := problem_of_access(file)):
+        notes.append(readable)
+    return notes
 
 
 def _is_plain(name: str, value: str) -> bool:

@@ -15,13 +15,14 @@ from ..core.tools import JsonObject
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from ..settings.hosts import HostFile, HostServer, host_files
-from .add import plain_secrets
+from .add import notes_on_secrets, plain_secrets
 from .output import AsJson, SettingsFile, echo_json, folded, say
 from .settings_file import (
     check_free,
     file_to_write,
     loaded_or_new,
     problem_of,
+    problem_of_name,
     trust_server,
     write_server,
 )
@@ -64,6 +65,8 @@ def _take(
     file = file_to_write(loaded, settings)
     chosen = [_chosen(word, known) for word in words]
     for number, (name, server) in enumerate(chosen):
+        if problem := problem_of_name(name):
+            raise SettingsError(str(file), "", problem, _TAKEN)
         check_free(name, loaded, file, _TAKEN)
         if name in [x for x, _ in chosen[:number]]:
             raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
@@ -73,7 +76,7 @@ def _take(
         is_secret = any(plain_secrets(server.entry))
         write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)
         trust_server(file, name)
-    notes = {name: list(plain_secrets(server.entry)) for name, server in chosen}
+    notes = {name: notes_on_secrets(server.entry, file) for name, server in chosen}
     if as_json:
         taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in chosen]
         echo_json({"written": str(file), "taken": taken})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import SettingsError
+from ..core.shell import shown_command
 from ..core.tools import JsonObject
 from ..secrets.private_files import file_lock, replace_file, replace_private
 from ..settings.editing import sections_with, text_with_server
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _LOCK_SECONDS = 20.0
 _SERVERS = "mcpServers"
+_CANVAS = "canvas"  # stands for the tools that are drawn
+_OTHERS_READ = 0o044
 _OTHERS = tuple(f"{x}." for x in SECTIONS if x != _SERVERS)
 
 
@@ -37,6 +40,21 @@ def loaded_or_new(settings: Path | None) -> Settings:
 def file_to_write(loaded: Settings, settings: Path | None) -> Path:
     """The file that is named, or was found, or a new one in the working folder."""
     return Path(settings or loaded.file or FILE_NAME).absolute()
+
+
+def problem_of_name(name: str) -> str:
+    """Why no command could be given this name again; empty if one can."""
+    if name.strip() and name.isprintable() and "/" not in name and name != _CANVAS:
+        return ""
+    return f"{name!r} cannot be a server's name: no / or signs that cannot be seen, nor 'canvas'."
+
+
+def problem_of_access(file: Path) -> str:
+    """Who else can read a file that is there; empty if nobody can."""
+    if os.name == "nt" or not file.exists() or not file.stat().st_mode & _OTHERS_READ:
+        return ""
+    command = shown_command("chmod", "600", str(file))
+    return f"Others on this machine can read the file. To end that: {command}"
 
 
 def check_free(name: str, loaded: Settings, file: Path, fix: str) -> None:
