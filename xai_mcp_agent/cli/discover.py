@@ -71,7 +71,8 @@ def _take(
         if name in [x for x, _ in chosen[:number]]:
             raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
         if problem := problem_of(name, server.entry, file, _references(server.entry)):
-            raise problem
+            where = problem.key_path.removeprefix("mcpServers.")
+            raise SettingsError(str(server.file), where, problem.problem, problem.fix)
     for name, server in chosen:
         is_secret = any(plain_secrets(server.entry))
         write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)

@@ -59,11 +59,16 @@ def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
         try:
             servers = tuple(_servers(host, file, folder))
         except SettingsError as reason:
-            yield HostFile(host, file, problem=f"{reason.problem} {reason.fix}")
+            yield HostFile(host, file, problem=_told(reason))
         except RecursionError:
             yield HostFile(host, file, problem="it is nested too deeply.")
         else:
             yield HostFile(host, file, servers)
+
+
+def _told(reason: SettingsError) -> str:
+    where = f"at {reason.key_path}: " if reason.key_path else ""
+    return f"{where}{reason.problem} {reason.fix}"
 
 
 def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
