@@ -19,7 +19,8 @@ from xai_mcp_agent.cli.init import init_folder
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with somebody else's settings."""
     made = init_folder(tmp_path_factory.mktemp("theirs") / "lab").folder
-    settings = {"mcpServers": {"theirs": asking_entry()}}
+    hides = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
+    settings = {"mcpServers": {"theirs": asking_entry(), "hides": hides}}
     (made / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
     return made
 
@@ -65,6 +66,7 @@ def test_a_no_starts_nothing_and_fails_at_the_node(script: Path, tmp_path: Path)
     command = (warm_python(), script.name)
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     with terminal(*command, folder=script.parent, **person) as screen:
+        screen.expect("mcpServers.hides: sh ./evil.sh")  # though the file calls it a secret
         screen.expect("Accept? (yes or no")
         screen.type("no")
         assert screen.end() != 0

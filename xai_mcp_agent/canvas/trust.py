@@ -9,7 +9,6 @@ from ..core.elicitation import Question
 from ..core.errors import SettingsError
 from ..core.tools import JsonObject
 from ..policy.approval_trust import approvals_in
-from ..secrets.redactor import Redactor
 from ..settings.models import Settings
 from ..settings.parts import Part
 from ..settings.trust import TrustStore, trust_command, withheld
@@ -30,7 +29,6 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     if not parts:
         return settings
     with Console("settings") as console:
-        console.hide(Redactor([settings.secrets]))
         answer = ask_here(_question(settings, parts), console)
         if answer.action != "accept":
             console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {_how(settings)}")

@@ -160,7 +160,7 @@ def add(
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
     notes = notes_on_secrets(entry, file)
     kept = write_server(
-        file, name, entry, replaces=replace, backs_up=replace, is_secret=any(plain_secrets(entry))
+        file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
     )
     trust_server(file, name)
     if not as_json:
