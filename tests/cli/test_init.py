@@ -48,21 +48,6 @@ def test_an_empty_folder_becomes_a_working_folder(tmp_path: Path) -> None:
     assert [path for path in os.listdir(tmp_path) if path.startswith(".xai-init")] == []
 
 
-def test_a_new_folder_has_a_file_of_decisions_that_says_that_there_are_none(ready: Path) -> None:
-    lock = ready / "mcp_tools.lock.json"
-    assert json.loads(lock.read_text()) == {"version": 1, "sources": {}}
-    lock.write_text('{"sources": {"mcp:a": {"off": ["x"]}}}')
-    assert not init_folder(ready).changed
-    assert "off" in lock.read_text()
-
-
-def test_a_folder_with_settings_gets_no_file_of_decisions(tmp_path: Path) -> None:
-    """Its history may note some, with which the file begins when it is made."""
-    (tmp_path / "mcp_settings.json").write_text("{}")
-    init_folder(tmp_path)
-    assert not (tmp_path / "mcp_tools.lock.json").exists()
-
-
 def test_a_folder_that_does_not_exist_is_created(tmp_path: Path) -> None:
     init_folder(tmp_path / "deep" / "down")
     assert (tmp_path / "deep" / "down" / "mcp_settings.json").is_file()

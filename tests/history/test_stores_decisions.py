@@ -57,8 +57,9 @@ def recorder(place: Place) -> Iterator[ReportWriter]:
 def noted(recorder: ReportWriter) -> dict[ToolKey, tuple[bool, str]]:
     """What is noted of each tool about which something was decided."""
     with recorder.store.reading() as connection:
-        found = Projection(connection, recorder.store.project_id).decided()
-        return {x.subject.key: (x.is_enabled, x.accepted) for x in found}
+        found = Projection(connection, recorder.store.project_id).everything().tools.values()
+        decided = [x for x in found if x.accepted or not x.is_enabled]
+        return {x.subject.key: (x.is_enabled, x.accepted) for x in decided}
 
 
 def test_all_that_was_decided_is_told_and_nothing_else(recorder: ReportWriter):

@@ -80,7 +80,7 @@ def tools_off(file: LockFile) -> set[str]:
 
 async def test_a_decision_counts_at_once_here_and_at_the_next_look_elsewhere(path: Path):
     one, other = await looked_at(path), await looked_at(path)
-    assert (one.is_missing, one.trouble, path.exists()) == (True, None, False)
+    assert (one.trouble, path.exists()) == (None, False)
     await one.change(off("x"))
     assert (tools_off(one), tools_off(other)) == ({"x"}, set())
     version = other.version
@@ -168,7 +168,6 @@ async def test_a_damaged_one_is_trouble_that_is_said_and_never_overwritten(
         assert one.trouble is not None
         assert f"The decisions in {path}: " in str(one.trouble)
         assert "Next step: " in str(one.trouble)
-        assert not one.is_missing
     found = path.read_bytes() if path.is_file() else b""
     with pytest.raises(LockFailed):
         await file.change(off("y"))
@@ -216,9 +215,9 @@ async def test_a_link_is_followed_and_stays_one(path: Path, tmp_path: Path):
     """Several projects may share one file."""
     shared = tmp_path / "shared" / "decisions.json"
     shared.parent.mkdir()
+    shared.write_text("{}")
     path.symlink_to(shared)
     file = await looked_at(path)
-    assert file.is_missing
     await file.change(off("x"))
     assert path.is_symlink()
     assert tools_off(await looked_at(shared)) == {"x"}
@@ -262,7 +261,7 @@ async def test_one_that_is_deleted_while_it_is_used_goes_on_to_count_and_comes_b
     await file.change(off("x"))
     path.unlink()
     await file.look()
-    assert (tools_off(file), file.is_lost, file.is_missing) == ({"x"}, True, False)
+    assert (tools_off(file), file.is_lost) == ({"x"}, True)
     await file.change(off("y"))
     assert (tools_off(await looked_at(path)), file.is_lost) == ({"x", "y"}, False)
 
@@ -298,7 +297,6 @@ async def test_one_that_cannot_be_written_counts_here_and_that_is_said(
 
 async def test_a_folder_that_is_not_there_is_said(tmp_path: Path):
     file = await looked_at(tmp_path / "gone" / "lock.json")
-    assert file.is_missing
     with pytest.raises(LockFailed, match="cannot be written: there is no such folder"):
         await file.change(off("x"))
     assert tools_off(file) == {"x"}
@@ -333,7 +331,7 @@ async def test_who_never_decided_anything_gets_no_file(path: Path):
     assert not path.exists()
     path.write_text("{}")
     file = await looked_at(path)
-    assert (file.is_missing, file.trouble, file.lock) == (False, None, DecisionLock())
+    assert (file.trouble, file.lock) == (None, DecisionLock())
 
 
 async def test_a_process_that_waits_for_another_ends(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -352,7 +350,7 @@ async def test_without_a_path_it_is_kept_in_memory():
     file = LockFile(None)
     await file.look()
     await file.change(off("x"))
-    assert (tools_off(file), file.is_missing, file.is_lost) == ({"x"}, False, False)
+    assert (tools_off(file), file.is_lost) == ({"x"}, False)
 
 
 def test_it_lies_beside_the_settings_unless_somebody_says_otherwise(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import accept_now, wait_for_loss, wait_for_tool
+from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
@@ -101,6 +102,35 @@ def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(
     with Bridge.open(file) as bridge:
         bridge.call_tool("shop", "pay")
         assert [x.is_new for x in bridge.accept("shop", "pay")] == [False]
+
+
+def test_what_is_listed_first_is_accepted_not_what_is_there_at_the_first_call(
+    use_settings: UseSettings, tmp_path: Path
+):
+    file = use_settings(shop=shop(tmp_path / "journal", pay("Pays twice.")))
+    with Bridge.open(file) as bridge:
+        bridge.list_tools("shop")
+    with Bridge.open(file) as bridge, pytest.raises(DefinitionChanged):
+        bridge.call_tool("shop", "pay")
+
+
+def test_a_change_between_the_first_listing_and_the_run_is_held_back(use_settings: UseSettings):
+    """Servers are started before the first agent runs."""
+    with fault_http(tools=[pay()]) as peer:
+        use_settings(shop=peer.entry(pin="first"))
+        ctx: dict[str, Any] = {}
+        use_server(ctx, "shop", None)
+        bridge = ctx["mcp_bridge"].bridge
+        wait_for_tool(bridge, "shop", "pay")
+        peer.peer.tools = [pay("Pays twice."), {**pay(), "name": "steal"}]
+        bridge.run(_refresh_shop)
+        with agent(ctx) as endpoint:
+            run(ctx)
+    assert "tools" not in endpoint.requests[0].body
+
+
+async def _refresh_shop(engine: Engine) -> None:
+    await engine.refresh("shop")
 
 
 def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is_sent(

@@ -21,6 +21,7 @@ from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, LockFailed, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
+from xai_mcp_agent.cli import main
 from xai_mcp_agent.history import database, store
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
@@ -302,66 +303,27 @@ def test_a_call_of_one_that_is_off_is_an_event(settings: Path):
     assert [(x.context_id, x.event_kind) for x in refused] == [("mcp_tool:grow_shrink", "action")]
 
 
-# From the time when the history decided
-
-
-def noted(settings: Path) -> Path:
-    """The file of a history that notes that `pay` is off, in a folder without a lock file."""
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-        bridge.records()
-        file = Path(bridge.store().place)
-    settings.with_name("mcp_tools.lock.json").unlink()
-    return file
-
-
-def test_what_the_history_notes_moves_into_the_file_once_and_that_is_said(
-    settings: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    history = noted(settings)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx, says("one"), says("two")) as endpoint:
-        run(ctx)
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
-    assert caplog.text.count("mcp_tools.lock.json: 1 decision moved from the history.") == 1
-    lock = json.loads(settings.with_name("mcp_tools.lock.json").read_text())
-    assert lock["sources"] == {"mcp:shop": {"off": ["pay"]}}
-    history.unlink()
-    with agent(ctx) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
-
-
-def test_a_decision_before_that_loses_none(settings: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    noted(settings)
-    with Bridge.open(settings) as bridge:
-        bridge.disable("grow", "shrink")
-    lock = json.loads(settings.with_name("mcp_tools.lock.json").read_text())
-    assert lock["sources"] == {"mcp:grow": {"off": ["shrink"]}, "mcp:shop": {"off": ["pay"]}}
-
-
-def test_it_moves_while_another_program_writes_for_long(
+def test_without_the_file_the_history_brings_no_decision_back(
     settings: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The writer waits for its turn; the file can be read meanwhile."""
+    """Who deletes the file begins anew."""
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    lock = settings.with_name("mcp_tools.lock.json")
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == ["disabled"]
+    lock.unlink()
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with held(settings, "BEGIN IMMEDIATE") as lock:
-        lock.unlink()
-        with agent(ctx) as endpoint:
-            run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
+    with agent(ctx) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
+    assert not lock.exists()
 
 
-def test_without_the_file_nothing_is_offered_while_the_history_cannot_be_read(
-    settings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_without_the_file_a_history_that_cannot_be_read_holds_up_nothing(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A decision of a person holds; who runs the agent is told why it has no tools."""
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
     monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
@@ -369,12 +331,53 @@ def test_without_the_file_nothing_is_offered_while_the_history_cannot_be_read(
     with held(settings, *LOCKED) as lock:
         lock.unlink()
         use_server(ctx, "shop", None)
-        with agent(ctx, calls(("shop_ask", {}))) as endpoint:
+        with agent(ctx) as endpoint:
             run(ctx)
-        with pytest.raises(LockFailed, match="what was decided before cannot be looked up"):
-            ctx["mcp_bridge"].bridge.disable("shop", "ask")
-        assert not lock.exists()
+    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
+
+
+SLIPS = {
+    '{"sources": {"mcp:shop": {"of": ["pay"]}}}': "Did you mean 'off'?",
+    '{"sources": {"MCP:shop": {"off": ["pay"]}}}': 'Did you mean "mcp:shop"?',
+    '{"sources": {"shop": {"off": ["pay"]}}}': 'Did you mean "mcp:shop"?',
+    '{"sorces": {"mcp:shop": {"off": ["pay"]}}}': "Did you mean 'sources'?",
+    '{"sources": {"mcp:shop": {"approved": {"pay": "allways"}}}}': "or 'always'",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), SLIPS.items(), ids=["off", "mcp", "kind", "sources", "always"]
+)
+def test_a_misspelt_word_in_the_file_is_reported_and_no_tool_is_offered(
+    settings: Path, capsys: pytest.CaptureFixture[str], text: str, hint: str
+):
+    """It may be the one that switches a tool off."""
+    settings.with_name("mcp_tools.lock.json").write_text(text)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx) as endpoint:
+        run(ctx)
     assert "tools" not in endpoint.requests[0].body
-    assert "it cannot be looked up whether a person has switched it off" in told(endpoint)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "left out, because it cannot be looked up which tools a person has" in printed
+    assert hint in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        main.run(["servers", "--json"])
+    assert hint in json.loads(capsys.readouterr().out)["decisions"]
+
+
+def test_a_link_to_a_file_that_is_gone_is_not_taken_for_no_decisions(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+):
+    lock, shared = settings.with_name("mcp_tools.lock.json"), settings.with_name("shared.json")
+    lock.symlink_to(shared)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx, says("one"), says("two")) as endpoint:
+        run(ctx)
+        with Bridge.open(settings) as bridge, pytest.raises(LockFailed, match="where no file is"):
+            bridge.disable("shop", "pay")
+        assert not shared.exists()
+        shared.write_text("{}")
+        run(ctx)
+    assert "tools" not in endpoint.requests[0].body
+    assert list(offered(endpoint, 1)) == ["shop_pay", "shop_ask"]
+    assert "it is a link to" in capsys.readouterr().out

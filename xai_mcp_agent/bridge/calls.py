@@ -21,7 +21,6 @@ from ..core.errors import (
     XaiMcpError,
 )
 from ..core.invocation import Caller, Pin, ToolInvocation
-from ..core.limits import left_of
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool
@@ -96,7 +95,7 @@ class CallPipeline:
     async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
         """What a person switched off is off for agents; who calls by hand knows what they do."""
         if invocation.caller.kind == "agent":
-            await self._decisions.read(invocation.timeout_seconds)
+            await self._decisions.read()
             if why := self._decisions.why_off(invocation.tool.key):
                 raise ToolDisabled(why.format(invocation.name))
         return invocation
@@ -107,11 +106,8 @@ class CallPipeline:
         pin = self._pin_of(invocation.tool.source, invocation.caller)
         if not pin:
             return invocation
-        listed, limit, started = invocation.tool, invocation.timeout_seconds, time.monotonic()
-        await self._decisions.hold(listed, pin, limit)
-        limit = left_of(limit, time.monotonic() - started)
-        check = partial(self._decisions.check, listed)
-        return replace(invocation, check=check, timeout_seconds=limit)
+        await self._decisions.hold(invocation.tool, pin)
+        return replace(invocation, check=partial(self._decisions.check, invocation.tool))
 
     async def _fitting(self, invocation: ToolInvocation) -> ToolInvocation:
         """The arguments as they are sent: as given, or without nulls that mean "not given".

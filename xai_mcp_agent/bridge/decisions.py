@@ -170,7 +170,8 @@ class KnownTools:
             SourceFailed: it cannot be asked, and has to be.
         """
         try:
-            await self.engine.list_tools(self.source)
+            # Not `list_tools`: what a person looks at before they decide is not accepted by that.
+            await self.engine.pool.start(self.source).ready(self.engine.caller)
         except XaiMcpError:
             if not if_it_can_be:
                 raise

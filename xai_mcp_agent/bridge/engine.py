@@ -110,7 +110,8 @@ class Engine:
         self.decisions = Decisions(
             LockFile(lock), recorder, self.catalog, kind_of, warn, ApprovalTrust(settings)
         )
-        self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
+        observers = _Observers(recorder, self.catalog, self.decisions)
+        self.pool = SourcePool(self._make_source, observers)
         self._starts = StartQueue()
         self.definitions = Definitions()
         self._embed = embed
@@ -246,12 +247,20 @@ class Engine:
         wanted = list(names) if self.own is None else without_own(names)
         refused = await self.start(wanted)
         verdicts = await self.pool.ready((x for x in wanted if x not in refused), self.caller)
+        await self.take_first(name for name, error in verdicts.items() if error is None)
         return refused | {name: error for name, error in verdicts.items() if error}
 
     async def list_tools(self, server: str) -> list[Tool]:
         """The server's tools, connecting it first if needed."""
         inventory = await self.pool.start(server).ready(self.caller)
+        await self.take_first([server])
         return list(inventory.tools)
+
+    async def take_first(self, names: Iterable[str]) -> None:
+        """Accept what these listed first, where that is what their pins say."""
+        for name in names:
+            if self.pin_of(name, self.caller) == "first":
+                await self.decisions.take_first(name)
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
         """The first of these servers that offers a tool of that name; failed ones offer nothing."""

@@ -157,10 +157,8 @@ class SourceToolset(Toolset):
         running = engine.pool.running()
         ready = [x for x in self._sources if x in running and running[x].state == "ready"]
         await engine.pool.ready(ready, engine.caller)
-        await engine.decisions.look()
-        for name in ready:
-            if engine.pin_of(name, engine.caller) == "first":
-                await engine.decisions.take_first(name)
+        await engine.decisions.read()
+        await engine.take_first(ready)
         listed = [catalog.tools(name) for name in self._sources]
         if list(map(id, listed)) != list(map(id, self._listed)):
             self._listed, self._tools = listed, tuple(chain.from_iterable(listed))

@@ -17,9 +17,7 @@ from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.installed import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.shell import shown_command
-from ..history.place import HISTORY
-from ..policy.lock import DecisionLock
-from ..settings.load import LOCK_NAME, load_settings
+from ..settings.load import load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say
@@ -237,10 +235,6 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
     settings = starter / f"{SETTINGS_FILE}.example"
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
     yield from steps
-    if (
-        steps[0].action == "created"
-    ):  # else a history may note decisions, which the file begins with
-        yield from _provide_lock(folder)
     if all(step.action != "kept" for step in steps):
         yield from _trust_settings(folder)
 
@@ -265,14 +259,6 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
             yield Step("trusted", SETTINGS_FILE, "it may start its servers")
     except SettingsError as reason:
         yield Step("kept", SETTINGS_FILE, f"not trusted yet: {reason}")
-
-
-def _provide_lock(folder: Path) -> Iterator[Step]:
-    """A file for decisions, which says that there are none yet."""
-    lock = folder / LOCK_NAME
-    if not os.path.lexists(lock) and not (folder / HISTORY).exists():
-        lock.write_text(DecisionLock().as_text(), encoding="ascii", newline="\n")
-        yield Step("created", LOCK_NAME)
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:

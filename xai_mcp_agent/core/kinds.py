@@ -36,6 +36,7 @@ META = SourceKind("meta", "tool", connects=False)
 _KNOWN = {
     kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, WORKFLOW, STATIC, META)
 }
+KIND_NAMES = tuple(_KNOWN)
 
 
 def kind_named(name: str) -> SourceKind:

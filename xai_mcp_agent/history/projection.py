@@ -16,7 +16,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    or_,
     select,
     type_coerce,
     update,
@@ -28,7 +27,7 @@ from .database import insert_rows
 from .event import Change, Event, Subject
 from .kept_events import subject_of
 from .log import Entry, Range
-from .records import MARKS_OF_DECISIONS, Fold, Known, Records, SourceRecord, ToolRecord, as_offered
+from .records import Fold, Known, Records, SourceRecord, ToolRecord, as_offered
 from .records_json import source_as_json, source_from_json, tool_as_json, tool_from_json
 from .subjects import numbered, restore_names, row_of
 from .tables import (
@@ -142,13 +141,6 @@ class Projection:
     def tools_of(self, sources: Collection[str]) -> list[ToolRecord]:
         """All tools that some sources have or had, by the names of the sources."""
         return self._tools(subjects.c.source_name.in_(sources))
-
-    def decided(self) -> list[ToolRecord]:
-        """All tools about which something was decided."""
-        record = type_coerce(subjects.c.record, Text)  # most are not even read
-        is_decided = or_(*(record.contains(mark, autoescape=True) for mark in MARKS_OF_DECISIONS))
-        found = self._tools(is_decided)
-        return [x for x in found if x.accepted or not x.is_enabled]
 
     def newest_tools(self) -> tuple[list[ToolRecord], set[Subject]]:
         """The records of tools that were written, and all of the sources that are named beside."""

@@ -24,9 +24,6 @@ ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would bring it along. gone: the source went on
 without it."""
 
-MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
-"""One of these stands in the row of a tool about which something was decided."""
-
 
 ENDED = "It was still connected when its process ended."
 """Why a source is lost that nobody closed before."""

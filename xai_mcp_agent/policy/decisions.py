@@ -1,24 +1,33 @@
 """What people decided about tools, and what pinned sources are held to: rules over the lock file.
 
-Nothing else decides. The history notes what was decided, and is asked for it once, by a folder that
-has no lock file yet.
+Nothing else decides: the history notes what was decided, and is never asked for it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.to_thread
 
 from ..catalog.catalog import Catalog
 from ..catalog.entry import Accepted, CatalogEntry
-from ..core.errors import AcceptanceUnknown, DefinitionChanged, LockFailed, NotAccepted
-from ..core.fingerprint import definition_text, digest_of
+from ..core.errors import (
+    AcceptanceUnknown,
+    DefinitionChanged,
+    LockFailed,
+    NotAccepted,
+    StoreFailed,
+)
+from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
+from ..core.fingerprint import definition_text, digest_of, digest_of_definition
 from ..core.invocation import Pin
 from ..core.kinds import MCP, SourceKind, kind_named
 from ..core.tools import JsonObject, Tool, ToolKey
@@ -31,8 +40,10 @@ from ..secrets.redactor import redact_json
 from .approval_trust import ApprovalTrust
 from .lock import DecisionLock, SourceLock, source_name
 from .lockfile import Change, LockFile
-from .noted import NotedDecisions
 from .review import Standing
+
+if TYPE_CHECKING:
+    from ..history.store import Store
 
 SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
 _NOT_KNOWN = (
@@ -46,11 +57,7 @@ _LOST = (
     "again with the next decision."
 )
 _NOT_LOOKED = "Nobody has looked yet."
-_NOT_BEGUN = (
-    "there is no such file yet, and what was decided before cannot be looked up. {} What was "
-    "decided now counts until this process ends."
-)
-_READABLE = "make the history readable (`xai-mcp-agent history` tells whether it is)."
+_DEFINITION_SECONDS = 2.0  # what changed is shown to a person, and waits for no store
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +96,7 @@ class Decisions:
         self._catalog = catalog
         self._kind_of = kind_of
         self._tell = tell
-        self._noted = NotedDecisions(recorder)
-        self._has_moved = False
-        self._moving = anyio.Lock()
+        self._first: dict[str, Inventory] = {}
         self._as_accepted: dict[ToolKey, tuple[str, Tool]] = {}  # by digest, as it was listed
         self._told: set[str] = set()
 
@@ -100,34 +105,27 @@ class Decisions:
         """Another one when what is decided, or known of that, may be different."""
         return self._file.version, self.why_unknown()
 
-    async def read(self, seconds: float | None = None) -> None:
-        """Know what was decided, by other processes too; what takes long is waited for so long."""
+    def notice(self, event: SourceEvent) -> None:
+        """Remember what each source lists first; an `Observer`."""
+        match event:
+            case InventoryChanged(source, inventory):
+                self._first.setdefault(source, inventory)
+            case SourceLost(source, _, on_purpose) if on_purpose:
+                self._first.pop(source, None)
+            case _:
+                pass
+
+    async def read(self) -> None:
+        """Know what was decided, by other processes too."""
         await self._file.look()
         if self._file.is_lost:
             self._say(_LOST.format(self._file.path))
-        if not self._is_to_move:
-            return
-        with anyio.move_on_after(seconds):
-            async with self._moving:
-                if self._is_to_move:
-                    await self._noted.read()
-                    if self._noted.is_known:
-                        with anyio.CancelScope(shield=True):
-                            await self._move(self._noted.found)
-
-    async def look(self) -> None:
-        """Know what other processes decided since it was read."""
-        await self._file.look()
 
     def why_unknown(self) -> str:
         """Why nobody can say what was decided; empty where it is known."""
         if not self._file.was_looked_at:
             return _NOT_LOOKED
-        if self._file.trouble is not None:
-            return str(self._file.trouble)
-        if not self._is_to_move or self._noted.is_known:
-            return ""
-        return f"{self._noted.trouble}\n  Next step: {_READABLE}"
+        return str(self._file.trouble or "")
 
     def why_off(self, key: ToolKey) -> str:
         """Why no agent may use the tool, for a model, with a place for its name; empty if it may.
@@ -237,8 +235,9 @@ class Decisions:
         return found
 
     async def take_first(self, source: str) -> None:
-        """Accept all that a source lists, if nothing of it was ever accepted, by any process."""
-        inventory, name = self._catalog.inventory(source), self._name_of(source)
+        """Accept all that a source listed first, if nothing of it was accepted by any process."""
+        await self.read()
+        inventory, name = self._first.get(source), self._name_of(source)
         if inventory is None or self.why_unknown() or not self._of_source(source).is_untouched:
             return
         tools, said = inventory.tools, inventory.instructions
@@ -260,16 +259,14 @@ class Decisions:
             keys = {x.key: digests[x.name] for x in tools}
             self._note_accepted(source, keys, instructions, "executor")
 
-    async def hold(self, tool: Tool, pin: Pin, seconds: float | None = None) -> None:
+    async def hold(self, tool: Tool, pin: Pin) -> None:
         """See that a pinned tool is what was accepted; with `first`, the first listing is.
-
-        What takes long to look up is waited for `seconds` at most.
 
         Raises:
             DefinitionChanged, NotAccepted: it is not.
             AcceptanceUnknown: nobody can say what was.
         """
-        await self.read(seconds)
+        await self.read()
         if trouble := self.why_unknown():
             raise AcceptanceUnknown(tool.source, tool.name, trouble)
         if pin == "first":
@@ -300,7 +297,13 @@ class Decisions:
 
     async def definition_of(self, digest: str) -> JsonObject | None:
         """What the history has by this digest, if it can tell soon; nothing that was altered."""
-        return (await self._noted.definitions([digest])).get(digest) if digest else None
+        found: dict[str, JsonObject] = {}
+        with anyio.move_on_after(_DEFINITION_SECONDS), suppress(StoreFailed):
+            read = partial(_definition, digest)
+            found = await asyncio.wrap_future(self._recorder.read(read, {}))
+        definition = found.get(digest)
+        is_it = definition is not None and digest_of_definition(definition) == digest
+        return definition if is_it else None
 
     async def switch(self, tools: Sequence[Subject], *, is_enabled: bool) -> None:
         """A person lets agents use these tools, or not.
@@ -354,35 +357,8 @@ class Decisions:
             lambda lock: lock.with_source(name, lock.of(name).with_approved(key.name, word))
         )
 
-    @property
-    def _is_to_move(self) -> bool:
-        return not self._has_moved and (self._file.path is None or self._file.is_missing)
-
-    async def _move(self, noted: Iterable[ToolRecord]) -> None:
-        """Have what the history notes be the first content of the file."""
-        records = list(noted)
-
-        def move(lock: DecisionLock) -> DecisionLock:
-            for record in records:
-                subject = record.subject
-                name = source_name(subject.kind, subject.source)
-                lock = lock.with_source(name, _with_record(lock.of(name), record))
-            return lock
-
-        self._has_moved = True
-        if records:
-            await self._try(move)
-            if self._file.path is not None:
-                many = sum(bool(x.accepted) + (not x.is_enabled) for x in records)
-                what = "1 decision" if many == 1 else f"{many:,} decisions"
-                self._say(f"{self._file.path.name}: {what} moved from the history.")
-
     async def _decide(self, change: Change) -> None:
         await self.read()
-        if self._file.path is not None and not self._file.trouble and self.why_unknown():
-            self._file.keep(change)
-            problem = _NOT_BEGUN.format(self._noted.trouble)
-            raise LockFailed(str(self._file.path), problem, _READABLE)
         await self._file.change(change)
 
     async def _try(self, change: Change) -> None:
@@ -441,10 +417,12 @@ def changes_between(before: JsonObject | None, after: JsonObject | None) -> tupl
     return difference_in_full(before, after) or (_HIDDEN,)
 
 
-def _with_record(lock: SourceLock, record: ToolRecord) -> SourceLock:
-    if record.accepted:
-        lock = lock.with_accepted({record.name: record.accepted})
-    return lock if record.is_enabled else lock.switched(record.name, is_enabled=False)
+def _definition(digest: str, store: Store) -> dict[str, JsonObject]:
+    # In the thread that owns the store: SQLAlchemy takes a while.
+    from ..history.kept_definitions import definitions_of
+
+    with store.reading() as connection:
+        return definitions_of(connection, [digest])
 
 
 def _now() -> datetime:

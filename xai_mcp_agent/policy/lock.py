@@ -14,14 +14,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
-from ..core.kinds import SourceKind, kind_named
-from ..core.names import skeleton
+from ..core.kinds import KIND_NAMES, MCP, SourceKind, kind_named
+from ..core.names import did_you_mean, nearest, skeleton
 from ..core.tools import JsonObject, ToolKey
 from ..history.event import NAMELESS
 
 VERSION = 1
-_VERSION, _SOURCES = "version", "sources"
-_ACCEPTED, _APPROVED, _INSTRUCTIONS, _OFF = "accepted", "approved", "instructions", "off"
+ALWAYS = "always"
+"""What a person may write in the lock file for a tool, whatever its definition becomes."""
+
+_KEYS = _SOURCES, _VERSION = "sources", "version"
+_OF_SOURCE = _ACCEPTED, _APPROVED, _INSTRUCTIONS, _OFF = (
+    "accepted", "approved", "instructions", "off",
+)  # fmt: skip
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _MOST_CHARS = 60  # of a key in a message
@@ -42,15 +47,13 @@ class SourceLock:
     `accepted` has the digests of tools' definitions by their names; None before anything of the
     source was accepted, for which an empty map is something else: a listing without tools was.
     `approved` says which calls need no question any more, `instructions` is the digest of what the
-    source says of its use, `off` has the tools that no agent may use. `others` is what newer
-    versions wrote, which is kept.
+    source says of its use, `off` has the tools that no agent may use.
     """
 
     accepted: Mapping[str, str] | None = None
     approved: Mapping[str, str] = field(default_factory=dict[str, str])
     instructions: str = ""
     off: frozenset[str] = frozenset()
-    others: JsonObject = field(default_factory=dict[str, Any])
 
     @property
     def is_untouched(self) -> bool:
@@ -66,7 +69,7 @@ class SourceLock:
 
     def is_off(self, tool: str) -> bool:
         """Whether no agent may use it; also one whose name only looks like that of such a tool."""
-        return bool(self.off) and (tool in self.off or skeleton(tool) in self._off_skeletons)
+        return bool(self.off) and skeleton(tool) in self._off_skeletons
 
     def looks_like(self, tool: str) -> str:
         """The accepted tool for which its name may be taken; empty if there is none."""
@@ -117,7 +120,6 @@ class DecisionLock:
     """All that was decided, by sources: `mcp:weather`, a kind and a name."""
 
     sources: Mapping[str, SourceLock] = field(default_factory=dict[str, SourceLock])
-    others: JsonObject = field(default_factory=dict[str, Any])
 
     @property
     def decisions(self) -> int:
@@ -149,7 +151,7 @@ class DecisionLock:
     def as_text(self) -> str:
         """The file."""
         sources = {name: _as_json(x) for name, x in self.sources.items()}
-        value = {**self.others, _VERSION: VERSION, _SOURCES: sources}
+        value = {_VERSION: VERSION, _SOURCES: sources}
         return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
@@ -171,13 +173,14 @@ def read_lock(text: str) -> DecisionLock:
         fix = "Keep the lines of both sides that count, and take the marks out."
         raise Unreadable(f"line {line} is a mark of a git merge that is not settled.", fix)
     value = _object(_parsed(text), "")
-    version = value.pop(_VERSION, VERSION)
+    version = value.get(_VERSION, VERSION)
     if type(version) is not int or version < 1:
         _refuse("`version` must be a whole number.")
     if version > VERSION:
         raise Unreadable(f"it is of version {version}.", "Update xai-mcp-agent to read it.")
-    sources = _object(value.pop(_SOURCES, {}), _SOURCES)
-    return DecisionLock({name: _source(x, name) for name, x in sources.items()}, value)
+    _require_known(value, _KEYS, "")
+    sources = _object(value.get(_SOURCES, {}), _SOURCES)
+    return DecisionLock({name: _source(x, name) for name, x in sources.items()})
 
 
 def _parsed(text: str) -> Any:
@@ -207,39 +210,45 @@ def _no_constant(name: str) -> NoReturn:
 
 def _source(value: Any, name: str) -> SourceLock:
     where = f"{_SOURCES}[{_shown(name)}]"
+    kind, _, of = name.partition(":")
+    if kind not in KIND_NAMES or not of:
+        meant = nearest(kind, KIND_NAMES, count=1) or [MCP.name]
+        hint = f'Did you mean "{meant[0]}:{of or name}"?'
+        raise Unreadable(f"`{where}` does not begin with the kind of a source.", hint)
     given = _object(value, where)
-    accepted = given.pop(_ACCEPTED, None)
-    approved = _object(given.pop(_APPROVED, {}), f"{where}.{_APPROVED}")
-    instructions = given.pop(_INSTRUCTIONS, "")
-    off = given.pop(_OFF, [])
-    if not isinstance(off, list):
+    _require_known(given, _OF_SOURCE, where)
+    accepted, instructions = given.get(_ACCEPTED), given.get(_INSTRUCTIONS, "")
+    approved = _object(given.get(_APPROVED, {}), f"{where}.{_APPROVED}")
+    off = given.get(_OFF, [])
+    if not isinstance(off, list) or not all(
+        x and isinstance(x, str) for x in cast("list[Any]", off)
+    ):
         _refuse(f"`{where}.{_OFF}` must be a list of names.")
-    for tool, word in approved.items():
-        _require_text(word, f"{where}.{_APPROVED}[{_shown(tool)}]")
-    for tool in cast("list[Any]", off):
-        _require_text(tool, f"{where}.{_OFF}")
+    digests = {x: word for x, word in approved.items() if word != ALWAYS}
     return SourceLock(
         None if accepted is None else _digests(accepted, f"{where}.{_ACCEPTED}"),
-        approved,
+        approved | _digests(digests, f"{where}.{_APPROVED}", f" or {ALWAYS!r}"),
         instructions and _digest(instructions, f"{where}.{_INSTRUCTIONS}"),
         frozenset(cast("list[str]", off)),
-        given,
     )
 
 
-def _digests(value: Any, where: str) -> dict[str, str]:
-    return {x: _digest(y, f"{where}[{_shown(x)}]") for x, y in _object(value, where).items()}
+def _require_known(given: JsonObject, known: tuple[str, ...], where: str) -> None:
+    for key in given:
+        if key not in known:
+            place = f" in `{where}`" if where else ""
+            hint = did_you_mean(key, known) or f"The keys there are: {', '.join(known)}."
+            raise Unreadable(f"the key {_shown(key)}{place} is not known.", hint)
 
 
-def _digest(value: Any, where: str) -> str:
+def _digests(value: Any, where: str, also: str = "") -> dict[str, str]:
+    return {x: _digest(y, f"{where}[{_shown(x)}]", also) for x, y in _object(value, where).items()}
+
+
+def _digest(value: Any, where: str, also: str = "") -> str:
     if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        _refuse(f"`{where}` must be a digest, of 32 or more of 0-9 and a-f.")
+        _refuse(f"`{where}` must be a digest, of 32 or more of 0-9 and a-f{also}.")
     return value
-
-
-def _require_text(value: Any, where: str) -> None:
-    if not isinstance(value, str) or not value:
-        _refuse(f"`{where}` must be a text.")
 
 
 def _object(value: Any, where: str) -> JsonObject:
@@ -257,7 +266,7 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _as_json(source: SourceLock) -> JsonObject:
-    value: JsonObject = dict(source.others)
+    value: JsonObject = {}
     if source.accepted is not None:
         value[_ACCEPTED] = dict(source.accepted)
     if source.approved:

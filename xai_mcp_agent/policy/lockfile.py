@@ -83,8 +83,8 @@ class _Found:
 _NOT_LOOKED = _Found(is_looked_at=False)
 
 
-def decided_now(path: Path | None) -> DecisionLock | None:
-    """What the file says at this moment; None where there is none.
+def decided_now(path: Path | None) -> DecisionLock:
+    """What the file says at this moment; nothing where there is none.
 
     Raises:
         LockFailed: it cannot be read.
@@ -92,7 +92,7 @@ def decided_now(path: Path | None) -> DecisionLock | None:
     found = _Found() if path is None else _read(path)
     if found.trouble is not None:
         raise found.trouble
-    return found.lock
+    return found.lock or DecisionLock()
 
 
 class LockFile:
@@ -121,11 +121,6 @@ class LockFile:
     def was_looked_at(self) -> bool:
         """Whether it is known what it says."""
         return self.path is None or self._found.is_looked_at
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether there is no file, and was none as long as this process looks."""
-        return self.path is not None and self._found.is_missing and not self._was_there
 
     @property
     def is_lost(self) -> bool:
@@ -203,7 +198,7 @@ def _signature_of(path: Path) -> _Signature:
     try:
         return _signature(os.stat(path))
     except _NO_FILE:
-        return ()
+        return (-1,) if path.is_symlink() else ()
     except (OSError, ValueError) as reason:
         return (-1, getattr(reason, "errno", 0) or 0)
 
@@ -217,7 +212,12 @@ def _read(path: Path, before: _Found = _NOT_LOOKED) -> _Found:
     try:
         data, signature, is_fresh = _contents(path)
     except _NO_FILE:
-        return _Found()
+        if not path.is_symlink():
+            return _Found()
+        problem = f"it is a link to {os.readlink(path)}, where no file is."
+        fix = "Correct the link, or delete it: without a file nothing was decided."
+        trouble = LockFailed(str(path), problem, fix)
+        return _Found(_signature_of(path), trouble=trouble, contents=problem)
     except (OSError, ValueError) as reason:
         problem = getattr(reason, "strerror", None) or str(reason)
         trouble = _unreadable(path, f"it cannot be read: {problem}.")
@@ -266,7 +266,7 @@ def _changed(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -
         # Where folders cannot be locked, a file beside it.
         hidden = place.with_name(f".{place.name}.lock")
         with file_lock(place.parent if _CAN_LOCK_FOLDERS else hidden, _LOCK_SECONDS):
-            found = _read(place)
+            found = _read(path)
             if found.trouble is not None:
                 raise found.trouble
             before = found.lock or lost or DecisionLock()

@@ -274,23 +274,14 @@ class HistoryRecorder:
             if self.place.is_off and nothing is not None:
                 answer.set_result(nothing)
             elif isinstance(reason, StoreFailed) and self.place.file is not None:
-                self._look(do, answer, nothing, reason)
+                look = partial(_look, self.place, do, answer, nothing, reason)
+                threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
             elif reason is not None:
                 answer.set_exception(reason)
             else:
                 answer.set_result(asked.result())
 
         self.ask(do).add_done_callback(take)
-        return answer
-
-    def read_aside(self, do: Callable[[Store], T], nothing: T) -> Future[T]:
-        """Have the file read as it is, without the queue: a writer may wait there for its turn.
-
-        `nothing` is the answer where there is no history yet. Raises when it cannot be read.
-        """
-        answer: Future[T] = Future()
-        answer.set_running_or_notify_cancel()
-        self._look(do, answer, nothing)
         return answer
 
     def settled(self) -> Future[None]:
@@ -301,16 +292,6 @@ class HistoryRecorder:
         """Write what is left, within so long."""
         self._writer.close(seconds)
         self._journal.close()
-
-    def _look(
-        self,
-        do: Callable[[Store], T],
-        answer: Future[T],
-        nothing: T | None,
-        reason: StoreFailed | None = None,
-    ) -> None:
-        look = partial(_look, self.place, do, answer, nothing, reason)
-        threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
 
     def _listed(self, source: str, inventory: Inventory) -> None:
         just_connected, is_forced = source in self._just_connected, source in self._forced
@@ -344,7 +325,7 @@ def _look(
     do: Callable[[Store], T],
     answer: Future[T],
     nothing: T | None,
-    reason: StoreFailed | None,
+    reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, with why it cannot be written."""
     with importing():
@@ -363,7 +344,7 @@ def _look(
         if isinstance(cause, NoHistory) and nothing is not None:
             answer.set_result(nothing)
         else:
-            answer.set_exception(reason or cause)
+            answer.set_exception(reason)
 
 
 def _open(
