@@ -36,8 +36,8 @@ DRAWN = ToolKey("static", "", "shout")
     ],
 )
 def test_a_pattern_names_tools_servers_and_parts_of_their_names(pattern: str, named: set[ToolKey]):
-    found = Preferences(blocked=(pattern,))
-    assert {x for x in (READ, WRITE, BOOKS) if found.is_blocked(x)} == named
+    found = Preferences(pinned=(pattern,))
+    assert {x for x in (READ, WRITE, BOOKS) if found.is_pinned(x)} == named
 
 
 def test_a_tool_with_signs_in_its_name_is_named_by_it():

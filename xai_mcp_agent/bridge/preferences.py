@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from ..catalog.groups import ToolGroup
-from ..core.patterns import Patterns
+from ..core.errors import BadSetting
+from ..core.patterns import Patterns, guard
 from ..core.tools import ToolKey
 from ..search.preferences import Preferences
 from .engine import Engine
@@ -17,6 +18,7 @@ def preferred(engine: Engine, own: Preferences | None = None) -> Preferences:
 
     Raises:
         SettingsError: something is wrong in a group that is blocked.
+        BadSetting: what is blocked cannot be told.
     """
     said = engine.settings.search
     of_settings = Preferences(said.pinned, said.blocked, said.trusted, said.groups)
@@ -26,6 +28,10 @@ def preferred(engine: Engine, own: Preferences | None = None) -> Preferences:
 
 
 def _require_blocked(engine: Engine, found: Preferences) -> None:
+    try:
+        guard(*found.all_blocked)
+    except ValueError as why:
+        raise BadSetting(f"A pattern of what is blocked is none: {why}. Correct it.") from None
     named = Patterns.of(found.all_blocked)
     for name in engine.settings.groups.problems:
         if named.fit_any([name]):

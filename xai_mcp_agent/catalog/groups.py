@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..core.names import did_you_mean
-from ..core.patterns import REGEX, Fits, Patterns, fits, idle, names_of
+from ..core.patterns import Fits, Patterns, fits, idle, is_wild, names_of
 from ..core.tools import Tool, ToolKey
 from ..settings.groups import GroupSettings
 
@@ -49,7 +49,7 @@ class ToolGroup:
             x
             for selector in self._settings.selectors
             for x in selector.get("source", ())
-            if not _is_wild(x)
+            if not is_wild(x)
         )
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
         known = tuple(self._kinds)
@@ -76,7 +76,7 @@ class ToolGroup:
             f"The group {self.name!r} leaves out {pattern!r}, which is not there."
             for pattern, fit in self._exclude.items()
             # Others may be meant for what is yet to come.
-            if not _is_wild(pattern) and not any(_names(fit, x) for x in tools)
+            if not is_wild(pattern) and not any(_names(fit, x) for x in tools)
         ]
         if not any(map(self.has, tools)):
             lines.append(f"The group {self.name!r} has no tools: nothing fits it.")
@@ -105,10 +105,6 @@ class _Selector:
         if not self.is_of(tool.key.source, tool.key.kind):
             return False
         return all(_any_fits(patterns, texts(tool)) for texts, patterns in self._others)
-
-
-def _is_wild(pattern: str) -> bool:
-    return "*" in pattern or pattern.startswith(REGEX)
 
 
 def _names(fit: Fits, tool: Tool) -> bool:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from .kinds import kind_named
@@ -17,7 +18,7 @@ MAX_SHOWN_NAME = 64
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _DIGEST_LENGTH = 8
 _MOST_NAME_CHARS = 300  # of a name that is compared with others; models may write anything
-_SEPARATORS = re.compile(r"[-_.\s]+")
+_SEPARATORS, _AROUND = re.compile(r"[-_.\s]+"), re.compile("_?/_?")
 # Letters, and digits, that most fonts draw as they draw these.
 _LOOKS_LIKE = {
     letter: plain
@@ -133,10 +134,16 @@ def skeleton(name: str) -> str:
     However their letters are written: large or small, of another alphabet, wide, with marks, or
     with what cannot be seen between them; and whatever separates their words.
     """
+    return folded(name).strip("_")
+
+
+@lru_cache(maxsize=10_000)
+def folded(name: str) -> str:
+    """As `skeleton`, for a part of a name: with what separates it from the rest."""
     if not name.isascii():
-        folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
-        name = "".join(map(_seen, folded))
-    return _SEPARATORS.sub("_", name.lower().translate(_SAME)).strip("_")
+        plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+        name = "".join(map(_seen, plain))
+    return _AROUND.sub("/", _SEPARATORS.sub("_", name.lower().translate(_SAME)))
 
 
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:

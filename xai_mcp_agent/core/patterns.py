@@ -1,7 +1,10 @@
 """Patterns of people for names: a text with `*`, or a regular expression. None can hang.
 
-Names are compared with case. Regular expressions are those of Rust's `regex`, which takes time in
-proportion to the text, whatever the expression: it has no look-around and no back-references.
+`guard` is the matcher of every list that holds calls back: no server gets past it by spelling a
+name otherwise. `fits` compares letter by letter, for what lets calls through, or selects.
+
+Regular expressions are those of Rust's `regex`, which takes time in proportion to the text,
+whatever the expression: it has no look-around and no back-references.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .names import folded, skeleton
 from .tools import ToolKey
 
 REGEX = "regex:"
@@ -80,21 +84,59 @@ def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def fits(pattern: str) -> Fits:
+def guard(*patterns: str) -> Fits:
+    """Whether a name fits one of these, or only looks like one that does.
+
+    Letters of either case and of other alphabets, what cannot be seen, line breaks and what
+    separates words make no other name of it; see `core.names.skeleton`.
+
+    Raises:
+        ValueError: one of them is no pattern; says why.
+    """
+    plain = frozenset(skeleton(x) for x in patterns if not is_wild(x))
+    wild = tuple(y for x in patterns if is_wild(x) for y in _wide(x))
+
+    def is_held(name: str) -> bool:
+        if skeleton(name) in plain:
+            return True
+        return bool(wild) and any(fit(x) for x in _looks(name) for fit in wild)
+
+    return is_held
+
+
+def is_wild(pattern: str) -> bool:
+    """Whether it may fit several names."""
+    return "*" in pattern or pattern.startswith(REGEX)
+
+
+def fits(pattern: str, *, across_lines: bool = False) -> Fits:
     """Whether a whole text is as this pattern says, which may be a regular expression.
+
+    With `across_lines` a line break is a character like any other.
 
     Raises:
         ValueError: it is none; says why.
     """
     if pattern.startswith(REGEX):
-        return _regex(pattern.removeprefix(REGEX))
+        fit = _regex(pattern.removeprefix(REGEX))
+        return (lambda text: fit(text) or fit(_LINE_ENDS.sub(" ", text))) if across_lines else fit
     if "*" not in pattern:
         return pattern.__eq__
     parts = tuple(pattern.split("*"))
     return lambda text: _fits(parts, text)
 
 
-def _regex(written: str) -> Fits:
+def _wide(pattern: str) -> tuple[Fits, ...]:
+    if pattern.startswith(REGEX):
+        return (_regex(pattern.removeprefix(REGEX), "(?i)"),)
+    return fits(pattern), fits("*".join(map(folded, pattern.split("*"))))
+
+
+def _looks(name: str) -> set[str]:
+    return {name, folded(name), skeleton(name)}
+
+
+def _regex(written: str, flags: str = "") -> Fits:
     # Here, because it is a compiled library that most runs do not need for this.
     import jsonschema_rs
 
@@ -103,7 +145,7 @@ def _regex(written: str) -> Fits:
     limits = jsonschema_rs.RegexOptions(size_limit=_MOST_BYTES, dfa_size_limit=_MOST_BYTES)
     try:
         # Alone too: `a)|(b` would break out of the brackets.
-        for pattern in (written, f"^(?:{written})$"):
+        for pattern in (written, f"{flags}^(?:{written})$"):
             checked = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except (ValueError, jsonschema_rs.ValidationError):
         why = "it is not understood, or too large; look-around and back-references cannot be used"
@@ -117,6 +159,7 @@ def _encodable(text: str) -> str:
 
 
 _HALF = re.compile("[\ud800-\udfff]")
+_LINE_ENDS = re.compile("[\n\r\u2028\u2029]")  # what `.` does not stand for
 
 
 def _fits(pattern: _Parts, name: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from ..core.patterns import Patterns, idle, names_of
+from ..core.patterns import Patterns, guard, idle, names_of
 from ..core.tools import ToolKey
 
 Has: TypeAlias = Callable[[ToolKey], bool]
@@ -19,13 +19,13 @@ Has: TypeAlias = Callable[[ToolKey], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """All that some patterns mean."""
+    """All that some patterns mean. `fit_any` asks for names."""
 
-    patterns: Patterns
+    fit_any: Callable[[Iterable[str]], bool]
     sets: tuple[Has, ...]
 
     def has(self, key: ToolKey) -> bool:
-        return self.patterns.name(key) or any(has(key) for has in self.sets)
+        return self.fit_any(names_of(key)) or any(has(key) for has in self.sets)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Preferences:
     """Patterns of tools, and the groups of patterns that these may name.
 
     A pattern is the name of a tool, of a server, or `server/tool`, or that of a group, each
-    perhaps with `*` in it. Names are compared with case. `sets` are groups that are no patterns:
+    perhaps with `*` in it. What is blocked is so under each name that looks like it; the others are
+    compared with case. `sets` are groups that are no patterns:
     what tells of a tool whether it is in them.
     """
 
@@ -64,7 +65,7 @@ class Preferences:
 
     def is_blocked(self, key: ToolKey) -> bool:
         """Whether agents may not use it. A tool without a source of its own never is."""
-        return bool(key.source) and self._blocked.has(key)
+        return bool(key.source and self.blocked) and self._blocked.has(key)
 
     def is_trusted(self, key: ToolKey) -> bool:
         """Whether it comes before others that fit as well."""
@@ -91,7 +92,8 @@ class Preferences:
 
     @cached_property
     def _blocked(self) -> _Meant:
-        return self._meant(self.blocked)
+        is_held = guard(*self.all_blocked)
+        return replace(self._meant(self.blocked), fit_any=lambda names: any(map(is_held, names)))
 
     @cached_property
     def _trusted(self) -> _Meant:
@@ -99,7 +101,9 @@ class Preferences:
 
     def _meant(self, patterns: Iterable[str]) -> _Meant:
         found = Patterns.of(self._with_groups(patterns))
-        return _Meant(found, tuple(x for name, x in self.sets.items() if found.fit_any([name])))
+        return _Meant(
+            found.fit_any, tuple(x for name, x in self.sets.items() if found.fit_any([name]))
+        )
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """These, and those in the groups they name, however deep. Groups may name each other."""

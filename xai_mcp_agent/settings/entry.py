@@ -30,6 +30,7 @@ from ..core.errors import SettingsError
 from ..core.invocation import Pin
 from ..core.kinds import SourceKind
 from ..core.names import did_you_mean
+from ..core.patterns import guard
 from ..secrets.secrets import Secret, Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place, kind_of, repeated_keys
@@ -196,6 +197,14 @@ def _breaker(value: Any) -> Any:
     return given
 
 
+def _held(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        guard(*patterns)
+    except ValueError as why:
+        raise mistake(f"has a pattern in it that is none: {why}.", "Correct it.") from None
+    return patterns
+
+
 _BREAKER_FIX = 'Write {"failures": 5, "seconds": 30}, or false for none.'
 
 
@@ -247,7 +256,7 @@ class SourceSettings:
     approval: Annotated[dict[str, ApprovalWord], PlainValidator(_approval)] = field(
         default_factory=dict[str, ApprovalWord], hash=False
     )
-    disabled_tools: Annotated[Texts, spelled("disabledTools")] = ()
+    disabled_tools: Annotated[Texts, AfterValidator(_held), spelled("disabledTools")] = ()
     pin: Annotated[Pin, PlainValidator(_pin)] = False
     breaker: Annotated[BreakerSettings | None, BeforeValidator(_breaker)] = BreakerSettings()
     secrets: Annotated[Secrets, OURS] = field(default_factory=Secrets, compare=False, repr=False)

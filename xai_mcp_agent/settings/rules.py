@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Literal, TypeAlias, cast
 
 from ..core.names import did_you_mean
-from ..core.patterns import REGEX, fits
+from ..core.patterns import fits, is_wild
 from ..core.ruling import RuleWord
 from .document import Place, kind_of, repeated_keys
 from .interpolation import Variables
@@ -341,8 +341,7 @@ def _pattern(name: str, text: str, negated: bool, place: Place) -> Check:
         fits(text)
     except ValueError as why:
         raise place.error(f"{text!r} is no pattern: {why}.", "Correct it.") from None
-    is_one = "*" not in text and not text.startswith(REGEX)
-    return _said("fits", text, f"{'is' if is_one else 'fits'} {text!r}", negated)
+    return _said("fits", text, f"{'fits' if is_wild(text) else 'is'} {text!r}", negated)
 
 
 def _time(text: str, negated: bool, place: Place) -> Check:

@@ -6,15 +6,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from ...core.patterns import fits
+from ...core.patterns import fits, guard
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.rules import ARGUMENT, DERIVED, EARLIER, Check, Condition
-from .facts import Facts
+from .facts import NAMES, Facts
 
 Passes: TypeAlias = Callable[[Any], bool]
 
@@ -43,23 +43,51 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """A condition that is ready to be asked often. For a place files are looked at."""
+class _Checks:
+    """What values must be, one of them, and what none of them may be."""
 
-    field: str
     positive: tuple[Passes, ...]
     negative: tuple[Passes, ...]
+
+    @staticmethod
+    def of(condition: Condition, *, wide: bool) -> _Checks:
+        """Those of a condition; `wide` ones take what only looks like a tool's name for it."""
+        is_name = condition.field in NAMES
+        passes = [(_passes(x, wide=wide, is_name=is_name), x.negated) for x in condition.checks]
+        return _Checks(
+            tuple(x for x, is_negated in passes if not is_negated),
+            tuple(x for x, is_negated in passes if is_negated),
+        )
+
+    def fit(self, wanted: Collection[Any], unwanted: Collection[Any]) -> bool:
+        """Whether what a call is, all together, is as they say."""
+        if any(x(value) for x in self.negative for value in unwanted):
+            return False
+        return not self.positive or any(x(value) for x in self.positive for value in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition that is ready to be asked often. For a place files are looked at.
+
+    `holding` is for what holds calls back, `letting` for what lets them through: neither must be
+    got round by another spelling.
+    """
+
+    field: str
+    holding: _Checks
+    letting: _Checks
     words: str
     asks_for_a_place: bool
 
     @staticmethod
     def of(condition: Condition) -> Test:
         """The one for this condition."""
-        passes = [(_passes(x), x) for x in condition.checks]
+        wide, exact = _Checks.of(condition, wide=True), _Checks.of(condition, wide=False)
         return Test(
             condition.field,
-            tuple(one for one, x in passes if not x.negated),
-            tuple(one for one, x in passes if x.negated),
+            _Checks(wide.positive, exact.negative),
+            _Checks(exact.positive, wide.negative),
             " or ".join(x.words for x in condition.checks),
             any(x.how == "inside" for x in condition.checks),
         )
@@ -76,7 +104,7 @@ class Test:
             return bool(found) and (all(found) if every else any(found))
         sure = facts.known_surely(self.field) or ()
         # What lets through is sure of what it names, what holds calls of what it leaves out.
-        return self._fits_all(sure, values) if every else self._fits_all(values, sure)
+        return self.letting.fit(sure, values) if every else self.holding.fit(values, sure)
 
     def _fits_words(self, words: Words, *, every: bool) -> bool | None:
         """What must be so is taken strictly where `every` value counts, what must not otherwise."""
@@ -86,8 +114,9 @@ class Test:
         else:
             wanted, wanted_perhaps = words.one, words.one_perhaps
             unwanted, unwanted_perhaps = words.every, words.every_perhaps
-        surely = self._fits_all(tuple(wanted), tuple(unwanted_perhaps))
-        return surely if surely == self._fits_all(tuple(wanted_perhaps), tuple(unwanted)) else None
+        checks = self.letting if every else self.holding
+        surely = checks.fit(wanted, unwanted_perhaps)
+        return surely if surely == checks.fit(wanted_perhaps, unwanted) else None
 
     def told(self, facts: Facts, mask: Mask) -> str:
         """In words, for a reason; of an argument with a value that it holds for.
@@ -105,29 +134,20 @@ class Test:
     def _fits_one(self, value: Any, *, every: bool) -> bool:
         """Whether a value is as it says. One that cannot be compared is, unless `every` must be."""
         try:
-            if any(x(value) for x in self.negative):
-                return False
-            return not self.positive or any(x(value) for x in self.positive)
+            return (self.letting if every else self.holding).fit([value], [value])
         except _NotComparable:
             return not every
-
-    def _fits_all(self, wanted: Sequence[Any], unwanted: Sequence[Any]) -> bool:
-        """Whether what a call is, all together, is as it says."""
-        if any(x(value) for x in self.negative for value in unwanted):
-            return False
-        return not self.positive or any(x(value) for x in self.positive for value in wanted)
 
 
 class _NotComparable(Exception):
     """A value is of another kind than what it is compared with."""
 
 
-def _passes(check: Check) -> Passes:
-    return _MADE[check.how](check.what)
-
-
-def _fitting(pattern: str) -> Passes:
-    is_fitting = fits(pattern)
+def _passes(check: Check, *, wide: bool, is_name: bool) -> Passes:
+    if check.how != "fits":
+        return _MADE[check.how](check.what)
+    is_guard = wide and is_name
+    is_fitting = guard(check.what) if is_guard else fits(check.what, across_lines=wide)
     return lambda value: is_fitting(value if isinstance(value, str) else _as_text(value))
 
 
@@ -216,7 +236,6 @@ def _on(days: Iterable[str]) -> Passes:
 
 
 _MADE: dict[str, Callable[[Any], Passes]] = {
-    "fits": _fitting,
     "equals": _equal,
     "contains": _containing,
     "above": _above,

@@ -13,7 +13,8 @@ from ...core.tools import JsonObject, Tool, ToolKey, properties
 from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 
 _CHARS_PER_VALUE = 1_000
-_NAMES = ("tool", "run.called", "run.succeeded", "run.failed")
+NAMES = ("tool", "run.called", "run.succeeded", "run.failed")
+"""The fields that are names of tools."""
 _SURELY = "surely "
 OF_OTHERS = ":"
 """Stands in no word that a rule derives."""
@@ -43,7 +44,7 @@ class Facts:
 
     def known_surely(self, name: str) -> tuple[Any, ...] | None:
         """The same without names of tools that a source may have chosen to be taken for another."""
-        return self.known(_SURELY + name if name in _NAMES else name)
+        return self.known(_SURELY + name if name in NAMES else name)
 
     def values_up_to(self, most: int) -> int:
         """How many values the arguments have, a long text as several; not counted beyond so many.
@@ -60,7 +61,7 @@ class Facts:
     def _look(self, name: str) -> tuple[Any, ...] | None:
         if name.startswith(ARGUMENT):
             return self._argument(name)
-        if name.removeprefix(_SURELY) in _NAMES:
+        if name.removeprefix(_SURELY) in NAMES:
             return self._names(name)
         if (known := _CERTAIN.get(name)) is not None:
             return known(self)

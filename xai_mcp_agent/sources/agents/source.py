@@ -17,6 +17,7 @@ from ...core.invocation import ToolInvocation
 from ...core.kinds import ACP
 from ...core.limits import left_of
 from ...core.names import did_you_mean
+from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...settings.agents import AgentProtocol, AgentSettings
@@ -146,13 +147,13 @@ class AgentSource(ReadSource[RemoteAgent]):
 
     def _inventory_of(self, value: RemoteAgent) -> Inventory:
         found = offers_of(value.card, self.name)
-        off, left_out = self._settings.disabled_tools, self._settings.exclude
+        is_off, left_out = guard(*self._settings.disabled_tools), self._settings.exclude
         only = self._settings.include or tuple(found)
         wanted = [x for x in found if x in only and x not in left_out]
-        self._offers = {x: found[x] for x in wanted if x not in off}
+        self._offers = {x: found[x] for x in wanted if not is_off(x)}
         tools = tuple(x.tool for x in self._offers.values())
         notes = (*value.card.notes, *self._unknown(found))
-        disabled = tuple(x for x in off if x in wanted)
+        disabled = tuple(x for x in wanted if is_off(x))
         return Inventory(self.name, tools, notes=notes, disabled=disabled)
 
     def _unknown(self, found: dict[str, Offer]) -> Iterator[str]:

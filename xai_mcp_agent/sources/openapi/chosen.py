@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...core.errors import BadSetting
 from ...core.events import Inventory
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, idle
+from ...core.patterns import Patterns, guard, idle
 from ...settings.openapi import OpenApiSettings
 from .conversion.operations import Operation, Problem
 from .requests.overrides import check_templates
@@ -28,9 +28,9 @@ def inventory_of(
     """What a source with these settings offers of these operations."""
     include, exclude = settings.include or ("*",), settings.exclude
     chosen = _fitting(include, operations) - _fitting(exclude, operations)
-    switched_off = chosen & _fitting(settings.disabled_tools, operations)
-    off = tuple(x for x in operations if x in switched_off)
-    tools = tuple(x.tool for n, x in operations.items() if n in chosen and n not in switched_off)
+    off = tuple(filter(guard(*settings.disabled_tools), (x for x in operations if x in chosen)))
+    chosen -= set(off)
+    tools = tuple(x.tool for n, x in operations.items() if n in chosen)
     notes = (*_problems(problems), *_unknown(settings, operations), *_unusable(settings))
     return Inventory(settings.name, tools, notes=notes, disabled=off)
 

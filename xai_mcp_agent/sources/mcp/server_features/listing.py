@@ -19,6 +19,7 @@ import anyio.lowlevel
 
 from ....core.errors import SourceError
 from ....core.events import Inventory
+from ....core.patterns import guard
 from ....core.schemas import SchemaCheck
 from ....core.tools import JsonObject, Tool
 from .. import results
@@ -117,7 +118,8 @@ class Listing:
             for name in sorted(watch.mended.keys() - found.keys())
         ]
         self._made = found
-        self.tools = {n: x.tool for n, x in found.items() if n not in settings.disabled_tools}
+        is_off = guard(*settings.disabled_tools)
+        self.tools = {n: x.tool for n, x in found.items() if not is_off(n)}
         self._notes = tuple(dict.fromkeys((*watch.notes, *notes)))
 
     def _made_of(self, listed: types.Tool) -> _Made:
