@@ -373,9 +373,10 @@ class AgentMakeToolbelt(Component):
     - pin_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
       MCPAcceptTool or `xai-mcp-agent accept`. What is new or changed is held back. Default: False.
     - pin_first (bool): True: the same, and what a server lists first is accepted. Default: False.
-    - approval (str): Which calls a person is asked for first: `ask`, `allow` or `deny` for all
-      tools, or words by tools and servers, such as `delete_*: ask, files: deny`. Default: those
-      of tools whose server says that they may destroy something, unless the settings say more.
+    - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
+      `allow` or `deny` for all tools, or words by tools and servers, such as
+      `delete_*: ask, files: deny`. Default: those of tools that may destroy something, by what
+      their server says or by their name, unless the settings say more.
     - planning_tools (bool): True: the agent has `select_tool`, `plan_tools`, `execute_tool` and
       `list_tools`, to choose among its own tools and to plan with them. Default: False.
 

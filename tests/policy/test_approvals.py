@@ -137,7 +137,7 @@ def test_with_nobody_there_the_model_is_told_and_a_person_what_to_do() -> None:
     with shredding() as bridge, pytest.raises(NotApproved) as refused:
         bridge.run(go)
     assert "nobody could be asked" in refused.value.for_model
-    assert '"approval": {"shred": "allow"} for \'shredder\'' in str(refused.value)
+    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in str(refused.value)
 
 
 def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed() -> None:
@@ -264,5 +264,5 @@ def test_a_text_has_one_word_or_words_by_patterns() -> None:
     assert words_in_text("ask") == {"*": "ask"}
     found = words_in_text("delete_*: ask, files/x: deny,")
     assert found == {"delete_*": "ask", "files/x": "deny"}
-    with pytest.raises(ValueError, match="one of allow, ask, deny"):
+    with pytest.raises(ValueError, match="one of allow, ask_unless_read_only, ask, deny"):
         words_in_text("delete_*")

@@ -2,14 +2,16 @@
 
 What counts: the most specific word wins, of equal ones the strictest. A tool by its name comes
 before a pattern, that before a whole source, then the toolbelt's word for all, then the settings'.
-Where nothing is said, a tool is asked for if its source says that it may destroy something.
+Where nothing is said, a tool is asked for if its source says that it may destroy something, or
+says nothing of that, and its name begins with a verb that does.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Protocol, TypeAlias, cast
@@ -22,25 +24,32 @@ from ..core.errors import LockFailed, NotApproved
 from ..core.fingerprint import digest_of
 from ..core.host import Host
 from ..core.invocation import NO_RULING, Caller, ToolInvocation
-from ..core.kinds import META
-from ..core.patterns import fits, names_of, sure_names_of
+from ..core.kinds import META, STATIC
+from ..core.names import skeleton
+from ..core.patterns import fits, guard, is_wild, names_of, sure_names_of
 from ..core.ruling import Ruling
 from ..core.shell import tool_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
-from ..settings.approval import EVERY_TOOL, WORDS, ApprovalWord, ApprovalWords
+from ..settings.approval import (
+    EVERY_TOOL,
+    METHOD,
+    UNLESS_READ_ONLY,
+    WORDS,
+    ApprovalWord,
+    ApprovalWords,
+)
 from ..settings.entry import SourceSettings
-from ..settings.models import Settings
+from ..settings.models import SECTIONS, Settings
+from .lock import ALWAYS
 from .rules.rulebook import reason
 
 logger = logging.getLogger(__name__)
 
-ALWAYS = "always"
-"""What a person may write in the lock file for a tool, whatever its definition becomes."""
-
 _SAID_SO = "the settings or the toolbelt say that it is asked for"
 _DESTROYS = "its source says that it may destroy something"
+_SOUNDS_SO = "its name begins with {!r}, and its source does not say whether it destroys anything"
 _DENIED = "The tool {!r} was not called: the settings do not allow it. Do without it."
 _SAID_NO = (
     "The tool {!r} was not called: a person was asked first, and it was not approved ({}). Do not "
@@ -61,8 +70,15 @@ _LESS_HARMLESS = (
 _NOTE = (
     "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
     "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or "
-    'approve it for good with `{}`, or set "approval": {{{}: "allow"}} {} in the settings.'
+    'approve it for good with `{}`, or write "approval": {{{}: "allow"}} {} of the settings.'
 )
+DESTRUCTIVE_VERBS = (
+    "delete", "remove", "drop", "purge", "destroy", "erase", "wipe", "truncate", "revoke",
+    "uninstall",
+)  # fmt: skip
+_VERB_LOOKS = {skeleton(x): x for x in DESTRUCTIVE_VERBS}
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_FIRST_WORD = re.compile("[a-z]*")
 
 
 NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation], None]
@@ -72,8 +88,8 @@ NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation],
 class ApprovedTools(Protocol):
     """What was approved for good."""
 
-    async def read(self, seconds: float | None = None) -> None:
-        """Know what was, by other processes too; what takes long is waited for so long."""
+    async def read(self) -> None:
+        """Know what was, by other processes too."""
         ...
 
     def approved(self, key: ToolKey) -> str:
@@ -150,21 +166,24 @@ class Approvals:
         """
         own = self._settings.sources.get(tool.source)
         belt = cast(ApprovalWords, caller.approval)
-        said = [
+        found = [
             *_of_source(tool, own),
             *_of_all(tool, belt, beside=1),
             *_of_all(tool, self._settings.approval, beside=0),
         ]
-        if said:
-            _, strictness = max(said)
+        if found:
+            _, strictness = max(found)
             if WORDS[strictness] != "allow" or ruling.word != "ask":
                 return Verdict(WORDS[strictness], _SAID_SO)
         if ruling.word == "ask":
             return Verdict("ask", reason(ruling))
         if ruling.word == "allow":
             return Verdict("allow", reason(ruling))
-        destroys = tool.annotations.destructive is True
-        return Verdict("ask", _DESTROYS) if destroys else Verdict("allow")
+        if tool.annotations.destructive:
+            return Verdict("ask", _DESTROYS)
+        if verb := _destructive_verb(tool):
+            return Verdict("ask", _SOUNDS_SO.format(verb))
+        return Verdict("allow")
 
     async def _is_approved(self, caller: Caller, key: ToolKey, digest: str) -> bool:
         if (key, digest) in caller.approvals.granted:
@@ -184,7 +203,7 @@ class Approvals:
         if answer.was_asked:
             self._note(tool.key, digest, answer, invocation)
         if answer.scope == "no":
-            raise _refusal(invocation, answer, verdict)
+            raise self._refusal(invocation, answer, verdict)
         if answer.scope in ("run", "always"):
             approvals.granted.add((tool.key, digest))
         if answer.scope == "always":
@@ -230,6 +249,24 @@ class Approvals:
         except LockFailed as reason:
             logger.warning("%s", reason)
 
+    def _refusal(
+        self, invocation: ToolInvocation, answer: ApprovalAnswer, verdict: Verdict
+    ) -> NotApproved:
+        tool, name = invocation.tool, invocation.name
+        if answer.was_asked:
+            said_no = _SAID_NO.format(name, answer.reason or "no")
+            return NotApproved(tool.source, tool.name, said_no, is_answer=True)
+        entry = self._settings.of_file.get(tool.source)
+        sections = [x for x, kind in SECTIONS.items() if isinstance(entry, kind)]
+        where = f"under {sections[0]}.{tool.source}" if sections else "at the top"
+        allowed = tool.name if sections or not tool.source else f"{tool.source}/{tool.name}"
+        command = tool_command("approve", tool.source or "canvas", tool.name)
+        note = _NOTE.format(
+            tool.source or "drawn", tool.name, verdict.reason, answer.reason, command,
+            json.dumps(allowed), where,
+        )  # fmt: skip
+        return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)
+
     def _check_allowed(self, invocation: ToolInvocation) -> None:
         """See that nobody would have to be asked for the tool as it is at this moment."""
         tool, caller = invocation.tool, invocation.caller
@@ -248,7 +285,7 @@ class Approvals:
             raise NotApproved(tool.source, tool.name, _CHANGED.format(invocation.name))
 
 
-_fits = lru_cache(maxsize=1_000)(fits)
+_allows, _holds = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
 
 _Rank = tuple[int, int]
 """How specific: 3 for a tool's name, 2 for a pattern and its length, 1 for a source, 0 for all."""
@@ -258,40 +295,54 @@ def _of_source(tool: Tool, own: SourceSettings | None) -> list[tuple[_Rank, int]
     """What the entry of its source says: how specific it is, and how strict."""
     if own is None:
         return []
-    words = [(pattern, WORDS.index(word)) for pattern, word in own.approval.items()]
-    words += [(pattern, WORDS.index("allow")) for pattern in own.auto_approve]
-    return [
-        ((1, 0) if pattern == EVERY_TOOL else _rank(pattern), strictness)
-        for pattern, strictness in words
-        if _fits(pattern)(tool.name)
-    ]
+    found = list[tuple[_Rank, int]]()
+    for pattern, written in (*own.approval.items(), *((x, WORDS[0]) for x in own.auto_approve)):
+        word = _word_for(tool, written)
+        if _names(pattern, word, tool, [tool.name]):
+            rank = (1, 0) if pattern == EVERY_TOOL else _rank(pattern)
+            found.append((rank, WORDS.index(word)))
+    return found
 
 
 def _of_all(tool: Tool, words: ApprovalWords, *, beside: int) -> list[tuple[_Rank, int]]:
     """The same for words about tools of any source; `beside`: what a word for all weighs."""
     names, found = names_of(tool.key), list[tuple[_Rank, int]]()
     sure = sure_names_of(tool.key)
-    for pattern, word in words.items():
-        if not any(map(_fits(pattern), sure if word == "allow" else names)):
-            continue
-        rank = (1, 0) if pattern == tool.source else _rank(pattern)
-        found.append(((0, beside) if pattern == EVERY_TOOL else rank, WORDS.index(word)))
+    for pattern, written in words.items():
+        word = _word_for(tool, written)
+        if _names(pattern, word, tool, sure if word == "allow" else names):
+            rank = (1, 0) if pattern == tool.source else _rank(pattern)
+            found.append(((0, beside) if pattern == EVERY_TOOL else rank, WORDS.index(word)))
     return found
 
 
+def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
+    """What a word comes to for a tool, by what its source says of it."""
+    if written != UNLESS_READ_ONLY:
+        return written
+    only_reads = tool.annotations.read_only and not tool.annotations.destructive
+    return "allow" if only_reads else "ask"
+
+
+def _names(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
+    """Whether a word is for this tool; `allow` is not for one whose name only looks alike."""
+    if pattern.startswith(METHOD):
+        method = tool.operation.method.upper() if tool.operation else ""
+        return method == pattern.removeprefix(METHOD).upper()
+    return any(map((_allows if word == "allow" else _holds)(pattern), names))
+
+
+def _destructive_verb(tool: Tool) -> str:
+    """The verb that its name begins with, if its source says nothing of what it may destroy.
+
+    A tool that was drawn is the person's own.
+    """
+    said = tool.annotations
+    if said.read_only or said.destructive is not None or tool.key.kind == STATIC.name:
+        return ""
+    first = _FIRST_WORD.match(skeleton(_CAPITAL.sub("_", tool.name)))
+    return _VERB_LOOKS.get(first[0], "") if first else ""
+
+
 def _rank(pattern: str) -> _Rank:
-    is_wild = "*" in pattern or pattern.startswith("regex:")
-    return (2, len(pattern)) if is_wild else (3, 0)
-
-
-def _refusal(invocation: ToolInvocation, answer: ApprovalAnswer, verdict: Verdict) -> NotApproved:
-    tool, name = invocation.tool, invocation.name
-    if answer.was_asked:
-        said_no = _SAID_NO.format(name, answer.reason or "no")
-        return NotApproved(tool.source, tool.name, said_no, is_answer=True)
-    where = f"for {tool.source!r}" if tool.source else "at the top"
-    quoted = json.dumps(tool.name)
-    who = tool.source or "drawn"
-    command = tool_command("approve", tool.source or "canvas", tool.name)
-    note = _NOTE.format(who, tool.name, verdict.reason, answer.reason, command, quoted, where)
-    return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)
+    return (2, len(pattern)) if is_wild(pattern) or pattern.startswith(METHOD) else (3, 0)

@@ -8,24 +8,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast
 
+from ..core.names import did_you_mean
 from ..core.patterns import fits
 
 SECTION = "approval"
 EVERY_TOOL = "*"
+METHOD = "method:"
+"""Before the HTTP method of tools of OpenAPI services, in place of a pattern."""
 
-ApprovalWord: TypeAlias = Literal["allow", "ask", "deny"]
-"""allow: it may be called. ask: a person is asked first. deny: it is not called."""
+METHODS = ("GET", "HEAD", "QUERY", "POST", "PUT", "PATCH", "DELETE")
+
+ApprovalWord: TypeAlias = Literal["allow", "ask_unless_read_only", "ask", "deny"]
+"""allow: it may be called. ask: a person is asked first. deny: it is not called.
+
+ask_unless_read_only: a person is asked unless its source says that it only reads, which is the
+default of MCP.
+"""
 
 ApprovalWords: TypeAlias = Mapping[str, ApprovalWord]
-"""By patterns of tools, see `core.patterns`."""
+"""By patterns of tools, see `core.patterns`; or by `method:PUT`."""
 
-WORDS: tuple[ApprovalWord, ...] = ("allow", "ask", "deny")
+UNLESS_READ_ONLY: ApprovalWord = "ask_unless_read_only"
+
+WORDS: tuple[ApprovalWord, ...] = ("allow", UNLESS_READ_ONLY, "ask", "deny")
 """From the mildest to the strictest."""
 
-_BY_WORD: dict[str, ApprovalWord] = {"allow": "allow", "ask": "ask", "deny": "deny"}
+_BY_WORD: dict[str, ApprovalWord] = {x: x for x in WORDS}
 
 HOW_TO_WRITE = (
-    'Write "ask", or {"delete_*": "ask", "drop_all": "deny"}; the words are allow, ask, deny.'
+    f'Write "ask", or {{"delete_*": "ask", "drop_all": "deny"}}; the words are {", ".join(WORDS)}.'
 )
 
 
@@ -71,6 +82,10 @@ def _word(written: Any, of: str) -> ApprovalWord:
 def _require_pattern(pattern: str) -> None:
     if not pattern.strip():
         raise ValueError("a word stands there for no tool.")
+    method = pattern.removeprefix(METHOD).upper()
+    if pattern.startswith(METHOD) and method not in METHODS:
+        hint = did_you_mean(method, METHODS) or f"There are: {', '.join(METHODS)}."
+        raise ValueError(f"{pattern!r} names no HTTP method. {hint}")
     try:
         fits(pattern)
     except ValueError as why:

@@ -9,7 +9,6 @@ from ..console.text import count, one_line, wrap
 from ..core.ruling import Ruling
 from ..core.tools import JsonObject, ToolKey
 from ..policy.rules.ruled import RuledTool
-from ..settings.approval import WORDS
 from ..settings.rules import Rule
 
 _VERBS = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
@@ -39,7 +38,7 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
     """A dry run of all rules over these tools."""
     about = _about(ruled)
     return {
-        "counts": {word: sum(x.word == word for x in ruled) for word in WORDS},
+        "counts": {word: sum(x.word == word for x in ruled) for word in _VERBS},
         "rules": [
             {"name": x.name, "tools": [_name(y) for y in about[x.name]]}
             for x in rules
@@ -52,7 +51,7 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
 def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
     """The same, for a person: counts, then each rule with what it is about."""
     counts = Counter(x.word for x in ruled)
-    said = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in WORDS)
+    said = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
     lines = wrap(f"With these rules: {said}, of {count(len(ruled), 'tool')}.", width)
     about = _about(ruled)
     for rule in rules:
