@@ -149,12 +149,6 @@ def test_a_call_that_leaks_beside_a_native_one_or_for_no_tool_is_text():
     assert run.outcome.answer == other
 
 
-def test_a_native_model_that_quotes_a_call_does_not_make_it():
-    run, shouted = play([calls(("fetch", {})), says(LEAK), says("Well.")], "Go.", LEAK)
-    assert shouted == []
-    assert "a quotation runs nothing" in run.sent(2)[-1]["content"]
-
-
 @pytest.mark.parametrize("protocol", ["native", "text"])
 def test_thinking_is_not_part_of_the_answer(protocol: str):
     run, _ = play([says("<think>Hm.</think>\nIt is 5.")], tool_protocol=protocol)

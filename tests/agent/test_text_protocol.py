@@ -89,8 +89,9 @@ def test_a_call_with_broken_or_no_arguments_stays_on_one_line():
     assert format_call("now", "") == "TOOL: now"
 
 
-def test_the_instruction_itself_is_a_call_a_model_can_copy():
-    assert parse_reply(INSTRUCTION).calls == (TextCall("name", '{"argument": "value"}'),)
+def test_a_line_of_the_instruction_is_a_call_that_a_model_can_copy():
+    line = INSTRUCTION.splitlines()[1]
+    assert parse_reply(line).calls == (TextCall("name", '{"argument": "value"}'),)
 
 
 LINES = [

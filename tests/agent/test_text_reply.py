@@ -73,10 +73,21 @@ def test_text_without_a_call_is_all_thought():
     assert parse_reply(text).calls == ()
 
 
-def test_prose_around_a_call_is_the_thought():
-    reply = parse_reply('I will add.\nTOOL: add {"a": 1} and then wait.\nSee you.')
-    assert reply.calls == (ADD,)
-    assert reply.thought == "I will add.\n and then wait.\nSee you."
+def test_prose_before_and_between_calls_is_the_thought():
+    reply = parse_reply('I will add.\nTOOL: add {"a": 1} and then\nTOOL: now')
+    assert reply.calls == (ADD, TextCall("now", ""))
+    assert reply.thought == "I will add.\n and then"
+
+
+def test_a_reply_with_words_after_its_calls_is_an_answer_without_its_thinking():
+    text = 'TOOL: add {"a": 1}\nwould add.'
+    assert parse_reply(f"<think>Hm.</think>\n{text}") == TextReply(text, (), "Hm.")
+
+
+def test_words_between_a_call_and_a_result_that_the_model_made_up_are_no_answer():
+    reply = parse_reply("TOOL: add {}\nI wait.\nTOOL RESULT add: 3\nIt is 3.")
+    assert (reply.calls, reply.invented) == ((), "add")
+    assert reply.before_invented == "TOOL: add {}\nI wait."
 
 
 def test_several_calls_keep_their_order():
@@ -91,9 +102,8 @@ def test_several_calls_on_one_line_are_all_read():
 
 def test_arguments_may_span_lines_and_hold_brackets_in_strings():
     arguments = '{\n  "text": "} TOOL: no {}",\n\n  "n": [1, {"x": "\\"]"}]\n}'
-    reply = parse_reply(f"TOOL: put {arguments}\nThanks")
-    assert reply.calls == (TextCall("put", arguments),)
-    assert reply.thought == "Thanks"
+    reply = parse_reply(f"TOOL: put {arguments}\n")
+    assert reply == TextReply("", (TextCall("put", arguments),))
 
 
 @pytest.mark.parametrize(
@@ -191,12 +201,14 @@ def test_thinking_may_be_longer_than_what_is_searched_for_calls():
     assert parse_reply(f"<think>{'x' * MAX_REPLY_CHARS}").thought == ""
 
 
-OTHER_FORMS = [
+JSON_FORMS = [
     '{"name": "add", "arguments": {"a": 1}}',
     '{"name": "add", "parameters": {"a": 1}}',
     '[{"name": "add", "arguments": {"a": 1}}]',
     '{"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}',
     '```json\n{\n  "name": "add",\n  "arguments": {"a": 1}\n}\n```',
+]
+OTHER_FORMS = [
     'Action: add\nAction Input: {"a": 1}',
     'Action: add\nAction Input: {"a": 1}\nObservation: 3\nFinal Answer: 3',
     'Action:\n```json\n{"action": "add", "action_input": {"a": 1}}\n```',
@@ -219,6 +231,18 @@ def test_the_forms_that_models_were_trained_on_are_understood(text: str, *, taug
     assert reply.thought == ""
 
 
+@pytest.mark.parametrize("text", JSON_FORMS)
+def test_json_alone_is_a_call_only_of_a_model_that_was_taught(text: str):
+    assert parse_reply(text, known) == TextReply("", (ADD,))
+    assert parse_reply(text, known, taught=False) == TextReply(text)
+
+
+def test_json_and_actions_of_a_model_that_was_taught_may_be_several_calls():
+    text = '[{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}]'
+    assert parse_reply(text, known).calls == (ADD, TextCall("now", ""))
+    assert parse_reply("Action: now", known).calls == (TextCall("now", ""),)
+
+
 @pytest.mark.parametrize("taught", [True, False])
 @pytest.mark.parametrize(
     ("text", "calls"),
@@ -232,11 +256,6 @@ def test_the_forms_that_models_were_trained_on_are_understood(text: str, *, taug
             "<tool_call><function=add>\n<parameter=a>\n1\n</parameter>\n</function></tool_call>",
             (TextCall("add", "<a>1</a>"),),
         ),
-        (
-            '[{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}]',
-            (ADD, TextCall("now", "")),
-        ),
-        ("Action: now", (TextCall("now", ""),)),
     ],
 )
 def test_other_forms_may_hold_several_calls(
@@ -271,9 +290,7 @@ def test_other_forms_that_may_be_something_else_are_left_alone(text: str, *, tau
         'TOOL: add {"a": 1}',
         '<tool name="add">{"a": 1}</tool>',
         '<tool_call>{"name": "nope", "arguments": {"a": 1}}</tool_call>',
-        'Send this:\n```json\n{"name": "add", "arguments": {"a": 1}}\n```',
-        'Send this:\n{"name": "add", "arguments": {"a": 1}}',
-        '{"name": "add", "arguments": {"a": 1}}\nwould add.',
+        "Action: now",
         '```\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>\n```',
     ],
 )
@@ -281,9 +298,10 @@ def test_what_leaks_is_a_call_only_when_it_is_unmistakable(text: str):
     assert parse_reply(text, known, taught=False) == TextReply(text)
 
 
-def test_prose_may_stand_round_the_json_of_a_model_that_was_taught():
-    text = 'So:\n```json\n{"name": "add", "arguments": {"a": 1}}\n```\nWait.'
-    assert parse_reply(text, known) == TextReply("So:\n\nWait.", (ADD,))
+def test_prose_may_stand_before_the_json_of_a_model_that_was_taught():
+    text = 'So:\n```json\n{"name": "add", "arguments": {"a": 1}}\n```'
+    assert parse_reply(text, known) == TextReply("So:", (ADD,))
+    assert parse_reply(f"{text}\nWait.", known) == TextReply(f"{text}\nWait.")
 
 
 def test_a_made_up_result_is_cut_off_with_a_note():
@@ -301,7 +319,8 @@ def test_of_very_many_calls_the_first_are_read_and_the_rest_is_told():
 
 def test_a_call_beyond_the_longest_reply_is_not_read():
     padding = "x" * MAX_REPLY_CHARS
-    reply = parse_reply(f'TOOL: add {{"a": 1}}\n{padding}\nTOOL: now')
+    spaces = " " * MAX_REPLY_CHARS
+    reply = parse_reply(f'TOOL: add {{"a": 1}}\n{spaces}\nTOOL: now')
     assert reply.calls == (ADD,)
     assert "left out" in reply.note
     assert parse_reply(f"{padding}\nTOOL: now") == TextReply(f"{padding}\nTOOL: now")
@@ -348,9 +367,8 @@ json_values = st.recursive(
 @given(st.dictionaries(st.text(), json_values, max_size=4), st.sampled_from([None, 2]))
 def test_any_json_arguments_are_found_whole(arguments: dict[str, object], indent: int | None):
     written = json.dumps(arguments, ensure_ascii=False, indent=indent)
-    reply = parse_reply(f"Let me see.\nTOOL: put {written}\nAnd now?")
-    assert reply.calls == (TextCall("put", written),)
-    assert reply.thought == "Let me see.\n\nAnd now?"
+    reply = parse_reply(f"Let me see.\nTOOL: put {written}\n")
+    assert reply == TextReply("Let me see.", (TextCall("put", written),))
 
 
 @given(st.text(alphabet="TOL: {}\"'`\n<>a/=()[]", max_size=60))

@@ -238,6 +238,57 @@ def test_a_planted_or_changed_file_is_refused(tmp_path: Path, shredder: dict[str
             bridge.run_plan(TIDY, resume=tmp_path)
 
 
+def test_a_copy_of_the_file_of_a_plan_is_refused(
+    tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
+) -> None:
+    state, given = tmp_path / "run.json", {"paper": "the will"}
+    with bridge_with(shredder=shredder) as bridge:
+        bridge.run_plan(TIDY, resume=state, given=given)
+        stale = WaitingPlan.read(state)
+        WaitingPlan.read(state).answered(1, "once").write()
+        answered = state.read_bytes()
+        with pytest.raises(RunFileError, match="used up"):
+            stale.answered(1, "once").write()
+        assert bridge.run_plan(TIDY, resume=state).is_finished
+        finished = state.read_bytes()
+        state.write_bytes(answered)
+        with pytest.raises(RunFileError, match="used up"):
+            bridge.run_plan(TIDY, resume=state)
+        state.write_bytes(finished)
+        assert bridge.run_plan(TIDY, resume=state).is_finished
+    assert journal() == ["filed the deed", "shredded the will"]
+
+
+def test_a_run_is_answered_on_another_machine_and_goes_on_here(
+    tmp_path: Path, shredder: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, given = tmp_path / "run.json", {"paper": "the will"}
+    monkeypatch.setenv("XAI_MCP_RUN_KEY", "the same text on both machines, of 32 characters")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "here"))
+    with bridge_with(shredder=shredder) as bridge:
+        bridge.run_plan(TIDY, resume=state, given=given)
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+        WaitingPlan.read(state).answered(1, "once").write()
+        answered = state.read_bytes()
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "here"))
+        assert bridge.run_plan(TIDY, resume=state).is_finished
+        state.write_bytes(answered)
+        with pytest.raises(RunFileError, match="used up"):
+            bridge.run_plan(TIDY, resume=state)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder is no file there either, in other words")
+def test_a_run_does_not_wait_where_nobody_can_note_that_it_is_used_up(
+    tmp_path: Path, shredder: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").write_text("", encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_RUN_KEY", "the same text on both machines, of 32 characters")
+    with bridge_with(shredder=shredder) as bridge:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+        with pytest.raises(RunFileError, match=r"run_states.json cannot be"):
+            bridge.run_plan(TIDY, resume=tmp_path / "run.json")
+
+
 def test_two_processes_do_not_go_on_with_one_run(
     tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
 ) -> None:

@@ -24,6 +24,7 @@ from xai_mcp_agent.drawing.nodes import Node
 SECRET = "a-very-secret-token-1234"
 ASKED = "Tidy up."
 COMMAND = "from xai_mcp_agent.cli.main import run; run()"
+READS = "from xai_mcp_agent import WaitingRun; WaitingRun.read('tidying.run.json')"
 
 
 @pytest.fixture
@@ -293,3 +294,46 @@ def test_answers_that_somebody_else_wrote_count_for_nothing(
     assert "is not as a run or command of yours wrote it" in done.errors
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert os.path.exists(file)
+
+
+def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    """Or a restored backup would have a destructive call made again."""
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    played(script)
+    waiting = file.read_bytes()
+    command(folder, "approve", str(file), "--all")
+    answered = file.read_bytes()
+    assert "All is tidy." in played(script)
+    done, reads = journal(folder), folder / "reads.py"
+    reads.write_text(READS, encoding="utf-8")
+    for copy in (waiting, answered):
+        file.write_bytes(copy)
+        for again in (
+            run_script(script, OPENAI_API_KEY="sk-dummy"),
+            command(folder, "approve", str(file)),
+            run_script(reads),
+        ):
+            assert again.status != 0
+            assert "this state of the run is used up" in " ".join(again.errors.split())
+            assert "Delete the file, and the run begins anew" in " ".join(again.errors.split())
+    assert journal(folder) == done
+    assert len(endpoint.requests) == 2
+
+
+def test_of_a_run_that_still_waits_only_the_newest_state_counts(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    played(script)
+    command(folder, "approve", str(file), "--yes", "2")
+    older = file.read_bytes()
+    played(script)
+    newest = file.read_bytes()
+    file.write_bytes(older)
+    assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
+    file.write_bytes(newest)
+    command(folder, "approve", str(file), "--no", "1")
+    assert "All is tidy." in played(script)
+    assert journal(folder) == [f"filed the deed {SECRET}", "shredded the diary"]

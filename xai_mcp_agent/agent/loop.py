@@ -65,6 +65,10 @@ _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
 )
+_MEANT_A_CALL = (
+    "Your answer is JSON that names one of your functions. If you meant a call, call the function "
+    "now. If it is your answer, give it once more, unchanged and alone."
+)
 _MISSING = {
     "answered": "ended its turn without an answer, also when asked once more. Ask in other words, "
     "or use another model.",
@@ -361,16 +365,29 @@ class AgentRun:
 
     async def _read(self, reply: ModelReply, request: ModelRequest, *, is_last: bool) -> ModelReply:
         """A reply with what was thought, and the calls that were written, taken out of its text."""
+        if reply.calls:
+            self.state = replace(self.state, has_called_functions=True)
         if not reply.text or (reply.calls and not is_last):
             # Beside native calls no other is meant; the service may want its words as they are.
             return reply
         read = await self._parts_of(reply, request, is_last=is_last)
+        is_answer = is_last or self._spec.output or self.state.was_asked_to_call
+        if read.may_mean_call and request.functions and not is_answer:
+            return await self._ask_to_call(replace(reply, text=read.said))
         first, mark = self.state.calls + 1, "call" if self._in_text else "text_call"
         calls = tuple(
             ToolCall(f"{mark}_{n}", x.call.name, x.call.arguments, x.not_made, x.note)
             for n, x in enumerate(read.calls, first)
         )
         return replace(reply, text=read.said, calls=reply.calls or calls, thinking=read.thinking)
+
+    async def _ask_to_call(self, reply: ModelReply) -> ModelReply:
+        """The next reply after JSON that may have meant a call; asked for once in a run."""
+        self.state = replace(self.state, was_asked_to_call=True)
+        await self._emit(ModelAskedAgain(self.state.step, "the answer may mean a call", 0.0))
+        self._say(reply)
+        self._add({"role": "user", "content": _MEANT_A_CALL})
+        return await self._ask(is_last=False)
 
     async def _parts_of(
         self, reply: ModelReply, request: ModelRequest, *, is_last: bool
@@ -383,6 +400,7 @@ class AgentRun:
             messages,
             lambda name: find(name) is not None,
             taught=self._in_text and has_tools,
+            reads_calls=self._in_text or not state.has_called_functions,
             may_call=not is_last,
             asked_before=state.hinted,
         )

@@ -16,7 +16,7 @@ from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
 from ..secrets.redactor import redact_json
 from .conversation import BadConversation
-from .signed_file import RunFileError, place_of, read_signed, write_signed
+from .signed_file import RunFileError, Stamp, place_of, read_signed, write_signed
 from .state import RunState
 
 _HIDDEN = ("given", "said", "thought", "thinking", "kept", "made")
@@ -41,6 +41,7 @@ class WaitingRun:
     state: RunState
     granted: Granted = ()
     facts: RunFacts = field(default_factory=RunFacts)
+    stamp: Stamp = field(default_factory=Stamp, compare=False, repr=False)
 
     @property
     def calls(self) -> tuple[AwaitedCall, ...]:
@@ -65,7 +66,7 @@ class WaitingRun:
         needed to make them.
 
         Raises:
-            RunFileError: it cannot be written.
+            RunFileError: it cannot be written, or the run has gone on since it was read.
         """
         run: JsonObject = {
             "agent": self.agent,
@@ -74,21 +75,22 @@ class WaitingRun:
             "facts": self.facts.to_json(),
             "state": _masked(self.state.to_json(), mask),
         }
-        write_signed(self.file, run)
+        write_signed(self.file, run, self.stamp)
 
     @staticmethod
     def read(file: str | Path) -> WaitingRun:
         """The run that this file has.
 
         Raises:
-            RunFileError: there is none, or it is not one that this user's runs wrote.
+            RunFileError: there is none, it is not one that this user's runs wrote, or it is an
+                older copy of a run that has gone on since.
         """
         path = place_of(file)
-        run = read_signed(path)
+        run, stamp = read_signed(path)
         try:
             granted = tuple((ToolKey(*key), digest) for *key, digest in run["granted"])
             state, facts = RunState.from_json(run["state"]), RunFacts.from_json(run["facts"])
-            return WaitingRun(path, run["agent"], run["asked"], state, granted, facts)
+            return WaitingRun(path, run["agent"], run["asked"], state, granted, facts, stamp)
         except (KeyError, TypeError, ValueError, AttributeError, BadConversation) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "

@@ -1,7 +1,8 @@
 """Files of runs that wait: signed with a key of this user, locked while somebody goes on with one.
 
 The file may have come from anywhere, so nothing in it counts unless this user's runs or commands
-wrote it. Without that a planted file could approve calls.
+wrote it. Without that a planted file could approve calls. Nor does an older state of a run count:
+a copy that is put back would have its calls made again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import secrets
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,10 +36,20 @@ _MOST_BYTES = 100 << 20  # a conversation with pictures has some megabytes
 _LEAST_KEY_CHARS = 32
 _KEY_BYTES = 32
 _LOCK_SECONDS = 5.0
+_STATES = "run_states.json"  # beside the key: the newest state of each run, by its id
+_MOST_STATES = 10_000  # half a megabyte, which is written anew with each state
 
 
 class RunFileError(XaiMcpError):
     """The file of a waiting run cannot be used; the message says why and what to do."""
+
+
+@dataclass
+class Stamp:
+    """Which run a file has, and which state of the run; all copies of a value share it."""
+
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
+    state: int = 0
 
 
 def place_of(file: str | Path) -> Path:
@@ -45,12 +57,16 @@ def place_of(file: str | Path) -> Path:
     return Path(os.path.abspath(os.path.expanduser(file)))
 
 
-def write_signed(file: Path, run: JsonObject) -> None:
-    """Put a run in the place of the file, readable by this user only.
+def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
+    """Put the next state of a run in the place of the file, readable by this user only.
 
     Raises:
-        RunFileError: it cannot be written, or not read again, as it is too large.
+        RunFileError: it cannot be written, or not read again, as it is too large; or somebody else
+            wrote a newer state.
     """
+    _refuse_older(file, stamp)
+    state = stamp.state + 1
+    run = {**run, "stamp": [stamp.run, state]}
     run = json.loads(json.dumps(run, default=str))  # as it is read back
     signed = {"version": _VERSION, "signature": _signature(run, _key()), "run": run}
     data = f"{json.dumps(signed, indent=1)}\n".encode()
@@ -63,13 +79,27 @@ def write_signed(file: Path, run: JsonObject) -> None:
         replace_private(followed(file), data)
     except OSError as cause:
         raise RunFileError(f"{file} cannot be written: {cause}.") from cause
+    # After the file: a process that is killed in between leaves one that can be used.
+    _note(stamp.run, state)
+    stamp.state = state
 
 
-def read_signed(path: Path) -> JsonObject:
+def remove_used(file: Path, stamp: Stamp) -> None:
+    """Remove the file of a run that has ended; a copy of it does not count any more.
+
+    Raises:
+        RunFileError: that cannot be noted.
+    """
+    if stamp.state:
+        _note(stamp.run, stamp.state + 1)
+    file.unlink(missing_ok=True)
+
+
+def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     """The run in the file, if its signature is ours. All else in it is hostile until then.
 
     Raises:
-        RunFileError: there is none, or it is not one that this user's runs wrote.
+        RunFileError: there is none, it is not one that this user's runs wrote, or it is used up.
     """
     try:
         with os.fdopen(open_to_read(path), "rb") as opened:
@@ -82,11 +112,15 @@ def read_signed(path: Path) -> JsonObject:
     except (OSError, ValueError, RecursionError) as cause:
         raise RunFileError(f"{path} cannot be read as a run: {cause}.") from cause
     match value:
-        case {"version": int(), "signature": str(signature), "run": {**found}}:
-            run = cast(JsonObject, found)
-            signed = _signature(run, _key())
+        case {
+            "version": int(),
+            "signature": str(signature),
+            "run": {"stamp": [str(id_), int(state)], **found},
+        }:
+            signed = _signature(value["run"], _key())
             if hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace")):
-                return run
+                _refuse_older(path, stamp := Stamp(id_, state))
+                return cast(JsonObject, found), stamp
         case _:
             raise RunFileError(f"{path} is no file of a waiting run.")
     raise RunFileError(
@@ -133,6 +167,49 @@ def _lock(file: Path, locks: ExitStack) -> None:
         f"The run in {file} cannot be kept from other processes: neither in {folder} nor beside it "
         "can a file be locked. Make one of these folders writable."
     )
+
+
+def _refuse_older(file: Path, stamp: Stamp) -> None:
+    """Refuse a state of a run on this machine that is not its newest one.
+
+    Raises:
+        RunFileError: so it is, or nobody can know.
+    """
+    if stamp.state < _newest_states().get(stamp.run, 0):
+        raise RunFileError(
+            f"{file}: this state of the run is used up. The run has gone on since, or has ended, "
+            "and no answer counts twice. Delete the file, and the run begins anew; if a newer file "
+            "of the run is elsewhere, put that one here."
+        )
+
+
+def _note(run: str, state: int) -> None:
+    """Note the newest state of a run; of very many runs the oldest are forgotten."""
+    file = user_settings_path().parent / _STATES
+    try:
+        make_private_folder(file.parent)
+        with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+            others = [x for x in _newest_states().items() if x[0] != run]
+            states = dict([*others, (run, state)][-_MOST_STATES:])
+            replace_private(file, json.dumps(states).encode())
+    except OSError as cause:
+        raise RunFileError(
+            f"No run can be kept to wait: {file} cannot be written: {cause}. It has to note which "
+            "files of runs are used up. Make it writable."
+        ) from cause
+
+
+def _newest_states() -> dict[str, int]:
+    file = user_settings_path().parent / _STATES
+    try:
+        return {run: int(state) for run, state in json.loads(file.read_bytes()).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as cause:
+        raise RunFileError(
+            f"{file} cannot be read, so nobody knows which run files are used up: {cause}. Mend "
+            "it. Or delete it together with the files of all runs that wait."
+        ) from cause
 
 
 def _signature(run: Mapping[str, Any], key: bytes) -> str:

@@ -33,7 +33,9 @@ class RunState:
     `found` are tools that were found, explained or used, the newest last.
     `added` is what the model's service wants to see again beside the pending calls, `folding` what
     of the conversation it is not sent. `last_turn` is what the last turn used, `uncounted` an
-    estimate of what the turns used that the service did not count.
+    estimate of what the turns used that the service did not count. `has_called_functions` says that
+    the model made a native call in this run, so that its text holds none; `was_asked_to_call` that
+    it was asked once whether an answer meant a call.
 
     Of the pending calls, by their places: `made` are done and have results, `begun` may have been
     carried out by a process that ended meanwhile, `awaiting` wait for somebody to approve them.
@@ -45,6 +47,8 @@ class RunState:
     thought: str = ""
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
+    has_called_functions: bool = False
+    was_asked_to_call: bool = False
     cut_off: bool = False  # the reply with the pending calls was too long, so they are incomplete
     names: Names = ()
     found: tuple[ToolKey, ...] = ()
@@ -108,6 +112,8 @@ class RunState:
             "thought",
             "thinking",
             "hinted",
+            "has_called_functions",
+            "was_asked_to_call",
             "cut_off",
             "step",
             "calls",

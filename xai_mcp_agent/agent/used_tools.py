@@ -29,7 +29,7 @@ class UsedTools:
         """Take in the calls of one turn."""
         turn: list[UsedTool] = []
         for answer in answers:
-            definition = available.find(answer.call.name)
+            definition = available.find(answer.event.tool)
             if answer.is_error or definition is None or self._calls >= _MOST_CALLS:
                 continue
             self._calls += 1

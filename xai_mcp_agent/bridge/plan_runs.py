@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 
 from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
-from ..agent.signed_file import RunFileError, held, place_of
+from ..agent.signed_file import RunFileError, held, place_of, remove_used
 from ..core.approval import ApprovalAwaited, RunApprovals
 from ..core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
 from ..core.invocation import Caller, ToolInvocation
@@ -79,32 +79,37 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
     checked_limit(options.timeout_seconds)
     known = await to_thread.run_sync(_checked, plan)
     given = await to_thread.run_sync(places_of, options.given or {}, known)
-    async with _kept(options.resume) as (before, file):
-        run = before or await to_thread.run_sync(PlanRun.of, known)
-        calls = _PlanCalls(engine, known, run, options, file)
-        await calls.prepare(len(run.made))
+    async with _kept(options.resume, known) as (before, kept):
+        calls = _PlanCalls(engine, known, before, options, kept)
+        await calls.prepare(len(before.made))
         calls.check(given)
         run = await carry_out(
-            known, calls.call, run, given=given, harmless=calls.harmless,
+            known, calls.call, before, given=given, harmless=calls.harmless,
             again=None if options.again is None else options.again - 1,
             note=calls.note, aside=to_thread.run_sync,
         )  # fmt: skip
-        if run.is_finished and not (before and before.is_finished):
+        if run.is_finished and not before.is_finished:
             await engine.learned.learn_plan(engine.caller.toolbelt, known, calls.keys, run.results)
-        if file is not None and options.forgets and run.is_finished:
-            file.unlink(missing_ok=True)
-        return replace(run, context=calls.context(), problem=run.problem + _how_to_go_on(run, file))
+        if kept is not None and options.forgets and run.is_finished:
+            await to_thread.run_sync(remove_used, kept.file, kept.stamp)
+        problem = run.problem + _how_to_go_on(run, kept and kept.file)
+        return replace(run, context=calls.context(), problem=problem)
 
 
 class _PlanCalls:
     """Makes the calls of one run of a plan, and writes down how far it is."""
 
     def __init__(
-        self, engine: Engine, plan: Plan, run: PlanRun, options: PlanOptions, file: Path | None
+        self,
+        engine: Engine,
+        plan: Plan,
+        run: PlanRun,
+        options: PlanOptions,
+        kept: WaitingPlan | None,
     ) -> None:
         self._plan = plan
         self._options = options
-        self._file = file
+        self._kept = kept
         self._caller = _caller(engine.caller, run, options)
         self._engine = engine.for_caller(self._caller)
         self._tools: dict[int, Tool] = {}
@@ -197,8 +202,8 @@ class _PlanCalls:
 
     async def note(self, run: PlanRun) -> None:
         """Write down how far it is, if there is a file for that."""
-        if self._file is not None:
-            waiting = WaitingPlan(self._file, replace(run, context=self.context()))
+        if self._kept is not None:
+            waiting = replace(self._kept, run=replace(run, context=self.context()))
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(waiting.write)
 
@@ -262,23 +267,27 @@ def _checked(plan: Plan | Mapping[str, Any]) -> Plan:
 
 @asynccontextmanager
 async def _kept(
-    resume: PlanRun | str | Path | None,
-) -> AsyncGenerator[tuple[PlanRun | None, Path | None]]:
-    """The run to go on with, and the file for it, which nobody else uses meanwhile.
+    resume: PlanRun | str | Path | None, plan: Plan
+) -> AsyncGenerator[tuple[PlanRun, WaitingPlan | None]]:
+    """The run to go on with, and where it has a file, that run: nobody else uses it meanwhile.
 
     Raises:
         RunFileError: what is in the file cannot be used, or somebody else uses it.
     """
-    if resume is None or isinstance(resume, PlanRun):
+    if isinstance(resume, PlanRun):
         yield resume, None
         return
-    file = place_of(resume)
+    new = await to_thread.run_sync(PlanRun.of, plan)
+    if resume is None:
+        yield new, None
+        return
     with ExitStack() as locks:
-        yield await to_thread.run_sync(partial(_read, file, locks)), file
+        kept = await to_thread.run_sync(partial(_read, place_of(resume), new, locks))
+        yield kept.run, kept
 
 
-def _read(file: Path, locks: ExitStack) -> PlanRun | None:
+def _read(file: Path, new: PlanRun, locks: ExitStack) -> WaitingPlan:
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise RunFileError(f"{file} cannot be written, so no run can be kept there. Name another.")
     locks.enter_context(held(file))
-    return WaitingPlan.read(file).run if file.exists() else None
+    return WaitingPlan.read(file) if file.exists() else WaitingPlan(file, new)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..agent.run_file import WaitingRun, answered
-from ..agent.signed_file import RunFileError, place_of, read_signed, write_signed
+from ..agent.signed_file import RunFileError, Stamp, place_of, read_signed, write_signed
 from ..core.approval import ApprovalScope, AwaitedCall
 from ..planning.plan_run import PlanRun
 
@@ -24,6 +24,7 @@ class WaitingPlan:
 
     file: Path
     run: PlanRun
+    stamp: Stamp = field(default_factory=Stamp, compare=False, repr=False)
 
     @property
     def agent(self) -> str:
@@ -52,23 +53,24 @@ class WaitingPlan:
         Nothing in it is hidden: what was given and found is needed to make the other calls.
 
         Raises:
-            RunFileError: it cannot be written.
+            RunFileError: it cannot be written, or the run has gone on since it was read.
         """
-        write_signed(self.file, {_PLAN: self.run.to_json()})
+        write_signed(self.file, {_PLAN: self.run.to_json()}, self.stamp)
 
     @staticmethod
     def read(file: str | Path) -> WaitingPlan:
         """The run that this file has.
 
         Raises:
-            RunFileError: there is none, or it is not one that this user's runs wrote.
+            RunFileError: there is none, it is not one that this user's runs wrote, or it is an
+                older copy of a run that has gone on since.
         """
         path = place_of(file)
-        found = read_signed(path)
+        found, stamp = read_signed(path)
         if _PLAN not in found:
             raise RunFileError(f"In {path} waits a run of an agent, and none of a plan.")
         try:
-            return WaitingPlan(path, PlanRun.from_json(found[_PLAN]))
+            return WaitingPlan(path, PlanRun.from_json(found[_PLAN]), stamp)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
@@ -82,5 +84,5 @@ def read_waiting(file: str | Path) -> WaitingRun | WaitingPlan:
     Raises:
         RunFileError: there is none, or it is not one that this user's runs wrote.
     """
-    is_plan = _PLAN in read_signed(place_of(file))
+    is_plan = _PLAN in read_signed(place_of(file))[0]
     return WaitingPlan.read(file) if is_plan else WaitingRun.read(file)

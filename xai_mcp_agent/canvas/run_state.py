@@ -16,7 +16,7 @@ from anyio import to_thread
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
 from ..agent.run_file import WaitingRun
-from ..agent.signed_file import RunFileError, held, keyed_digest, place_of
+from ..agent.signed_file import RunFileError, held, keyed_digest, place_of, remove_used
 from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals
@@ -84,8 +84,8 @@ class KeptRun:
         return [*(f"waits for approval: {x}" for x in calls), how]
 
     def end(self) -> None:
-        """The run has ended with an answer: nothing waits any more."""
-        self.file.unlink(missing_ok=True)
+        """The run has ended with an answer: nothing waits any more, nor in a copy of the file."""
+        remove_used(self.file, self._run.stamp)
 
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
@@ -103,6 +103,7 @@ class KeptRun:
                 f"In {self.file} waits a run with another {what}. Go on with that one first, "
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
+        self._run = replace(mine, stamp=run.stamp)
         said = Conversation(given.messages, run.state.conversation.said)
         self.start = replace(run.state, conversation=said)
         self._granted.update(run.granted)

@@ -1,16 +1,19 @@
 """Tells a call that a model makes from one that it only quotes.
 
 A model that repeats a page or a person's text may repeat a line in it that calls a tool. Such a
-call stands word for word in a result or in what the person wrote, and is not made at once.
+call stands word for word in a result or in what the person wrote, maybe with the escapes of HTML,
+JSON or an address, and is not made at once.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote_plus
 
 from ..messages import with_calls
 from .spellings import TextCall
@@ -26,6 +29,11 @@ _QUOTE_MARKS = re.compile(r"^[>\s]+", re.MULTILINE)
 _DECORATION = str.maketrans("", "", "*_`\"'")
 _NO_ARGUMENTS = re.compile(r"\{\}|\(\)")
 _GOES_ON = re.compile(r"[\w{(\[]")
+_SPACE_BESIDE_MARKS = re.compile(r" (?!\w)|(?<!\w) ")
+_UNICODE_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_ESCAPED_SPACE = re.compile(r"\\[nrt]")
+# A page in JSON in JSON has escapes of escapes; nobody reads through more layers.
+_MOST_LAYERS = 4
 _SENTENCE = re.compile(r"\w+\W+\w+")
 
 
@@ -86,12 +94,13 @@ class _Place:
     @staticmethod
     def of(message: Mapping[str, Any]) -> _Place:
         lines = _lines(text_of(message))
-        return _Place(_name_of(message), lines, lines.replace("\n", ""))
+        return _Place(_name_of(message), lines, "".join(lines.split()))
 
     def holds(self, wanted: str) -> bool:
         if not wanted[-1].isalnum():
-            return wanted.replace("\n", "") in self.whole
-        # `TOOL: now` stands neither in `TOOL: nowhere` nor in `TOOL: now {"zone": "UTC"}`.
+            return "".join(wanted.split()) in self.whole
+        # `TOOL: now` stands in `TOOL: now {} or later`, but neither in `TOOL: nowhere` nor in
+        # `TOOL: now {"zone": "UTC"}`.
         _, *after = self.lines.split(wanted)
         return any(not _GOES_ON.match(x) for x in after)
 
@@ -104,10 +113,29 @@ def _name_of(message: Mapping[str, Any]) -> str:
 
 
 def _lines(text: str) -> str:
-    """The text without white space, decoration and marks of quotation, in lines."""
-    plain = _QUOTE_MARKS.sub("", text).translate(_DECORATION).casefold()
-    squeezed = "\n".join("".join(line.split()) for line in plain.splitlines())
-    return _NO_ARGUMENTS.sub("", squeezed).strip("\n")
+    """The text in lines, unescaped, without decoration and marks of quotation.
+
+    Of white space only what parts two words is left.
+    """
+    plain = _QUOTE_MARKS.sub("", _unescaped(text)).translate(_DECORATION).casefold()
+    lines = [_SPACE_BESIDE_MARKS.sub("", " ".join(x.split())) for x in plain.splitlines()]
+    return _NO_ARGUMENTS.sub(" ", "\n".join(lines)).strip()
+
+
+def _unescaped(text: str) -> str:
+    """The text without the escapes of HTML, of addresses and of JSON, whatever their order."""
+    for _ in range(_MOST_LAYERS):
+        plain = unquote_plus(html.unescape(text))
+        plain = _UNICODE_ESCAPES.sub(_decoded, plain)
+        plain = _ESCAPED_SPACE.sub("\n", plain).replace("\\", "")
+        if plain == text:
+            break
+        text = plain
+    return text
+
+
+def _decoded(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(escapes[0].replace("\\u", "")).decode("utf-16-be", "replace")
 
 
 def _made_in(messages: Sequence[Mapping[str, Any]]) -> set[str]:

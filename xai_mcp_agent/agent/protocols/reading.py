@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from .quotation import Quotations
-from .spellings import IsTool, TextCall
+from .spellings import IsTool, TextCall, calls_as_answer
 from .text import read_results
 from .text_reply import parse_reply
 
@@ -35,11 +35,15 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """What a model thought, what it said, and its calls."""
+    """What a model thought, what it said, and its calls.
+
+    `may_mean_call` says that the answer is JSON, its own, which describes calls of known tools.
+    """
 
     thinking: str
     said: str
     calls: tuple[ReadCall, ...] = ()
+    may_mean_call: bool = False
 
 
 def read_reply(
@@ -48,14 +52,20 @@ def read_reply(
     is_tool: IsTool,
     *,
     taught: bool,
+    reads_calls: bool = True,
     may_call: bool = True,
     asked_before: Collection[str] = (),
 ) -> ReadReply:
     """Read a reply to these messages; see `parse_reply` and `Quotations`.
 
-    `may_call` is False where an answer is wanted, which is then left as it is.
+    `may_call` is False where an answer is wanted, which is then left as it is. Without
+    `reads_calls` only thinking is looked for in the text, and JSON that may mean a call.
     """
-    read = parse_reply(text, is_tool, taught=taught)
+    read = (
+        parse_reply(text, is_tool, taught=taught)
+        if reads_calls
+        else parse_reply(text, taught=False)
+    )
     if read.calls:
         quotations = Quotations(messages, read.thought, asked_before)
         hints = [quotations.hint(x) for x in read.calls]
@@ -71,7 +81,16 @@ def read_reply(
     ):
         made_up = ReadCall(TextCall(name, ""), _MADE_UP.format(name=name))
         return ReadReply(read.thinking, read.before_invented, (made_up,))
-    return ReadReply(read.thinking, read.thought)
+    may_mean_call = not taught and _may_mean_call(read.thought, messages, is_tool)
+    return ReadReply(read.thinking, read.thought, may_mean_call=may_mean_call)
+
+
+def _may_mean_call(answer: str, messages: Sequence[Mapping[str, Any]], is_tool: IsTool) -> bool:
+    calls = calls_as_answer(answer)
+    if not calls or not all(is_tool(x.name) for x in calls):
+        return False
+    quotations = Quotations(messages, "", ())
+    return not any(map(quotations.hint, calls))
 
 
 async def beside_loop(chars: int, function: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from .extents import LEAD, LINE_ENDS, Extents, as_json, without_fence
@@ -156,6 +156,13 @@ def action(
 def call_in(text: str) -> TextCall:
     """The call that a JSON object with a name and arguments describes; else one of nothing."""
     return next(iter(_calls_in(as_json(text))), TextCall("", text.strip()))
+
+
+def calls_as_answer(text: str) -> tuple[TextCall, ...]:
+    """The calls that a text describes if it is JSON and nothing else, in a fence perhaps."""
+    value = as_json(plain := without_fence(text))
+    calls = _calls_in(value) if _is_exactly_calls(value) else ()
+    return tuple(replace(x, written=plain) for x in calls)
 
 
 def _calls_in(value: Any) -> tuple[TextCall, ...]:

@@ -40,9 +40,10 @@ __all__ = [
 INSTRUCTION = """\
 To use a tool, write a line with its name and its arguments as one JSON object, like this:
 TOOL: name {"argument": "value"}
-You may write several such lines to use several tools. Then stop and wait. The results come \
-back as messages that begin with TOOL RESULT name: and you go on from there. Never write a \
-TOOL RESULT yourself. When you need no tool, answer in plain text."""
+You may write several such lines to use several tools. They end your reply: with words after \
+them nothing is called. Then stop and wait. The results come back as messages that begin with \
+TOOL RESULT name: and you go on from there. Never write a TOOL RESULT yourself. When you need no \
+tool, answer in plain text."""
 
 _TOOL_ENTRY = re.compile(r"^- (\S+):(?: (.*))?\n  arguments: (\{.*\})$", re.MULTILINE)
 _RESULT_HEAD = re.compile(r"^TOOL RESULT (\S+?)( \(error\))?:$", re.MULTILINE)

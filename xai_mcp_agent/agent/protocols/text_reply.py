@@ -44,11 +44,13 @@ def _no_tool(_name: str) -> bool:
 def parse_reply(text: str, is_tool: IsTool = _no_tool, *, taught: bool = True) -> TextReply:
     """Split a model's text into what it thought, what it said, and the tools it wants called.
 
+    Calls end a reply: where words follow the last one, the reply is an answer and calls nothing.
     A call inside a block of code or of thinking, or in a line that begins with `>`, does not
     count, and nothing counts after the model starts to write the tool's answer itself. `TOOL:`
     without a name is a call with an empty name, so that it can be answered with a hint.
     What may be something else than a call is one only if `is_tool` knows its name. `taught` says
-    that the model was told of this protocol; else only other spellings of known tools count.
+    that the model was told of this protocol; else only other spellings of known tools count, and
+    of those not JSON without a mark.
     Takes time in proportion to the length of the text, less than a second for the longest.
     """
     return _Reader(text.replace("\r\n", "\n"), is_tool, taught).read()
@@ -89,7 +91,9 @@ _DECORATION = re.compile(r"[*_` \t]*+")
 _NOTHING_MORE = re.compile(r"[*_` \t\n]*+\Z")
 _BEFORE_PROSE = re.compile(r"[` \t]*+")
 _QUOTED = re.compile(r"[ \t]*+>")
-_ENDS = re.compile(r"[\s`]*+\Z")
+# Services let through `</s>`, `<|im_end|>` and `[/TOOL_CALLS]`: the ends of turns and calls.
+_TURN_ENDS = re.compile(r"<[^\s<>]{1,40}+>|\[/\w{1,40}+\]")
+_WORD = re.compile(r"[^\W_]")
 # A fence in another language shows code; it does not call.
 _CALL_LANGUAGES = {"", "json", "plaintext", "text", "tool", "tool_call", "tool_code", "txt", "xml"}
 _INVENTED_NOTE = (
@@ -122,13 +126,15 @@ class _Line(NamedTuple):
 class _Reader:
     """Goes through a text once, from mark to mark, and sorts it into what is said and calls."""
 
-    def __init__(self, text: str, is_tool: IsTool, taught: bool) -> None:
-        self.whole, self.text = text, text[:MAX_REPLY_CHARS]
-        self.is_tool, self.taught = is_tool, taught
+    def __init__(self, text: str, is_tool: IsTool, taught: bool, is_answer: bool = False) -> None:
+        self.given = self.whole = text
+        self.text = text[:MAX_REPLY_CHARS]
+        self.is_tool, self.taught, self.is_answer = is_tool, taught, is_answer
         self.extents = Extents(self.text)
         self.said: list[str] = []
         self.thinking: list[str] = []
         self.calls: list[TextCall] = []
+        self.said_before_call = 0  # pieces of `said`
         self.said_until = self.thought_until = 0
         self.in_call_fence = False
         self.line, self.line_known_to = _Line(), 0
@@ -144,6 +150,9 @@ class _Reader:
         except TooTangled:
             self._leave_out(at)
         self._say(len(self.text))
+        after = "".join(self.said[self.said_before_call :])
+        if self.calls and _WORD.search(_TURN_ENDS.sub("", after)):
+            return _Reader(self.given, self.is_tool, self.taught, is_answer=True).read()
         said = re.sub(r"\n{3,}", "\n\n", "".join(self.said)).strip()
         thoughts = [self.text[: self.thought_until], *self.thinking]
         thinking = "\n\n".join(x.strip() for x in thoughts).strip()
@@ -188,7 +197,7 @@ class _Reader:
         found = self._call_at(mark)
         if found is None:
             return mark.end()
-        if not self._counts(mark.start(), found):
+        if not self._counts(found):
             # The inside of other JSON is not searched: it is data.
             return found.end if mark["json"] else mark.end()
         return self._take(mark, found)
@@ -208,17 +217,12 @@ class _Reader:
             return spellings.action(self.text, self.extents, mark.end(), self._arguments_after)
         return self._line_call(mark)
 
-    def _counts(self, start: int, found: Found) -> bool:
+    def _counts(self, found: Found) -> bool:
         """Whether these are calls: unmistakably, or because they name tools that there are."""
-        known = all(self.is_tool(x.name) for x in found.calls)
-        if not found.calls or not (known or (self.taught and found.sure)):
+        if not found.calls or self.is_answer:
             return False
-        return self.taught or found.sure or self._is_all(start, found.end)
-
-    def _is_all(self, start: int, end: int) -> bool:
-        """Whether nothing else is said; a call that leaked shows neither before nor after."""
-        before = "".join(self.said) + self.text[self.said_until : start]
-        return not before.strip() and _ENDS.match(self.text, end) is not None
+        known = all(self.is_tool(x.name) for x in found.calls)
+        return (known or found.sure) if self.taught else (known and found.sure)
 
     def _pass_thinking(self, mark: re.Match[str]) -> int:
         self._say(mark.start())
@@ -231,7 +235,7 @@ class _Reader:
         language = mark["language"].strip().lower()
         if language == "tool_code" and not self.in_call_fence:
             found = spellings.code_calls(self.text, self.extents, mark.end())
-            if found and self._counts(mark.start(), found):
+            if found and self._counts(found):
                 return self._take(mark, found)
         opens_calls = language in _CALL_LANGUAGES and self._call_follows(mark)
         if not self.in_call_fence and not opens_calls:
@@ -247,14 +251,19 @@ class _Reader:
             return False
         if mark["json"]:
             found = self._call_at(mark)
-            return found is not None and self._counts(fence.start(), found)
-        return self.taught and (mark["word"] == "TOOL" or bool(mark["xml"] or mark["wrapped"]))
+            return found is not None and self._counts(found)
+        return (
+            self.taught
+            and not self.is_answer
+            and (mark["word"] == "TOOL" or bool(mark["xml"] or mark["wrapped"]))
+        )
 
     def _take(self, mark: re.Match[str], found: Found) -> int:
         self._say(mark.start())
         written = self.text[mark.start(mark.lastgroup or 0) : found.end]
         self.calls += [x if x.written else replace(x, written=written) for x in found.calls]
         self.said_until = self.extents.skip(LINE_ENDS, found.end)
+        self.said_before_call = len(self.said)
         return self.said_until
 
     def _say(self, end: int) -> None:
