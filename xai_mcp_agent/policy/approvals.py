@@ -296,7 +296,8 @@ def _of_source(tool: Tool, own: SourceSettings | None) -> list[tuple[_Rank, int]
     if own is None:
         return []
     found = list[tuple[_Rank, int]]()
-    for pattern, written in (*own.approval.items(), *((x, WORDS[0]) for x in own.auto_approve)):
+    allowed: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
+    for pattern, written in (*own.approval.items(), *allowed):
         word = _word_for(tool, written)
         if _names(pattern, word, tool, [tool.name]):
             rank = (1, 0) if pattern == EVERY_TOOL else _rank(pattern)

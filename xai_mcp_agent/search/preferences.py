@@ -93,7 +93,11 @@ class Preferences:
     @cached_property
     def _blocked(self) -> _Meant:
         is_held = guard(*self.all_blocked)
-        return replace(self._meant(self.blocked), fit_any=lambda names: any(map(is_held, names)))
+
+        def fit_any(names: Iterable[str]) -> bool:
+            return any(map(is_held, names))
+
+        return replace(self._meant(self.blocked), fit_any=fit_any)
 
     @cached_property
     def _trusted(self) -> _Meant:
