@@ -202,7 +202,7 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(
-        r"make (check|performance|lab|walk|(bench|bench-peers|soak|conformance)( ARGS=.*)?)",
+        r"make (check|performance|lab|walk|(bench|bench-smoke|bench-peers|soak|conformance)( ARGS=.*)?)",
         look_only,
     ),
     Known(r"make (newcomer|lessons|newest-lab)", look_only),
