@@ -30,12 +30,12 @@ from mcp import Client, StdioServerParameters
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
 
-from .rows import Row, ratio
+from .rows import Row, ratio, size
 
 _SERVER = str(Path(__file__).with_name("echo_server.py"))
-_CALLS = 96  # in each round; a multiple of what is in flight
+_CALLS = size(96, 32)  # in each round; a multiple of what is in flight
 _IN_FLIGHT = 32
-_ROUNDS = 15
+_ROUNDS = size(15, 1)
 _TARGET = 1.05
 _START_SECONDS = 20.0
 

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .rows import Row
+from .rows import Row, size
 
 _SERVER = str(Path(__file__).with_name("echo_server.py"))
-_ROUNDS = 5
+_ROUNDS = size(5, 1)
 _LIMIT_SECONDS = 60
 _BARE = f"""
 import asyncio, sys

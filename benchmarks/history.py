@@ -32,17 +32,17 @@ from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.use import used_by
 
 from .calls import http_server, stdio_server
-from .rows import Row, ratio, seconds
+from .rows import Row, ratio, seconds, size
 
-_TOOLS = 10_000
+_TOOLS = size(10_000, 100)
 _CONNECT_SECONDS, _REFRESH_MS, _OPEN_SECONDS = 2.0, 50.0, 1.0
-_EVENTS = 1_000_000
+_EVENTS = size(1_000_000, 3_000)
 _AT_ONCE = 1000
-_TIMES = 5
-_CALLS, _ROUNDS, _OVERHEAD = 96, 41, 1.02
-_CONNECTS, _CONNECT_BYTES = 40, 1000
-_SOME_CALLS, _CALL_BYTES = 50_000, 400
-_NOTED, _NOTED_US, _CLOSE_SECONDS = 5000, 200.0, 30.0
+_TIMES = size(5, 1)
+_CALLS, _ROUNDS, _OVERHEAD = size(96, 8), size(41, 1), 1.02
+_CONNECTS, _CONNECT_BYTES = size(40, 2), 1000
+_SOME_CALLS, _CALL_BYTES = size(50_000, 1_000), 400
+_NOTED, _NOTED_US, _CLOSE_SECONDS = size(5000, 50), 200.0, 30.0
 _BIG = Subject(MCP, "big")
 
 

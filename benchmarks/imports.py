@@ -9,9 +9,9 @@ from pathlib import Path
 
 import xai_mcp_agent
 
-from .rows import Row, ratio
+from .rows import Row, ratio, size
 
-_ROUNDS = 9
+_ROUNDS = size(9, 1)
 _TARGET = 1.5
 
 

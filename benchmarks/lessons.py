@@ -26,6 +26,7 @@ from xai_mcp_agent.canvas.lessons.lessons import LESSONS, WORKSHOP, Lesson
 
 from . import page
 from .clock import Clock
+from .rows import size
 
 COMMAND = "make lessons"
 PAGE = page.PAGE.with_name("workshop.md")
@@ -104,7 +105,7 @@ def _take_all(root: Path) -> Iterator[Measured]:
     )
     with browser() as running, lab(folder, variables=around) as address:
         window = open_lab(running, address, width=WIDTH, height=HEIGHT)
-        for lesson in LESSONS:
+        for lesson in LESSONS[: size(len(LESSONS), 1)]:
             yield _take(window, lesson)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import page
+from .rows import IS_SMALLEST
 
 # The tables of a part with what is to be said of them, and which goals were missed.
 Told: TypeAlias = tuple[str, list[str]]
@@ -21,7 +22,7 @@ Told: TypeAlias = tuple[str, list[str]]
 def measure(
     parts: Mapping[str, Callable[[], Told]], only: str, command: str, written_to: Path
 ) -> int:
-    """Measure the parts, or those that are named; 1 if a goal was missed."""
+    """Measure the parts, or those that are named; 1 if a goal was missed that counts."""
     began = time.monotonic()
     texts: list[str] = []
     missed: list[str] = []
@@ -37,7 +38,7 @@ def measure(
         head = f"{page.machine()} The run took {minutes:.0f} minutes."
         page.write(command, "\n\n".join([head, *texts, _verdict(missed)]), written_to)
         print(f"Written to {written_to}.")
-    return 1 if missed else 0
+    return 1 if missed and not IS_SMALLEST else 0
 
 
 def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.ArgumentParser:

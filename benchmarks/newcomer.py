@@ -21,6 +21,7 @@ from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 
 from . import page
 from .clock import Clock
+from .rows import IS_SMALLEST
 
 _COMMAND = "make newcomer"
 _ROOT = Path(__file__).parents[1]
@@ -47,9 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 def _take(clock: Clock, root: Path) -> None:
     home = Environment(root / "env")
     with clock.step("an environment, and `pip install` of the package and Xircuits"):
-        venv.create(home.root, with_pip=True, symlinks=True)
-        pip = [home.python, "-m", "pip", "install", "--quiet", str(_ROOT), "xircuits"]
-        subprocess.run(pip, check=True, timeout=_PIP_SECONDS, stdin=subprocess.DEVNULL)
+        _link_this(home) if IS_SMALLEST else _install(home)
     folder = root / "my-agents"
     with clock.step("`xai-mcp-agent init my-agents`"):
         home.run(root, str(home.root / "bin" / "xai-mcp-agent"), "init", folder.name)
@@ -57,6 +56,19 @@ def _take(clock: Clock, root: Path) -> None:
         answer = home.run(folder, str(home.root / "bin" / "xai-mcp-agent"), "ask", QUESTION)
     assert ANSWER in answer, answer
     _in_the_lab(clock, home, folder)
+
+
+def _install(home: Environment) -> None:
+    venv.create(home.root, with_pip=True, symlinks=True)
+    pip = [home.python, "-m", "pip", "install", "--quiet", str(_ROOT), "xircuits"]
+    subprocess.run(pip, check=True, timeout=_PIP_SECONDS, stdin=subprocess.DEVNULL)
+
+
+def _link_this(home: Environment) -> None:
+    """What is installed here: nothing is downloaded."""
+    home.root.mkdir()
+    for part in Path(sys.prefix).iterdir():
+        (home.root / part.name).symlink_to(part)
 
 
 def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:

@@ -13,10 +13,10 @@ from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.rulebook import RuleBook
 from xai_mcp_agent.settings.load import settings_from
 
-from .rows import Row
+from .rows import Row, size
 
-_CALLS, _ROUNDS = 2_000, 5
-_RULES, _TOOLS = 50, 5_000
+_CALLS, _ROUNDS = size(2_000, 20), size(5, 1)
+_RULES, _TOOLS = 50, size(5_000, 20)
 _TARGET_MS = 0.5
 
 

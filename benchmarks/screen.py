@@ -10,11 +10,11 @@ from tests.support.model_endpoint import model_endpoint, says
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
 
-from .rows import Row, ratio
+from .rows import Row, ratio, size
 
-_ROUNDS = 9
+_ROUNDS = size(9, 1)
 _TARGET = 1.2
-_TEXT = "many short words of a text that streams, " * 300  # some two thousand pieces
+_TEXT = "many short words of a text that streams, " * size(300, 10)  # some two thousand pieces
 
 
 def rows() -> Iterator[Row]:

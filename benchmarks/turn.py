@@ -1,15 +1,18 @@
 """A turn of an agent that may call 5,000 tools: what it costs on the loop that all servers share.
 
 The model answers at once, with a call, from within the process; so what is measured is the loop's
-own work: what is available, what of it a request shows, the messages, the call through the
-pipeline. A request on the wire is not in it.
+own work: what is available, what of it a request shows, the search, the messages, the call through
+the pipeline. A request shows what fits its budget of tokens, and the model also calls a tool by
+name that is not shown, as after a search. A request on the wire is not in it.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
@@ -22,31 +25,41 @@ from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.sources.canvas import DrawnTool
 
-from .rows import Row
+from .rows import Row, size
 
-_TOOLS = 5_000
-_TURNS = 40
+_TOOLS = size(5_000, 300)
+_TURNS = size(40, 4)
 _TARGET_MS = 10.0
+_WORK = {"text": "x"}
+_QUERY = {"query": "look things up in place tool_9"}
+_CALLS = (
+    ("a turn", "tool_7", _WORK, _TARGET_MS),
+    ("a turn with a tool that is not shown", f"tool_{_TOOLS - 1}", _WORK, _TARGET_MS),
+    ("a turn with a search", "tool_search", _QUERY, None),
+    ("a turn with an unknown name", "tool_7x", _WORK, _TARGET_MS),
+)
 
 
 def rows() -> Iterator[Row]:
     """Measure the first turn of a run, in which definitions are made, and the later ones."""
     with Bridge({"mcpServers": {}}) as bridge:
-        for name, what in (("tool_7", "a turn"), ("tool_7x", "a turn with an unknown name")):
-            spent = bridge.run(_play, name)
+        for number, (what, name, arguments, target) in enumerate(_CALLS):
+            spent = bridge.run(_play, ToolCall("", name, json.dumps(arguments)))
             first, later = spent[0] * 1000, [x * 1000 for x in spent[1:]]
             spread = f"[{min(later):.2f} to {max(later):.2f}]"
-            if name == "tool_7":
+            if number == 0:
                 yield Row(f"the first turn with {_TOOLS:,} tools, CPU", first, "ms")
             value = statistics.median(later)
-            yield Row(f"{what} with {_TOOLS:,} known tools, CPU", value, "ms", _TARGET_MS, spread)
+            yield Row(f"{what}, {_TOOLS:,} tools, CPU", value, "ms", target, spread)
 
 
-async def _play(engine: Engine, name: str) -> list[float]:
-    """The processor time of each turn in which the model calls the tool of that name."""
-    model = _Caller(name)
+async def _play(engine: Engine, call: ToolCall) -> list[float]:
+    """The processor time of each turn in which the model makes this call."""
+    model = _Caller(call)
+    made: list[str] = []
 
     async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        made.append(tool.name)
         return ToolResult.of_text("done")
 
     async def emit(event: RunEvent) -> None:
@@ -57,6 +70,7 @@ async def _play(engine: Engine, name: str) -> list[float]:
     tools, pages = agent_tools(engine, [DrawnToolset(drawn, run)])
     spec = AgentSpec("a", model, max_thoughts=_TURNS)
     await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)
+    assert bool(made) == (call.name in drawn), f"{call.name} was called {len(made)} times"
     pairs = zip(model.asked, model.asked[1:], strict=False)
     return [later - earlier for earlier, later in pairs]
 
@@ -72,22 +86,21 @@ def _drawn(name: str) -> DrawnTool:
 
 
 class _Caller:
-    """A model that calls one tool again and again; notes the processor time when it is asked."""
+    """A model that makes one call again and again; notes the processor time when it is asked."""
 
     name = "scripted"
     calls_functions = True
 
-    def __init__(self, tool: str) -> None:
-        self._tool = tool
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
         self.asked: list[float] = [time.process_time()]
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
         """One call more."""
-        assert len(request.functions) == _TOOLS or not request.may_call
         self.asked.append(time.process_time())
-        call = ToolCall(f"call_{len(self.asked)}", self._tool, '{"text": "x"}')
+        call = replace(self._call, id=f"call_{len(self.asked)}")
         return ModelReply("again", (call,), "tool_calls")
 
     async def aclose(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..rows import IS_SMALLEST
 from .peers import Peer
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,8 @@ def _made(folder: Path, pins: Sequence[str], unresolved: Sequence[str]) -> Path:
     wanted = "\n".join([sys.version, *pins, *unresolved])
     if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return python
+    if IS_SMALLEST:
+        raise OSError("it is not installed, and the smallest form installs nothing")
     shutil.rmtree(folder, ignore_errors=True)
     uv = _uv()
     if uv:

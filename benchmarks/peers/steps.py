@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..rows import size
 from .environments import variables
 from .lab import Lab
 from .peers import Peer
@@ -71,7 +72,7 @@ class Calls:
 
     transport: str
     calls: int = _IN_FLIGHT  # in each round; a multiple of what is in flight
-    rounds: int = 10  # in each pass
+    rounds: int = size(10, 1)  # in each pass
 
     @property
     def key(self) -> str:
@@ -141,7 +142,7 @@ class Large:
             "kind": "large",
             "servers": {"one": getattr(lab, self.transport)()},
             "characters": {small.key: _MEGABYTE, big.key: 10 * _MEGABYTE},
-            "rounds": {small.key: 5, big.key: 2},
+            "rounds": {small.key: size(5, 1), big.key: size(2, 1)},
         }
         heard = lab.ask(peer, job, _LARGE_SECONDS)
         parts = {key: taken for x in heard.all("part") for key, taken in x["part"].items()}
@@ -159,7 +160,9 @@ class Listing:
     def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
         """Several in a row; all tools must be in it."""
         servers = {"one": lab.stdio(tools=_TOOLS)}
-        heard = lab.ask(peer, {"kind": "listing", "servers": servers, "rounds": 3}, _CALLS_SECONDS)
+        heard = lab.ask(
+            peer, {"kind": "listing", "servers": servers, "rounds": size(3, 1)}, _CALLS_SECONDS
+        )
         result = heard.result or {"listing": (), "tools": _TOOLS}
         if result["tools"] != _TOOLS:
             return {self.key: Found(note=f"only {result['tools']} tools")}

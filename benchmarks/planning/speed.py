@@ -13,17 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..rows import IS_SMALLEST, size
 from ..search.quality import table_of
 from ..search.sets import ToolSet
 from ..search.speed import catalog
 from ..search.timing import memory
 from .sets import PlanSet
 
-SIZES = (500, 5_000, 50_000)
+SIZES = (50,) if IS_SMALLEST else (500, 5_000, 50_000)
 _PLAN_MILLISECONDS, _UPDATE_MILLISECONDS = {5_000: 100.0}, {5_000: 10.0}
 _MEGABYTES = {50_000: 400.0}
-_IMPORT_MILLISECONDS, _IMPORTS = 30.0, 7
-_REQUESTS, _UPDATES = 150, 30
+_IMPORT_MILLISECONDS, _IMPORTS = 30.0, size(7, 1)
+_REQUESTS, _UPDATES = size(150, 5), size(30, 2)
 _RUN_SECONDS = 400.0
 
 
@@ -45,9 +46,9 @@ def measure(sets: Sequence[PlanSet], folder: Path, sizes: Sequence[int] = SIZES)
     catalogs = [ToolSet(x.name, x.tools, [], Path()) for x in sets]
     requests = [y["request"] for x in sets for y in x.plans]
     step = max(len(requests) // _REQUESTS, 1)
-    for size in sizes:
-        job = folder / f"catalog-{size}.json"
-        tools = list(catalog(catalogs, size))
+    for count in sizes:
+        job = folder / f"catalog-{count}.json"
+        tools = list(catalog(catalogs, count))
         job.write_text(json.dumps({"tools": tools, "requests": requests[::step]}))
         found.append(_in_a_process(job))
         print(found[-1], flush=True)

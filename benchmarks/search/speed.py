@@ -11,20 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..rows import IS_SMALLEST, size
 from .quality import table_of
 from .sets import Json, ToolSet
 
-SIZES = (500, 5_000, 50_000)
+SIZES = (50,) if IS_SMALLEST else (500, 5_000, 50_000)
 # The most there should be: p99 of a query in milliseconds, by numpy and size.
 _P99 = {(False, 5_000): 20.0, (False, 50_000): 250.0, (True, 5_000): 3.0, (True, 50_000): 10.0}
 _BUILD_SECONDS = {5_000: 2.0}
 _IMPORT_MILLISECONDS = 30.0
-_QUERIES, _UPDATES = 400, 50
+_QUERIES, _UPDATES = size(400, 10), size(50, 2)
 # Of the words of a copy so many are others.
 _CHANGED = 0.3
 _RUN_SECONDS = 240.0
 _SEED = 20
-_IMPORTS = 7
+_IMPORTS = size(7, 1)
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class Speed:
 def measure(sets: Sequence[ToolSet], folder: Path, sizes: Sequence[int] = SIZES) -> list[Speed]:
     """All sizes, without numpy and with it where it is installed."""
     found: list[Speed] = []
-    for size in sizes:
-        job = folder / f"catalog-{size}.json"
+    for count in sizes:
+        job = folder / f"catalog-{count}.json"
         queries = _queries(sets)
-        job.write_text(json.dumps({"tools": list(catalog(sets, size)), "queries": queries}))
+        job.write_text(json.dumps({"tools": list(catalog(sets, count)), "queries": queries}))
         for numpy in (False, True):
             found.append(_in_a_process(job, numpy))
             print(_line(found[-1]), flush=True)
@@ -67,13 +68,13 @@ def import_milliseconds() -> float:
     return statistics.median(taken) * 1000
 
 
-def catalog(sets: Sequence[ToolSet], size: int) -> Iterator[Json]:
+def catalog(sets: Sequence[ToolSet], count: int) -> Iterator[Json]:
     """So many tools: real ones in any order, then copies of them with some other words."""
     chooses = random.Random(_SEED)
     real = [tool | {"id": f"{x.name}/{tool['id']}"} for x in sets for tool in x.tools]
     chooses.shuffle(real)
     words = sorted({word for tool in real for word in tool["description"].split()})
-    for number in range(size):
+    for number in range(count):
         tool = real[number % len(real)]
         yield tool if number < len(real) else _changed(tool, number, words, chooses)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_servers import command
+from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+_RUN = "from xai_mcp_agent.cli.main import run; run()"
 
 
 @pytest.fixture
@@ -35,6 +39,20 @@ def test_a_person_reads_how_to_call_it_and_since_when_it_is_known(
     _, again, _ = command(capsys, "explain", "library", "borrow_book", "--settings", settings)
     assert "Known since 20" in again
     assert "never called." in again
+
+
+def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(tmp_path: Path) -> None:
+    """In a process of its own: its history is opened while the tool is there already."""
+    (tmp_path / "own.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
+    settings = {"functions": {"own": {"file": "own.py"}}}
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, "explain", "own", "shout", "--json"],
+        cwd=tmp_path, env=child_environment(tmp_path) | {"XAI_MCP_TRUST": "1"},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["first_seen"]
 
 
 def test_a_program_gets_the_definition_and_an_example_that_can_be_called(

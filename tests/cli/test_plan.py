@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.test_search import settings
 from tests.cli.test_servers import command
 from tests.support.model_endpoint import fails, model_endpoint, says
@@ -71,7 +73,7 @@ def test_only_the_named_servers_are_planned_with(settings: str, capsys: Any) -> 
 def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys: Any) -> None:
     answer = {"calls": [{"tool": "search_book", "arguments": {"text": "sea"}}]}
     with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
-        words = ("plan", LEND, "--model", "scripted", "--base-url", endpoint.base_url)
+        words = ("plan", LEND, "--model", "openai:scripted", "--base-url", endpoint.base_url)
         _, out, _ = command(capsys, *words, "--settings", settings)
         assert out.startswith("A plan for: ")
         assert "planned by openai scripted" in out
@@ -79,8 +81,29 @@ def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys:
         _, out, _ = command(capsys, *words, "--settings", settings)
         assert out.startswith("A rough plan for: ")
         assert "this rough one stands" in out.replace("\n  ", " ")
-    status, _, err = command(capsys, "plan", LEND, "--model", "openai", "--settings", settings)
-    assert (status, "wants the name of a model" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [("bogus:x", "No provider 'bogus'"), ("openai", "Write openai:NAME"),
+     ("gpt-5-mini", "Did you mean 'openai:gpt-5-mini'?")],
+)  # fmt: skip
+def test_a_model_that_there_is_not_is_wrong_usage(
+    settings: str, capsys: Any, model: str, hint: str
+) -> None:
+    status, out, err = command(capsys, "plan", LEND, "--model", model, "--settings", settings)
+    assert (status, out) == (2, "")
+    assert hint in err
+
+
+def test_a_model_without_a_key_is_reported_in_words_of_the_command_line(
+    settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ("plan", LEND, "--model", "openai:x", "--settings", settings, "--json")
+    told = " ".join(json.loads(command(capsys, *words)[1])["reasons"])
+    assert "Set the environment variable OPENAI_API_KEY" in told
+    assert "AgentModel" not in told
 
 
 def test_nothing_is_planned_for_no_words(settings: str, capsys: Any) -> None:

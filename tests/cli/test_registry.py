@@ -248,7 +248,7 @@ def test_every_signal_is_told_in_words(folder: Path, service: RegistryService, c
 def test_the_fields_of_a_manifest_are_kept(folder: Path, capsys: Any) -> None:
     """Spec 5, registry integration."""
     manifest = registry(capsys, "show", NOTES)[1]["manifest"]
-    assert manifest["name"], manifest["version"] == (NOTES, "1.4.0")
+    assert (manifest["name"], manifest["version"]) == (NOTES, "1.4.0")
     assert manifest["schema_version"] == "2025-12-11"
     assert manifest["manifest_url"].endswith("io.github.example-org%2Fnotes/versions/1.4.0")
     assert manifest["download_url"].endswith("notes-mcp-1.4.0.tgz")

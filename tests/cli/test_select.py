@@ -22,6 +22,15 @@ def test_within_the_budget_everything_is_shown(settings: str, capsys: Any) -> No
     assert status == 1
 
 
+@pytest.mark.parametrize("words", [("select", "lend a book"), ("ask", "Convert 5 miles to km")])
+def test_a_variable_that_is_no_budget_is_reported(
+    settings: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("XAI_TOOL_BUDGET", "nonsense")
+    _, _, err = command(capsys, *words, "--settings", settings)
+    assert "XAI_TOOL_BUDGET=nonsense is no whole number above 0, so 3800" in err + caplog.text
+
+
 def test_with_less_the_tools_for_the_question_are_shown(settings: str, capsys: Any) -> None:
     words = ("select", "lend a book to a reader", "--budget", "500", "--settings", settings)
     _, out, _ = command(capsys, *words)

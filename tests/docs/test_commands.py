@@ -202,7 +202,7 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(
-        r"make (check|performance|lab|walk|(bench|bench-peers|soak|conformance)( ARGS=.*)?)",
+        r"make (check|performance|lab|walk|(bench(-smoke|-peers)?|soak|conformance)( ARGS=.*)?)",
         look_only,
     ),
     Known(r"make (newcomer|lessons|newest-lab)", look_only),
@@ -393,6 +393,12 @@ def test_every_command_that_is_mentioned_has_help_and_its_options(
 def test_every_command_of_ours_is_mentioned() -> None:
     named = {x.name for x in app.registered_commands}
     assert {*named, *GROUPS, *BELOW} == {*mentioned()}
+
+
+def test_every_digest_to_be_typed_is_whole() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    digests = {y for x in texts for y in re.findall(r"--digest ([0-9a-f]{6,})", x)}
+    assert {len(x) for x in digests} == {32}
 
 
 def test_every_make_target_that_is_mentioned_is_there() -> None:

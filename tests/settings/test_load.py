@@ -80,6 +80,19 @@ def test_the_users_own_file_is_the_last_resort(home: Path) -> None:
     assert find_settings(home, {}) == file == user_settings_path()
 
 
+@pytest.mark.parametrize("section", ["mcpServers", "servers"])
+def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(
+    home: Path, section: str
+) -> None:
+    project = home / "project"
+    theirs = write(project, {section: {"x": ENTRY}}, "mcp.json")
+    (project / "below").mkdir()
+    found = load_settings(start=project / "below", environ={})
+    assert (found.file, [*found.servers]) == (str(theirs), ["x"])
+    ours = write(home)
+    assert find_settings(project / "below", {}) == ours
+
+
 def test_the_environment_variable_decides(home: Path, tmp_path: Path) -> None:
     write(home)
     file = write(tmp_path / "other", name="mine.json")
@@ -123,6 +136,8 @@ def test_without_any_file_the_settings_are_empty_and_tell_where_they_looked(home
         str(home / "project" / "mcp_settings.json"),
         str(home / "mcp_settings.json"),
         str(user_settings_path()),
+        str(home / "project" / "mcp.json"),
+        str(home / "mcp.json"),
     )
 
 

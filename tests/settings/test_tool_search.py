@@ -66,9 +66,9 @@ def test_a_budget_that_is_none_is_noted_and_the_default_counts(written: Any):
 @pytest.mark.parametrize("written", ["0", "-1", "3.8k", "1e4", "\u0663", "0x10"])
 def test_a_variable_that_is_no_budget_is_noted(written: str):
     found = read({"tokenBudget": 5000}, XAI_TOOL_BUDGET=written)
-    assert found.search.budget_tokens == DEFAULT_BUDGET_TOKENS
+    assert found.search.budget_tokens == 5000
     (note,) = found.notes
-    assert "XAI_TOOL_BUDGET: must be a whole number above 0" in note
+    assert f"XAI_TOOL_BUDGET={written} is no whole number above 0, so 5000 is used" in note
 
 
 @pytest.mark.parametrize("written", [10**30, 10**9])

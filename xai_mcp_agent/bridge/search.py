@@ -24,6 +24,8 @@ from .refresh import marked_tool
 from .ruled import ranking_rules
 from .toolbox import SourceToolset, agent_tools, search_for
 
+_RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
+
 
 async def find_tools(
     engine: Engine,
@@ -90,6 +92,7 @@ async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
     """
     found = await engine.tool(server, tool)
     await engine.decisions.read()
+    await engine.catalog.read(found.source, _RECORD_SECONDS)
     # In a thread: schemas are strangers' words.
     example = await anyio.to_thread.run_sync(example_arguments, found.input_schema)
     return ExplainedTool(marked_tool(engine, found), example)

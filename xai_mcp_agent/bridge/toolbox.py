@@ -37,6 +37,7 @@ from ..policy.review import Review
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
+from ..settings.tool_search import BUDGET_VARIABLE
 from .engine import Engine
 from .pins import RunPins
 from .preferences import preferred
@@ -371,6 +372,9 @@ def agent_tools(
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     budget = budget_tokens or engine.settings.search.budget_tokens
+    for note in () if budget_tokens else engine.settings.notes:
+        if note.startswith(BUDGET_VARIABLE):
+            tell(note)
     selector = BudgetSelector(budget, wanted.is_pinned)
     names = state.names if state else ()
     learn = partial(engine.usage.learn, engine.caller.toolbelt)

@@ -69,6 +69,8 @@ def ask(
         say_result(result.answer, to_stderr=False)
     elif show == _QUIET:
         say(result.answer)
+    for note in () if as_json else result.notes:
+        say(f"note: {note}", to_stderr=True)
     if result.stopped != "answered" or (server and result.left_out):
         raise typer.Exit(1)
 

@@ -106,10 +106,7 @@ Timeout = Annotated[
         "--timeout", parser=_seconds, metavar="SECONDS", help="The longest wait for a call."
     ),
 ]
-ModelName = Annotated[
-    str,
-    typer.Option(
-        "--model", parser=_model, metavar="PROVIDER:NAME",
-        help="Such as openai:gpt-5-mini, or offline.",
-    ),
-]  # fmt: skip
+MODEL_OPTION = typer.Option(
+    "--model", parser=_model, metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline."
+)
+ModelName = Annotated[str, MODEL_OPTION]

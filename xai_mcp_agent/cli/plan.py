@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from ..core.errors import BadSetting
 from ..planning.plan_file import plan_as_json
 from ..views.plans import plan_text
 from .bridges import open_bridge, require_settings, servers_named
+from .given import MODEL_OPTION, MODEL_WORDS, reworded
 from .output import (
     AsJson,
     OnlyServers,
@@ -28,10 +30,7 @@ from .output import (
 def plan(
     request: Annotated[str, typer.Argument(help="What is to be done, in your words.")],
     server: OnlyServers = None,
-    model: Annotated[
-        str,
-        typer.Option("--model", help="Ask a model once, such as openai:gpt-5-mini."),
-    ] = "",
+    model: Annotated[str | None, MODEL_OPTION] = None,
     base_url: Annotated[
         str, typer.Option("--base-url", help="Where the model's service is, as for AgentModel.")
     ] = "",
@@ -44,18 +43,19 @@ def plan(
 ) -> None:
     """Plan the calls that a request asks for, and say what is missing; nothing is called.
 
-    Of the tools that agents may use now. Without --model it is made of words and shapes, and
-    rough; a model that fails leaves it so. A file that is there already is kept as a backup.
-    The exit status is 1 where nothing can be planned, and where a server cannot be used: it is told
-    of, and planned is without it.
+    Uses the tools that agents may use now. Without --model the plan is made of words and shapes,
+    and is rough; a model is asked once, and when it fails the rough plan stands. A file that is
+    there already is kept as a backup. The exit status is 1 when nothing can be planned, and when a
+    server cannot be used: it is reported, and the plan is made without it.
     """
     if not request.strip():
         raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        asked = (request, names, model, base_url)
+        asked = (request, names, model or "", base_url)
         made, failed = bridge.run(plan_and_failures, *asked)
+    made = replace(made, reasons=tuple(reworded(x, MODEL_WORDS) for x in made.reasons))
     written = plan_as_json(made)
     if out is not None:
         _write(out, written)

@@ -115,19 +115,12 @@ def _offer(name: str, known: Sequence[str]) -> str:
 def _lines(found: Sequence[KeptIntent]) -> list[str]:
     lines: list[str] = []
     for (toolbelt, tool), group in groupby(found, lambda x: (x.toolbelt, x.tool)):
-        kept = list(group)
-        uses = sum(x.uses for x in kept)
-        head = f"{subject_text(tool)} ({toolbelt}), used {_often(uses)}:"
-        lines += wrap(head, text_width(), "", _INDENT)
-        for one in kept:
+        lines += wrap(f"{subject_text(tool)} ({toolbelt}):", text_width(), "", _INDENT)
+        for one in group:
             when = f"{_INDENT}{time_text(one.used)}  "
             often = f" ({one.uses:,} times)" if one.uses > 1 else ""
             lines += wrap(f"{one.words}{often}", text_width(), when, _INDENT * 2)
     return lines
-
-
-def _often(uses: int) -> str:
-    return "once" if uses == 1 else f"{uses:,} times"
 
 
 def _json(one: KeptIntent) -> JsonObject:

@@ -37,6 +37,8 @@ from .tool_search import SECTION as _TOOL_SEARCH_KEY
 from .tool_search import read_tool_search
 
 FILE_NAME = "mcp_settings.json"
+OTHER_FILE_NAME = "mcp.json"
+"""What other MCP clients call theirs; it counts where there is no file of our own."""
 LOCK_NAME = "mcp_tools.lock.json"
 """What people decided, beside the settings."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
@@ -72,7 +74,8 @@ def find_settings(
     """The settings file that counts for the folder `start` (default: the current one), or None.
 
     `XAI_MCP_SETTINGS` decides when it is set, even if there is no such file. Then the folder
-    and its parents, up to the home folder or the root, then the user's configuration folder.
+    and its parents, up to the home folder or the root, then the user's configuration folder, and
+    last `mcp.json` in the folder and its parents.
     A parent everybody can write to, such as `/tmp`, is passed over: its file may be a stranger's,
     and settings name programs to start. On Windows modes do not tell that.
     """
@@ -365,12 +368,15 @@ def _repeated(value: Any) -> tuple[str, ...]:
 def _candidates(start: Path | None) -> Iterator[Path]:
     folder = _absolute(start) if start is not None else _current_folder()
     home = Path(os.path.expanduser("~"))
+    places: list[Path] = []
     for place in (folder, *folder.parents):
         if place == folder or not _is_shared(place):
-            yield place / FILE_NAME
+            places.append(place)
         if place == home:
             break
+    yield from (x / FILE_NAME for x in places)
     yield user_settings_path()
+    yield from (x / OTHER_FILE_NAME for x in places)
 
 
 def _is_shared(folder: Path) -> bool:

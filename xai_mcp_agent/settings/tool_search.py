@@ -147,13 +147,17 @@ def _patterns(value: Any, place: Place, variables: Variables) -> tuple[str, ...]
 
 
 def _budget(value: Any, place: Place, environ: Mapping[str, str], notes: list[str]) -> int:
-    if named := environ.get(BUDGET_VARIABLE, "").strip():
-        is_number = named.isascii() and named.isdecimal()
-        value, place = int(named[:9]) if is_number else named, Place(BUDGET_VARIABLE)
-    if value is None:
-        return DEFAULT_BUDGET_TOKENS
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    named = environ.get(BUDGET_VARIABLE, "").strip()
+    if named.isascii() and named.isdecimal() and int(named[:9]):
+        return int(named[:9])
+    budget = DEFAULT_BUDGET_TOKENS if value is None else value
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         fix = f"Write the most tokens for tools, such as 3800; {DEFAULT_BUDGET_TOKENS} until then."
         notes.append(str(place.error("must be a whole number above 0.", fix)))
-        return DEFAULT_BUDGET_TOKENS
-    return value
+        budget = DEFAULT_BUDGET_TOKENS
+    if named:
+        notes.append(
+            f"{BUDGET_VARIABLE}={named[:40]} is no whole number above 0, so {budget} is used. "
+            "Set it to the most tokens for tools, such as 3800, or unset it."
+        )
+    return budget

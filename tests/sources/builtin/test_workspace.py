@@ -72,7 +72,7 @@ def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["mcp_settings.json", "notes/MCP_Settings.json", "mcp_tools.lock.json"]
+    "path", ["mcp_settings.json", "notes/MCP_Settings.json", "mcp.json", "mcp_tools.lock.json"]
 )
 def test_settings_which_name_programs_to_start_are_not_written(
     files: Workspace, inside: Path, path: str

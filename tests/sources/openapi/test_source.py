@@ -381,6 +381,19 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         assert status_of(bridge, "it").error == ""
 
 
+@pytest.mark.parametrize(
+    ("status", "advice"), [(500, "Look whether its server is well."), (404, "Correct `spec`")]
+)
+def test_only_a_document_that_is_not_there_is_a_reason_to_correct_spec(
+    service: HttpService, status: int, advice: str
+) -> None:
+    service.replies["/openapi.json"] = lambda _: Said(status)
+    with using(at(service)) as bridge, pytest.raises(SourceFailed) as failed:
+        bridge.list_tools("it")
+    assert advice in str(failed.value)
+    assert ("`spec`" in str(failed.value)) == (status == 404)
+
+
 def test_a_service_that_comes_up_later_is_used_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xai_mcp_agent.sources.reading._FIRST_PAUSE_SECONDS", 0.0)
     port = free_port()

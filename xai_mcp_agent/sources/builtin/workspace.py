@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...settings.load import FILE_NAME, LOCK_NAME
+from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME
 
 _MAX_BYTES = 1_000_000  # of a file: more no model reads, and none writes
 _MAX_LISTED = 1_000  # files
@@ -107,7 +107,7 @@ class Workspace:
         if len(data) > _MAX_BYTES:
             raise WorkspaceError(f"the text has more than {_MAX_BYTES:,} bytes.")
         *folders, name = _parts(path)
-        if name.casefold() in (FILE_NAME, LOCK_NAME):
+        if name.casefold() in (FILE_NAME, OTHER_FILE_NAME, LOCK_NAME):
             raise WorkspaceError(f"{name} says what may be started and used: no tool writes it.")
         with _told(path):
             os.makedirs(self._folder, exist_ok=True)

@@ -183,7 +183,11 @@ class DocumentReader:
     def _checked(self, answer: Answer) -> Answer:
         if answer.status != _NOT_MODIFIED and not 200 <= answer.status < 300:
             problem = f"its document is not at {answer.url}: HTTP {answer.status} {answer.reason}."
-            raise self._failed(problem, "Correct `spec`, or `headers` if it wants credentials.")
+            fix = "Correct `spec`, or `headers` if it wants credentials."
+            if answer.status >= 500:
+                problem = f"its document was not read: HTTP {answer.status} {answer.reason}."
+                fix = "Look whether its server is well."
+            raise self._failed(problem, fix)
         return answer
 
     @property
