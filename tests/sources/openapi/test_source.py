@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,8 @@ from xai_mcp_agent import (
     UnknownTool,
 )
 from xai_mcp_agent.core.errors import XaiMcpError
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, reader
 from xai_mcp_agent.sources.openapi.document.parsing import parsed
-from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
 LONG_STEP_SECONDS = 0.05  # half of what the house allows
@@ -528,45 +525,6 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
     assert service.got[1].headers["x-key"] == KEY
     assert not [x for x in seen if KEY in x]
     assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("server", "is_fine"),
-    [
-        ("https://api.example.org/v1", True),
-        ("https://docs.example.org:443/v1", True),
-        ("https://inside.example.org/", False),
-        ("http://127.0.0.1:8000/", False),
-        ("http://169.254.169.254/latest", False),
-        ("http://localhost/", False),
-        ("http://[::1]/", False),
-        ("https://unknown.example.org/", False),
-    ],
-)
-async def test_a_document_from_the_internet_names_no_server_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, server: str, is_fine: bool
-) -> None:
-    known = {"docs.example.org": "93.184.215.14", "api.example.org": "8.8.8.8",
-             "inside.example.org": "10.0.0.8"}  # fmt: skip
-
-    async def addresses(url: Any) -> list[str]:
-        if url.host not in known:
-            raise OSError("unknown")
-        return [known[url.host]]
-
-    monkeypatch.setattr("xai_mcp_agent.sources.web.addresses.addresses_of", addresses)
-    checks = ServerPlaces(settings_of("https://docs.example.org/openapi.json"))
-    with nullcontext() if is_fine else pytest.raises(SourceFailed, match="not on the internet"):
-        await checks.check(server)
-    await ServerPlaces(settings_of("https://docs.example.org/x", baseUrl=server)).check(server)
-    await ServerPlaces(settings_of("things.json")).check(server)
-
-
-def settings_of(spec: str, **entry: Any) -> OpenApiSettings:
-    found = settings_from({"openapiServices": {"it": {"spec": spec, **entry}}}).source("it")
-    assert isinstance(found, OpenApiSettings)
-    return found
 
 
 # Trouble
