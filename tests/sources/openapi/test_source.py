@@ -24,6 +24,7 @@ from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
     InvalidArguments,
+    SourceClosed,
     SourceFailed,
     ToolTimeout,
     UnknownTool,
@@ -75,6 +76,12 @@ def using(spec: str | Path, store: str | Path = "memory", **entry: Any) -> Gener
 
 def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
+
+
+def asked_headers(bridge: Bridge, tool: str, service: HttpService, path: str) -> set[str]:
+    """The headers that a call of this operation sends."""
+    bridge.call_tool("it", tool)
+    return {*asked_for(service, path)[-1].headers}
 
 
 def asked_for(service: HttpService, path: str) -> list[Got]:
@@ -525,6 +532,78 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
     assert service.got[1].headers["x-key"] == KEY
     assert not [x for x in seen if KEY in x]
     assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
+
+
+# As the document says
+
+
+def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService) -> None:
+    """`security: []` takes away what the document says for all (OpenAPI, Operation Object)."""
+    public = {"/two": operation("two", security=[])}
+    offer(service, "one", paths=public, **IN_HEADER)
+    service.replies["*"] = lambda got: as_json(sorted(got.headers))
+    with using(at(service), auth={"apiKey": KEY, "bearer": KEY}) as bridge:
+        assert "x-key" in asked_headers(bridge, "one", service, "/one")
+        assert not {"x-key", "authorization"} & asked_headers(bridge, "two", service, "/two")
+    offer(service, "one", security=[])
+    with using(at(service), auth={"bearer": KEY}) as bridge:
+        assert "authorization" not in asked_headers(bridge, "one", service, "/one")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/pets/{id:[0-9]+}", "id"),
+        ("/pets/{id:[0-9]{3}}/", "id"),
+        ("/pets/{id+}", "id"),
+        ("/pets/{+id}", "id"),
+        ("/pets/{id*}", "id"),
+    ],
+)
+def test_a_parameter_of_a_gateways_path_keeps_its_schema(
+    service: HttpService, path: str, name: str
+) -> None:
+    """Gateways write a pattern, or that it takes the rest, beside the name."""
+    schema = {"type": "integer", "minimum": 1}
+    parameter = {"name": name, "in": "path", "required": True, "schema": schema}
+    offer(service, paths={path: operation("pet", parameters=[parameter])})
+    service.replies["*"] = lambda got: as_json(got.path)
+    with using(at(service)) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert tool.input_schema["properties"] == {name: schema}
+        assert tool.operation is not None
+        assert tool.operation.path == path
+        called = bridge.call_tool("it", "pet", {name: 123}).structured
+    assert called == f"/pets/123{'/' if path.endswith('/') else ''}"
+
+
+def test_a_status_request_that_is_lost_does_not_lose_the_job(service: HttpService) -> None:
+    """The service starts again; five answers of 503 in a row are borne as well."""
+    lost = Said(200, b"", {"content-length": "50"}, iter([b"x"]))
+    says = iter([lost, lost, as_json({"status": "done"})])
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
+    service.replies["/job"] = lambda _: next(says)
+    with using(at(service)) as bridge:
+        assert bridge.call_tool("it", "one").structured == {"status": "done"}
+
+
+def test_a_job_that_is_lost_for_good_is_an_error(service: HttpService) -> None:
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
+    service.replies["/job"] = lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"]))
+    operations = {"one": {"async": {"interval": 0.05}}}
+    with (
+        using(at(service), operations=operations, timeout=20) as bridge,
+        pytest.raises(SourceClosed),
+    ):
+        bridge.call_tool("it", "one")
+
+
+def test_a_job_at_no_address_of_the_web_is_told(service: HttpService) -> None:
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "file:///etc/passwd"})
+    with using(at(service)) as bridge, pytest.raises(SourceFailed) as error:
+        bridge.call_tool("it", "one")
+    assert "which is no address of the web" in str(error.value)
+    assert "None" not in str(error.value)
 
 
 # Trouble
