@@ -550,6 +550,16 @@ def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService
         assert "authorization" not in asked_headers(bridge, "one", service, "/one")
 
 
+def test_a_token_that_was_got_is_masked_in_a_result(service: HttpService) -> None:
+    scheme = {"type": "oauth2", "flows": {}}
+    offer(service, "one", components={"securitySchemes": {"o": scheme}}, security=[{"o": []}])
+    service.replies["/token"] = lambda _: as_json({"access_token": KEY, "token_type": "Bearer"})
+    service.replies["/one"] = lambda got: as_json(got.headers["authorization"])
+    auth = {"clientId": "me", "clientSecret": "s3same-s3cret", "tokenUrl": f"{service.url}/token"}
+    with using(at(service), auth=auth) as bridge:
+        assert bridge.call_tool("it", "one").structured == "Bearer ***"
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [

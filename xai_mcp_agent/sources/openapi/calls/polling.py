@@ -25,7 +25,7 @@ from ....secrets.secrets import Mask, masked_and_cut
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
 from ...web.origins import origin_of
 from .client import Answer, TooLarge
-from .response import masked_json, result_within
+from .response import result_within
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[Answer]]
 """Sends a request without a body: method and URL. It knows which credentials belong there."""
@@ -188,8 +188,8 @@ class JobWatch:
         if value is _MISSING:
             text = f"The job is done, and has nothing at {settings.result_pointer}."
             return ToolResult.of_text(f"{text}\n{whole.text}")
-        text, shown = masked_json(value, self._mask)
-        return ToolResult((TextPart(text),), structured=shown)
+        text = value if isinstance(value, str) else json.dumps(value)
+        return ToolResult((TextPart(text),), structured=value)
 
     async def _cancel(self, job: Job) -> None:
         """Only where an operator says how: deleting a job may delete what it has made."""
