@@ -584,7 +584,7 @@ def test_arguments_of_a_server_are_no_line_for_a_shell(
 @pytest.mark.parametrize(
     "arguments",
     [
-        [{"type": "named", "name": "--privileged"}],
+        [{"type": "named", "name": "--privileged", "isRequired": True}],
         [{"type": "named", "name": "--network", "value": "host"}],
         [{"type": "named", "name": "-v", "value": "/:/host"}],
         [{"type": "positional", "value": "-v=/:/host"}],
@@ -595,15 +595,62 @@ def test_arguments_of_a_server_are_no_line_for_a_shell(
           "variables": {"a": {"isRequired": True}}}],
         [{"type": "named", "name": "-v", "value": "{a}/../../:/x",
           "variables": {"a": {"isRequired": True}}}],
+        [{"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}],
+        [{"type": "named", "name": "-v", "default": "/:/h"}],
+        [{"type": "named", "name": "--mount", "value": "type=bind,{x},dst=/h",
+          "variables": {"x": {"value": "source=/etc"}}}],
+        [{"type": "named", "name": "--mount",
+          "value": "type=volume,src=data,volume-opt=o=bind,volume-opt=device=/,dst=/h"}],
+        [{"type": "named", "name": "--device", "default": "/dev/kmem"}],
+        [{"type": "named", "name": "--network", "value": "{n}",
+          "variables": {"n": {"default": "host"}}}],
+        [{"type": "named", "name": "--user", "value": "{u}:0",
+          "variables": {"u": {"default": "root"}}}],
+        [{"type": "positional", "valueHint": "--rm", "default": "--privileged"}],
+        [{"type": "named", "name": "-w", "value": "run"}],
+        [{"type": "named", "name": "-w", "format": "boolean", "value": "true"}],
     ],
-    ids=lambda x: str(x[0].get("name") or x[0]["value"]) + str(len(str(x))),
+    ids=lambda x: str(x[0].get("name") or x[0].get("value")) + str(len(str(x))),
 )  # fmt: skip
 def test_options_of_docker_that_open_the_machine_are_refused(
     folder: Path, service: RegistryService, capsys: Any, arguments: list[Any]
 ) -> None:
     package = service.row("com.example/database-pinned")["server"]["packages"][0]
     package["runtimeArguments"] = arguments
+    package["environmentVariables"] = []
     assert "--allow runtime-options" in refused(capsys, "add", "com.example/database-pinned")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--set", "p=/home/me/notes"], "-v /home/me/notes:/h"),
+        (["--allow", "runtime-options"], "-v /:/h"),
+    ],
+    ids=["named", "allowed"],
+)
+def test_a_warning_names_the_folder_that_a_container_gets(
+    folder: Path, service: RegistryService, capsys: Any, words: list[str], shown: str
+) -> None:
+    """A folder that the person names is theirs to give; the registry's default is not."""
+    package = service.row("com.example/database-pinned")["server"]["packages"][0]
+    package["runtimeArguments"] = [
+        {"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}
+    ]
+    status, out, err = command(capsys, "registry", "add", "com.example/database-pinned", *words)
+    assert (status, err) == (0, "")
+    assert f"! Its container may use a folder of this machine: {shown}." in " ".join(out.split())
+
+
+@pytest.mark.parametrize("url", ["https://good.example@evil.example/", "https://{u}evil.example/"])
+def test_an_address_with_a_user_before_its_host_is_refused(
+    folder: Path, service: RegistryService, capsys: Any, url: str
+) -> None:
+    """Half of its readers take `https://good.example@evil.example/` for good.example."""
+    remote = service.row("com.example/hybrid")["server"]["remotes"][0]
+    remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
+    said = refused(capsys, "show", "com.example/hybrid", "--prefer", "remote")
+    assert "its URL has a user before the host" in said
 
 
 @pytest.mark.parametrize(

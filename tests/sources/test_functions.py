@@ -150,6 +150,15 @@ def test_what_only_pydantic_can_check_is_told_before_the_call(file: Path) -> Non
     assert "Expected: items: array" in str(caught.value)
 
 
+def test_names_are_chosen_with_stars(file: Path) -> None:
+    text = "def get_a(): ...\ndef get_b(): ...\ndef get_c(): ...\ndef put(): ...\n"
+    lists = {"include": ["get_*", "x*"], "exclude": ["*_b"], "disabledTools": ["*_c"]}
+    with offering(file, text, **lists) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["get_a"]
+        (note,) = status_of(bridge, "it").notes
+    assert "`include` names 'x*'" in note
+
+
 def test_names_can_be_chosen_left_out_and_switched_off(file: Path) -> None:
     text = "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"
     lists = {"include": ["a", "b", "c", "x"], "exclude": ["b"], "disabledTools": ["c"]}

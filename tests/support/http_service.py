@@ -48,10 +48,10 @@ def as_json(value: Any, status: int = 200, **headers: str) -> Said:
 class HttpService:
     """`replies` by path, `*` for all others; `got` are the requests so far."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
         self.replies: dict[str, Reply] = {}
         self.got: list[Got] = []
-        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server = _Server((host, port), _Handler)
         self._server.owner = self
         serve = self._server.serve_forever
         threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
@@ -59,7 +59,12 @@ class HttpService:
     @property
     def url(self) -> str:
         """Its base URL."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self._server.server_address[0]}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
 
     @property
     def last(self) -> Got:
@@ -79,9 +84,9 @@ class HttpService:
 
 
 @contextmanager
-def http_service(port: int = 0) -> Generator[HttpService]:
+def http_service(port: int = 0, host: str = "127.0.0.1") -> Generator[HttpService]:
     """One that is closed at the end; at a free port, if none is given."""
-    service = HttpService(port)
+    service = HttpService(port, host)
     try:
         yield service
     finally:

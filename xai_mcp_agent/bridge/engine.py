@@ -50,6 +50,7 @@ from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
 from ..secrets.logs import masked_logs
+from ..secrets.results import masked_result
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
@@ -302,13 +303,19 @@ class Engine:
         return await self.calls.run(invocation, self.perform if own is None else own.perform)
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
-        """Have its source make a call that may be made; see `Source.call`."""
+        """Have its source make a call that may be made; see `Source.call`.
+
+        Its result is without the secrets of the settings, whatever kind of source it is.
+        """
+        source = invocation.tool.source
         try:
-            return await self.pool.start(invocation.tool.source).call(invocation)
+            result = await self.pool.start(source).call(invocation)
         except ToolTimeout as late:
             if invocation.timeout_seconds is None:
                 raise
             raise late.of_call() from late
+        entry = self.settings.sources.get(source)
+        return result if entry is None else await masked_result(result, entry.secrets.redact)
 
     def pin_of(self, source: str, caller: Caller) -> Pin:
         """Whether the settings, or the caller, want the source held to what was accepted of it."""

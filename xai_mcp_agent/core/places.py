@@ -17,6 +17,14 @@ _TRANSLATED_HERE = ipaddress.ip_network("64:ff9b:1::/48")  # the same, for netwo
 _COMPATIBLE = ipaddress.ip_network("::/96")  # the same, in the oldest way
 
 
+class OutOfPlace(Exception):
+    """A host is in none of the places where it may be. `place` is where it is."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"it is {place}")
+        self.place = place
+
+
 def place_of(address: str) -> str:
     """Where this IP address is. Two that are in the same place may be gone to in one go.
 

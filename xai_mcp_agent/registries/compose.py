@@ -7,12 +7,12 @@ pinned; whoever wants it reads it first.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..core.errors import BadSetting
 from ..core.tools import JsonObject
-from .placeholders import Need, NotWritable, Values, as_it_is, prefix_of
+from .placeholders import GIVEN, Need, NotWritable, Values, finished, prefix_of
 from .server_json import REMOTE_TYPES, RUNNERS
 from .values import Argument, Package, Refused, Remote, Server
 from .versions import tag_and_digest
@@ -35,13 +35,13 @@ _SWITCHES = {
     "dnx": {"-y", "--yes"},
     "docker": {"run", "-i", "--interactive", "--rm", "--init", "--read-only"},
 }
-_WITH_VALUE = {"docker": {"--cap-drop", "--memory", "-m", "--cpus", "--pids-limit", "--platform",
-                          "--workdir", "-w", "--user"}}  # fmt: skip
+_WITH_VALUE = {"--cap-drop", "--memory", "-m", "--cpus", "--pids-limit", "--platform", "--workdir",
+               "-w", "--user"}  # fmt: skip
 _MOUNTS = {"-v", "--volume", "--mount"}
 _ENVIRONMENT = {"-e", "--env"}
 _BOOLEAN = "boolean"
-_FROM_HOST = re.compile(r"(?:^|,)\s*(?:src|source)=([^,]*)", re.IGNORECASE)
-_IS_GIVEN = re.compile(r"\{[^{}]+\}")
+_FROM_HOST = re.compile(r"(?:^|,)\s*(?:src|source|volume-opt=device)=([^,]*)", re.IGNORECASE)
+_ROOT = re.compile(r"(?:root|0*)(?::.*)?")
 _VOLUME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _SETTINGS_VARIABLE = re.compile(r"(?<!\$)\$\{[^{}]*\}")
 
@@ -50,8 +50,8 @@ _SETTINGS_VARIABLE = re.compile(r"(?<!\$)\$\{[^{}]*\}")
 class Composition:
     """An entry for the settings. `way` is what it uses; `needs` are what only a person can give.
 
-    `optional` may be given besides, `remarks` are what to know of the way; `passed_over` says why
-    the others were not taken.
+    `optional` may be given besides, `remarks` are what to know of the way, `risks` what its runner
+    opens of this machine; `passed_over` says why the others were not taken.
     """
 
     entry: JsonObject
@@ -59,6 +59,7 @@ class Composition:
     needs: tuple[Need, ...]
     optional: tuple[Need, ...]
     remarks: tuple[str, ...]
+    risks: tuple[str, ...]
     passed_over: tuple[str, ...]
 
 
@@ -112,17 +113,19 @@ def _composed(
 ) -> Composition:
     if reason := way.problem or (way.unsupported if isinstance(way, Package) else ""):
         raise _NotThisWay(reason)
-    remarks = list[str]()
+    remarks, risks = list[str](), list[str]()
     if isinstance(way, Remote):
         entry = _remote_entry(way, values, allow)
     else:
-        entry = _package_entry(way, values, allow, remarks)
+        entry = _package_entry(way, values, allow, remarks, risks)
     if unused := values.unused():
         known = sorted({*values.needs, *values.optional}) or ["nothing"]
         raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {', '.join(known)}.")
     needs = tuple(values.needs.values())
     optional = tuple(x for x in values.optional.values() if x.variable not in values.needs)
-    return Composition(entry, way, needs, optional, tuple(remarks), tuple(passed))
+    return Composition(
+        entry, way, needs, optional, tuple(remarks), tuple(dict.fromkeys(risks)), tuple(passed)
+    )
 
 
 # Remotes
@@ -134,6 +137,8 @@ def _remote_entry(remote: Remote, values: Values, allow: Collection[str]) -> Jso
     url = values.template(remote.url, remote.variables, "the URL")
     if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
         raise _NotThisWay("its URL has braces in it that stand for nothing")
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise _NotThisWay("its URL has a user before the host, which may be taken for the host")
     headers = {x.name: values.of(x, f"the header {x.name}") for x in remote.headers}
     entry: JsonObject = {
         "type": "http" if remote.type == REMOTE_TYPES[0] else "sse",
@@ -148,7 +153,11 @@ def _remote_entry(remote: Remote, values: Values, allow: Collection[str]) -> Jso
 
 
 def _package_entry(
-    package: Package, values: Values, allow: Collection[str], remarks: list[str]
+    package: Package,
+    values: Values,
+    allow: Collection[str],
+    remarks: list[str],
+    risks: list[str],
 ) -> JsonObject:
     runner = RUNNERS[package.type]
     for argument in (*package.runtime_arguments, *package.arguments):
@@ -158,13 +167,17 @@ def _package_entry(
             "secret-argument", not secret, allow,
             f"it wants the secret {shown} as an argument, which every program here can see",
         )  # fmt: skip
-    before = _runtime(runner, package, values, allow)
+    options = list(_words(package.runtime_arguments, values))
     environment = {
         x.name: values.of(x, f"the variable {x.name}", own_name=True) for x in package.environment
     }
     environment = {key: x for key, x in environment.items() if x is not None}
-    after = list(_words(package.arguments, values))
-    words = _command(package, before, sorted(environment), after, allow)
+    before = _before(package.type, options, sorted(environment))
+    for risk, is_chosen in _risks(runner, before):
+        _require("runtime-options", is_chosen, allow, risk)
+        risks.append(risk)
+    after = [finished(x) for x in _words(package.arguments, values)]
+    words = [*map(finished, before), *_package_words(package, after, allow)]
     if package.type == "pypi":
         remarks.append(
             "uvx starts the command that is called like the package; if it has another name, put "
@@ -179,28 +192,32 @@ def _package_entry(
     return entry | ({"env": environment} if environment else {})
 
 
-def _command(
-    package: Package, before: list[str], names: list[str], after: list[str], allow: Collection[str]
-) -> list[str]:
-    """The arguments of the runner."""
+def _before(kind: str, options: list[str], names: list[str]) -> list[str]:
+    """The words before the package. npx and dnx would ask otherwise, and nobody could answer."""
+    match kind:
+        case "npm":
+            return options if {"-y", "--yes"} & {*options} else ["-y", *options]
+        case "oci":
+            kept = [x for x in options if x not in ("run", "-i", "--interactive", "--rm")]
+            return ["run", "-i", "--rm", *kept, *(x for name in names for x in ("-e", name))]
+        case "nuget":
+            return [x for x in options if x not in ("-y", "--yes")]
+        case _:
+            return options
+
+
+def _package_words(package: Package, after: list[str], allow: Collection[str]) -> list[str]:
+    """The package, and what it is given itself."""
     exact = package.identifier, package.version
     match package.type:
         case "npm":
-            return [*_with_yes(before), "@".join(exact), *after]
+            return ["@".join(exact), *after]
         case "pypi":
-            return [*before, "==".join(exact), *after]
+            return ["==".join(exact), *after]
         case "nuget":
-            rest = [x for x in before if x not in ("-y", "--yes")]
-            return [*rest, "@".join(exact), "--yes", *(["--", *after] if after else [])]
+            return ["@".join(exact), "--yes", *(["--", *after] if after else [])]
         case _:
-            kept = [x for x in before if x not in ("run", "-i", "--interactive", "--rm")]
-            passed = [x for name in names for x in ("-e", name)]
-            return ["run", "-i", "--rm", *kept, *passed, _image(package, allow), *after]
-
-
-def _with_yes(words: list[str]) -> list[str]:
-    """npx would ask otherwise, and nobody would be there to answer."""
-    return words if {"-y", "--yes"} & {*words} else ["-y", *words]
+            return [_image(package, allow), *after]
 
 
 def _image(package: Package, allow: Collection[str]) -> str:
@@ -215,41 +232,35 @@ def _image(package: Package, allow: Collection[str]) -> str:
     return image
 
 
-def _runtime(runner: str, package: Package, values: Values, allow: Collection[str]) -> list[str]:
-    """The arguments before the package, if they give it nothing that a person would refuse."""
-    words = list(_words(package.runtime_arguments, values))
-    for argument in package.runtime_arguments:
-        reason = _wrong_with(argument, runner)
-        _require("runtime-options", not reason, allow, reason)
-    return words
+def _risks(runner: str, words: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """What the words before the package open, read as the runner does; whether a person chose it.
+
+    Values are filled in, those of the person marked: a default of the registry is not theirs.
+    """
+    reading = iter(words)
+    for word in reading:
+        flag, is_joined, value = word.partition("=")
+        if word in _SWITCHES[runner]:
+            continue
+        if runner != "docker" or flag not in _MOUNTS | _ENVIRONMENT | _WITH_VALUE:
+            yield f"{runner} is given {finished(word)}", False
+            continue
+        value = value if is_joined else next(reading, None)
+        if value is None:  # the image would be taken for it, and the next word for the image
+            yield f"docker is given {flag} without a value", False
+        elif flag in _MOUNTS:
+            yield from _folders(GIVEN.sub("\0", value), finished(f"{flag} {value}"))
+        elif flag == "--user" and _ROOT.fullmatch(value):
+            yield f"docker is given {flag} {value}, so it runs as root", False
 
 
-def _wrong_with(argument: Argument, runner: str) -> str:
-    """What an argument of the runner would do that nobody has asked for."""
-    word = argument.flag or argument.value or argument.name
-    value = argument.value or argument.default or ""
-    if not argument.flag or _is_bare(argument):
-        return "" if word in _SWITCHES[runner] else f"{runner} would be given {word}"
-    if runner == "docker" and word in _MOUNTS:
-        return _wrong_with_mount(value)
-    is_fine = word in _WITH_VALUE.get(runner, ()) or (runner == "docker" and word in _ENVIRONMENT)
-    return "" if is_fine else f"{runner} would be given the option {word}"
-
-
-def _wrong_with_mount(value: str) -> str:
-    """A folder of this machine is for the person to name."""
-    if not value:
-        return ""
+def _folders(value: str, shown: str) -> Iterator[tuple[str, bool]]:
+    """The folders of this machine in a mount, in which `\\0` stands for what a person gave."""
     sources = _FROM_HOST.findall(value) or [value.partition(":")[0]]
     is_bind = "type=bind" in value
-    wrong = [x for x in sources if not (_IS_GIVEN.fullmatch(x) or _is_volume(x, is_bind=is_bind))]
-    if '"' in value or wrong:
-        return f"it would be given {(wrong or [value])[0] or 'a folder'} of this machine"
-    return ""
-
-
-def _is_volume(source: str, *, is_bind: bool) -> bool:
-    return not is_bind and bool(_VOLUME.fullmatch(source))
+    for source in [value] if '"' in value else sources:
+        if is_bind or not _VOLUME.fullmatch(source):
+            yield f"its container may use a folder of this machine: {shown}", source == "\0"
 
 
 def _words(arguments: Collection[Argument], values: Values) -> Iterator[str]:
@@ -260,6 +271,8 @@ def _words(arguments: Collection[Argument], values: Values) -> Iterator[str]:
 def _words_of(argument: Argument, values: Values) -> Iterator[str]:
     """One word where it is known by its place, two where it has a flag, none where it is left out.
 
+    To be finished: what a person gave is marked.
+
     Two words, not `--flag=value`: all that reads arguments understands it. A value that would be
     read as a flag is joined to its own.
     """
@@ -269,18 +282,18 @@ def _words_of(argument: Argument, values: Values) -> Iterator[str]:
         value = values.of(argument, shown)
         if value not in (None, "true", "false"):
             raise _NotThisWay(f"{shown} is switched on or off by a value that is missing")
-        yield from [as_it_is(flag)] if value == "true" else []
+        yield from [flag] if value == "true" else []
         return
     if flag and _is_bare(argument):
-        yield from [as_it_is(flag)] if argument.is_required else []
+        yield from [flag] if argument.is_required else []
         return
-    value = values.of(argument, shown)
+    value = values.marked(argument, shown)
     if value is None:
         return
-    if flag and value.startswith("-"):
-        yield f"{as_it_is(flag)}={value}"
+    if flag and finished(value).startswith("-"):
+        yield f"{flag}={value}"
     elif flag:
-        yield from (as_it_is(flag), value)
+        yield from (flag, value)
     else:
         yield value
 

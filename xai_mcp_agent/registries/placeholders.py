@@ -20,6 +20,8 @@ _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 _BOOLEANS = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false",
              "0": "false"}  # fmt: skip
 _APART = "\0"  # no text of a registry has one
+GIVEN = re.compile(f"{_APART}[^{_APART}]*{_APART}")
+"""A value of the person, or the `${NAME}` of one, in a text that is not finished."""
 
 
 class NotWritable(ValueError):
@@ -66,8 +68,8 @@ class Values:
         Raises:
             NotWritable: it would mean something else in settings.
         """
-        found = self._of(told, where, own_name=own_name)
-        return None if found is None else _finished(found)
+        found = self.marked(told, where, own_name=own_name)
+        return None if found is None else finished(found)
 
     def template(self, text: str, variables: Mapping[str, Input], where: str) -> str:
         """A text in which every `{name}` is a variable, known or not.
@@ -78,14 +80,14 @@ class Values:
         known = {x: Input(name=x, is_required=True) for x in _VARIABLE.findall(text)} | {
             name: _needed(x) for name, x in variables.items()
         }
-        return _finished(self._with_variables(text, known, where))
+        return finished(self._with_variables(text, known, where))
 
     def unused(self) -> list[str]:
         """What was given, and nothing of the entry asks for."""
         return sorted({*self.given} - self.used)
 
-    def _of(self, told: Input, where: str, *, own_name: bool = False) -> str | None:
-        """The same, with what is no text of the registry set apart."""
+    def marked(self, told: Input, where: str, *, own_name: bool = False) -> str | None:
+        """The same, unfinished: what a person gives is between two marks (`GIVEN`)."""
         if told.value is not None:
             return self._filled(told, told.value, where)
         need = self._need(told, where, own_name=own_name)
@@ -118,7 +120,7 @@ class Values:
         ends = 0
         for found in _VARIABLE.finditer(text):
             if found[1] in known:
-                parts += (text[ends : found.start()], self._of(known[found[1]], where) or "")
+                parts += (text[ends : found.start()], self.marked(known[found[1]], where) or "")
                 ends = found.end()
         return "".join((*parts, text[ends:]))
 
@@ -152,11 +154,14 @@ def as_it_is(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _finished(text: str) -> str:
+def finished(text: str) -> str:
     """The text as settings have it: what the registry wrote stands for itself, the rest does not.
 
     The parts are looked at together: `$` at the end of one and `{` at the beginning of the next
     would be a variable.
+
+    Raises:
+        NotWritable: such a pair is in it.
     """
     parts = text.split(_APART)
     for before, after in pairwise(x for x in parts if x):

@@ -7,7 +7,7 @@ is said as well.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -243,10 +243,13 @@ def _asks_for(composition: Composition) -> Iterator[Signal]:
     if isinstance(way, Remote):
         yield _network(composition.entry)
     elif way.type == "oci":
-        yield from _container(composition.entry)
+        text = "It runs in a container, with access to the network."
+        yield Signal("asks for", "told", text)
     else:
         text = "It runs as a program on this machine, and may do there what you may."
         yield Signal("asks for", "warning", text)
+    for risk in composition.risks:
+        yield Signal("asks for", "warning", f"{risk[0].upper()}{risk[1:]}.")
 
 
 def _wants(need: Need) -> Iterator[Signal]:
@@ -277,10 +280,3 @@ def _network(entry: JsonObject) -> Signal:
     if parts.scheme != "https":
         return Signal("asks for", "warning", f"{text} Unprotected: others on the way can read it.")
     return Signal("asks for", "told", text)
-
-
-def _container(entry: JsonObject) -> Iterator[Signal]:
-    words = cast(Sequence[str], entry.get("args", ()))
-    options = [x for x in words[3:] if x.startswith("-") and x != "-e"]
-    shown = f", with {', '.join(dict.fromkeys(options))}" if options else ""
-    yield Signal("asks for", "told", f"It runs in a container{shown}, with access to the network.")

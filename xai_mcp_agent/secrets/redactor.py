@@ -358,7 +358,7 @@ def redact_json(text: str, redact: Callable[[str], str]) -> str:
 
     Redacted as a whole it might be JSON no more: a secret of digits may be part of a number.
     """
-    return text if redact(text) == text else json.dumps(_redacted(json.loads(text), redact))
+    return text if redact(text) == text else json.dumps(redacted(json.loads(text), redact))
 
 
 def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
@@ -382,7 +382,8 @@ def redact_url(url: str) -> str:
     return f"{scheme}{authority}{path}{_redacted_query(parts.query)}"
 
 
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """A JSON value with every text, name and number in it redacted."""
     match value:
         case str():
             return redact(value)
@@ -394,9 +395,9 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
             return value if shown == digits else shown
         case dict():
             fields = cast(dict[str, Any], value)
-            return {redact(name): _redacted(x, redact) for name, x in fields.items()}
+            return {redact(name): redacted(x, redact) for name, x in fields.items()}
         case _:
-            return [_redacted(x, redact) for x in value]
+            return [redacted(x, redact) for x in value]
 
 
 def _redacted_arg(text: str, secrets: Secrets) -> str:

@@ -136,7 +136,7 @@ class ReadSource(ABC, Generic[T]):
             kind=self.kind.name,
             state=self._state,
             transport=self._base.transport,
-            server=self._title(),
+            server=self._mask(self._title()),
             tool_count=len(inventory.tools) if inventory else None,
             connect_seconds=self._seconds,
             error=self._error.problem if self._error else "",

@@ -14,9 +14,11 @@ import pytest
 
 from tests.support.a2a_server import AgentServer, agents
 from tests.support.bridges import names_of, status_of
+from tests.support.http_service import as_json, http_service
 from xai_mcp_agent import Bridge, DefinitionChanged, SourceFailed, UnknownTool
 from xai_mcp_agent.sources import agents as agents_package
 from xai_mcp_agent.sources.agents import source
+from xai_mcp_agent.sources.web.fetching import fetch
 
 TOKEN = "let-me-in-1234"
 
@@ -64,6 +66,24 @@ def test_an_agent_without_skills_is_one_tool(server: AgentServer) -> None:
 def test_a_card_is_found_at_each_place_where_it_may_be(server: AgentServer, path: str) -> None:
     with reaching(server.url(path)) as bridge:
         assert bridge.call_tool("it", "echo", {"message": "say hi"}).text.startswith("say hi")
+
+
+def test_skills_are_chosen_with_stars(server: AgentServer) -> None:
+    with reaching(server.url("rpc"), include=["e*", "count_*"], exclude=["*_words"]) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["echo"]
+        assert status_of(bridge, "it").notes == ()
+
+
+def test_an_interface_without_an_address_is_not_used(server: AgentServer) -> None:
+    """Messages would be posted to the card's own address."""
+    path = "/.well-known/agent-card.json"
+    card = json.loads(fetch(f"{server.url('rpc')}{path}"))
+    for interface in card["supportedInterfaces"]:
+        del interface["url"]
+    with http_service() as service:
+        service.replies[path] = lambda _: as_json(card)
+        assert "the address of no interface that we speak" in failure_of(service.url).problem
+        assert {x.method for x in service.got} == {"GET"}
 
 
 def test_skills_can_be_chosen_left_out_and_switched_off(server: AgentServer) -> None:

@@ -50,6 +50,14 @@ def failure_of(files: Workspace, path: str) -> str:
 # What it is for
 
 
+@pytest.mark.parametrize("folder", ["..", "./..", "../"])
+def test_the_folder_above_is_refused_and_not_taken_for_the_workspace(
+    files: Workspace, folder: str
+) -> None:
+    with pytest.raises(WorkspaceError, match="leads out of the workspace"):
+        files.list_files(folder)
+
+
 def test_what_is_written_is_read_and_listed(files: Workspace, inside: Path) -> None:
     assert files.write_file("notes/today.txt", "Ärger\n") == "notes/today.txt: 7 bytes written."
     files.write_file("b.txt", "")

@@ -25,6 +25,7 @@ from tests.support.http_service import Got, HttpService, Said, as_json, http_ser
 from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
+from xai_mcp_agent.secrets.results import masked_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.entry import Reading
 from xai_mcp_agent.settings.interpolation import Variables
@@ -50,9 +51,7 @@ def service() -> Generator[HttpService]:
 async def calls_of(
     url: str, *, credentials: Any = None, max_bytes: int = 1024 * 1024, **more: Any
 ) -> AsyncGenerator[ServiceCalls]:
-    secrets = Secrets()
-    for credential in (credentials or {}).values():
-        secrets.update(credential.secret_texts())
+    secrets = secrets_of(credentials)
     access = ServiceAccess(base_url=url, credentials=credentials or {}, secrets=secrets, **more)
     client = ServiceClient("things", secrets.redact, max_bytes=max_bytes)
     try:
@@ -60,6 +59,10 @@ async def calls_of(
             yield ServiceCalls(client, access)
     finally:
         await client.close()
+
+
+def secrets_of(credentials: Any) -> Secrets:
+    return Secrets(x for one in (credentials or {}).values() for x in one.secret_texts())
 
 
 def plan(
@@ -71,8 +74,10 @@ def plan(
 async def called(
     service: HttpService, wanted: RequestPlan | None = None, **more: Any
 ) -> ToolResult:
+    """What comes of a call, masked as the engine masks every result."""
     async with calls_of(service.url, **more) as calls:
-        return await calls.call(wanted or plan(), {})
+        result = await calls.call(wanted or plan(), {})
+        return await masked_result(result, secrets_of(more.get("credentials")).redact)
 
 
 def packed(data: Iterator[bytes], wbits: int = 31) -> Iterator[bytes]:
@@ -408,8 +413,7 @@ async def test_one_token_is_got_for_all_calls(service: HttpService):
     }  # fmt: skip
     wanted = base64.b64encode(b"me:client-s3cret").decode()
     assert asked[0].headers["authorization"] == f"Basic {wanted}"
-    # What it sends back is masked.
-    assert {x.structured for x in results} == {"Bearer ***"}
+    assert {x.structured for x in results} == {"Bearer token-1"}
 
 
 async def test_a_token_that_is_refused_is_got_anew_once(service: HttpService):
@@ -529,7 +533,8 @@ async def followed(
     service: HttpService, operation: OperationSettings | None = None, **more: Any
 ) -> ToolResult:
     async with calls_of(service.url, credentials=BY_KEY) as calls:
-        return await calls.call(START, {}, operation, **more)
+        result = await calls.call(START, {}, operation, **more)
+        return await masked_result(result, secrets_of(BY_KEY).redact)
 
 
 RUNNING = as_json({"status": "running", "progress": 0.5})

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,14 @@ from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
     InvalidArguments,
+    SourceClosed,
     SourceFailed,
     ToolTimeout,
     UnknownTool,
 )
 from xai_mcp_agent.core.errors import XaiMcpError
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, reader
 from xai_mcp_agent.sources.openapi.document.parsing import parsed
-from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
 LONG_STEP_SECONDS = 0.05  # half of what the house allows
@@ -78,6 +76,12 @@ def using(spec: str | Path, store: str | Path = "memory", **entry: Any) -> Gener
 
 def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
+
+
+def asked_headers(bridge: Bridge, tool: str, service: HttpService, path: str) -> set[str]:
+    """The headers that a call of this operation sends."""
+    bridge.call_tool("it", tool)
+    return {*asked_for(service, path)[-1].headers}
 
 
 def asked_for(service: HttpService, path: str) -> list[Got]:
@@ -543,43 +547,86 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
     assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
 
 
-@pytest.mark.anyio
+# As the document says
+
+
+def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService) -> None:
+    """`security: []` takes away what the document says for all (OpenAPI, Operation Object)."""
+    public = {"/two": operation("two", security=[])}
+    offer(service, "one", paths=public, **IN_HEADER)
+    service.replies["*"] = lambda got: as_json(sorted(got.headers))
+    with using(at(service), auth={"apiKey": KEY, "bearer": KEY}) as bridge:
+        assert "x-key" in asked_headers(bridge, "one", service, "/one")
+        assert not {"x-key", "authorization"} & asked_headers(bridge, "two", service, "/two")
+    offer(service, "one", security=[])
+    with using(at(service), auth={"bearer": KEY}) as bridge:
+        assert "authorization" not in asked_headers(bridge, "one", service, "/one")
+
+
+def test_a_token_that_was_got_is_masked_in_a_result(service: HttpService) -> None:
+    scheme = {"type": "oauth2", "flows": {}}
+    offer(service, "one", components={"securitySchemes": {"o": scheme}}, security=[{"o": []}])
+    service.replies["/token"] = lambda _: as_json({"access_token": KEY, "token_type": "Bearer"})
+    service.replies["/one"] = lambda got: as_json(got.headers["authorization"])
+    auth = {"clientId": "me", "clientSecret": "s3same-s3cret", "tokenUrl": f"{service.url}/token"}
+    with using(at(service), auth=auth) as bridge:
+        assert bridge.call_tool("it", "one").structured == "Bearer ***"
+
+
 @pytest.mark.parametrize(
-    ("server", "is_fine"),
+    ("path", "name"),
     [
-        ("https://api.example.org/v1", True),
-        ("https://docs.example.org:443/v1", True),
-        ("https://inside.example.org/", False),
-        ("http://127.0.0.1:8000/", False),
-        ("http://169.254.169.254/latest", False),
-        ("http://localhost/", False),
-        ("http://[::1]/", False),
-        ("https://unknown.example.org/", False),
+        ("/pets/{id:[0-9]+}", "id"),
+        ("/pets/{id:[0-9]{3}}/", "id"),
+        ("/pets/{id+}", "id"),
+        ("/pets/{+id}", "id"),
+        ("/pets/{id*}", "id"),
     ],
 )
-async def test_a_document_from_the_internet_names_no_server_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, server: str, is_fine: bool
+def test_a_parameter_of_a_gateways_path_keeps_its_schema(
+    service: HttpService, path: str, name: str
 ) -> None:
-    known = {"docs.example.org": "93.184.215.14", "api.example.org": "8.8.8.8",
-             "inside.example.org": "10.0.0.8"}  # fmt: skip
-
-    async def addresses(url: Any) -> list[str]:
-        if url.host not in known:
-            raise OSError("unknown")
-        return [known[url.host]]
-
-    monkeypatch.setattr("xai_mcp_agent.sources.web.addresses.addresses_of", addresses)
-    checks = ServerPlaces(settings_of("https://docs.example.org/openapi.json"))
-    with nullcontext() if is_fine else pytest.raises(SourceFailed, match="not on the internet"):
-        await checks.check(server)
-    await ServerPlaces(settings_of("https://docs.example.org/x", baseUrl=server)).check(server)
-    await ServerPlaces(settings_of("things.json")).check(server)
+    """Gateways write a pattern, or that it takes the rest, beside the name."""
+    schema = {"type": "integer", "minimum": 1}
+    parameter = {"name": name, "in": "path", "required": True, "schema": schema}
+    offer(service, paths={path: operation("pet", parameters=[parameter])})
+    service.replies["*"] = lambda got: as_json(got.path)
+    with using(at(service)) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert tool.input_schema["properties"] == {name: schema}
+        assert tool.operation is not None
+        assert tool.operation.path == path
+        called = bridge.call_tool("it", "pet", {name: 123}).structured
+    assert called == f"/pets/123{'/' if path.endswith('/') else ''}"
 
 
-def settings_of(spec: str, **entry: Any) -> OpenApiSettings:
-    found = settings_from({"openapiServices": {"it": {"spec": spec, **entry}}}).source("it")
-    assert isinstance(found, OpenApiSettings)
-    return found
+def test_a_status_request_that_is_lost_does_not_lose_the_job(service: HttpService) -> None:
+    """The service starts again; five answers of 503 in a row are borne as well."""
+    lost = Said(200, b"", {"content-length": "50"}, iter([b"x"]))
+    says = iter([lost, lost, as_json({"status": "done"})])
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
+    service.replies["/job"] = lambda _: next(says)
+    with using(at(service)) as bridge:
+        assert bridge.call_tool("it", "one").structured == {"status": "done"}
+
+
+def test_a_job_that_is_lost_for_good_is_an_error(service: HttpService) -> None:
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
+    service.replies["/job"] = lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"]))
+    operations = {"one": {"async": {"interval": 0.05}}}
+    with (
+        using(at(service), operations=operations, timeout=20) as bridge,
+        pytest.raises(SourceClosed),
+    ):
+        bridge.call_tool("it", "one")
+
+
+def test_a_job_at_no_address_of_the_web_is_told(service: HttpService) -> None:
+    service.replies["/one"] = lambda _: Said(202, b"", {"location": "file:///etc/passwd"})
+    with using(at(service)) as bridge, pytest.raises(SourceFailed) as error:
+        bridge.call_tool("it", "one")
+    assert "which is no address of the web" in str(error.value)
+    assert "None" not in str(error.value)
 
 
 # Trouble

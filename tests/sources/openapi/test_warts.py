@@ -93,12 +93,6 @@ def test_a_part_of_the_path_may_be_called_anything(name: str):
     assert found.request(tool.name, {name: "1/2"}).url.raw_path == b"/v1/a/1%2F2/z"
 
 
-def test_a_part_of_the_path_that_is_described_under_another_name_can_be_given():
-    """Gateways write `{proxy+}` and describe `proxy`."""
-    found = service({"/a/{proxy+}": {"get": {"parameters": [in_path("proxy")]}}})
-    assert found.request(found.tools[0].name, {"proxy+": "x"}).url.path == "/v1/a/x"
-
-
 @pytest.mark.parametrize(
     ("path", "says"),
     [

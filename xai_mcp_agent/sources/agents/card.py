@@ -120,10 +120,10 @@ def _interface(
     found: list[Interface], may_go_to: Callable[[str], bool]
 ) -> tuple[Interface, list[str]]:
     """The one to use, and notes on those that are not allowed. The newest protocol goes first."""
-    spoken = [x for x in found if x.binding in BINDINGS]
+    spoken = [x for x in found if x.url and x.binding in BINDINGS]
     if not spoken:
         raise NotACard(
-            "its card names no interface that we speak (JSONRPC or HTTP+JSON).",
+            "its card names the address of no interface that we speak (JSONRPC or HTTP+JSON).",
             "Ask whoever runs the agent for one of these.",
         )
     allowed = [x for x in spoken if may_go_to(x.url)]
@@ -178,9 +178,9 @@ def _version(written: Any, usual: str) -> str:
 
 
 def _address(card: str, written: Any) -> str:
-    """Where an interface is, seen from its card; empty for what is no address."""
+    """Where an interface is, seen from its card; empty where the card does not say."""
     try:
-        return urljoin(card, _text(written))
+        return urljoin(card, _text(written)) if _text(written) else ""
     except ValueError:
         return ""
 

@@ -17,7 +17,7 @@ from ...core.invocation import ToolInvocation
 from ...core.kinds import ACP
 from ...core.limits import left_of
 from ...core.names import did_you_mean
-from ...core.patterns import guard
+from ...core.patterns import Patterns, guard, idle
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...settings.agents import AgentProtocol, AgentSettings
@@ -147,9 +147,9 @@ class AgentSource(ReadSource[RemoteAgent]):
 
     def _inventory_of(self, value: RemoteAgent) -> Inventory:
         found = offers_of(value.card, self.name)
-        is_off, left_out = guard(*self._settings.disabled_tools), self._settings.exclude
-        only = self._settings.include or tuple(found)
-        wanted = [x for x in found if x in only and x not in left_out]
+        include, exclude = self._settings.include or ("*",), Patterns.of(self._settings.exclude)
+        only, is_off = Patterns.of(include), guard(*self._settings.disabled_tools)
+        wanted = [x for x in found if only.fit_any((x,)) and not exclude.fit_any((x,))]
         self._offers = {x: found[x] for x in wanted if not is_off(x)}
         tools = tuple(x.tool for x in self._offers.values())
         notes = (*value.card.notes, *self._unknown(found))
@@ -159,7 +159,7 @@ class AgentSource(ReadSource[RemoteAgent]):
     def _unknown(self, found: dict[str, Offer]) -> Iterator[str]:
         lists = {"include": self._settings.include, "exclude": self._settings.exclude}
         for key, names in (lists | {"disabledTools": self._settings.disabled_tools}).items():
-            for name in (x for x in names if x not in found):
+            for name in idle(names, found):
                 hint = did_you_mean(name, found)
                 yield f"`{key}` names {name!r}, which the agent does not have. {hint}".rstrip()
 

@@ -68,7 +68,7 @@ class Workspace:
         """List the files of the workspace, or of one folder in it, with those in folders below."""
         files: list[ListedFile] = []
         passed_over: list[str] = []
-        parts = _parts(folder) if folder.strip("./ ") else []
+        parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
         with _told(folder or "the workspace"):
             try:
                 with self._opened(parts) as opened:

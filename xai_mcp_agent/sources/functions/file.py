@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
+from ...core.patterns import Patterns, idle
 from ...core.tools import ToolKey
 from ...settings.functions import FunctionSettings
 from .function import Function
@@ -44,17 +45,19 @@ def read_functions(settings: FunctionSettings) -> FunctionFile:
     file = getattr(module, "__file__", None) or ""
     found = dict(_public(module, settings.include))
     notes = [*_unknown(settings, found)]
-    wanted = {n: x for n, x in found.items() if not settings.include or n in settings.include}
+    include, exclude = Patterns.of(settings.include or ("*",)), Patterns.of(settings.exclude)
+    disabled = Patterns.of(settings.disabled_tools)
+    wanted = {n: x for n, x in found.items() if include.fit_any((n,))}
     functions: dict[str, Function] = {}
     for name, run in wanted.items():
-        if name in settings.exclude or name in settings.disabled_tools:
+        if exclude.fit_any((name,)) or disabled.fit_any((name,)):
             continue
         try:
             key = ToolKey(FUNCTIONS.name, settings.name, name)
             functions[name] = Function.of(key, file, run)
         except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
             notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
-    off = tuple(x for x in settings.disabled_tools if x in wanted and x not in settings.exclude)
+    off = tuple(x for x in wanted if disabled.fit_any((x,)) and not exclude.fit_any((x,)))
     return FunctionFile(functions, tuple(notes), off, module.__name__)
 
 
@@ -78,7 +81,7 @@ def _public(
 def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]:
     lists = {"include": settings.include, "exclude": settings.exclude}
     for key, names in (lists | {"disabledTools": settings.disabled_tools}).items():
-        for name in (x for x in names if x not in found):
+        for name in idle(names, found):
             hint = did_you_mean(name, list(found))
             yield f"`{key}` names {name!r}, which is none of its functions. {hint}".rstrip()
 

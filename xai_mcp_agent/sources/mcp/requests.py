@@ -109,12 +109,13 @@ class Requests:
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
-        except Exception as cause:
+        except Exception as cause:  # noqa: BLE001 -- raised below as one of ours
             verdict = verdict_on(cause, self._link) if waiting.is_sent else "queued"
             await self._draw_conclusions(verdict, started)
-            raise self._failures.of_request(
+            error = self._failures.of_request(
                 verdict, cause, self._link, what, seconds, said_before
-            ) from cause
+            )
+        raise error  # here, where it has no cause: that one has the server's words unmasked
 
     async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
         """All items of a listing that a server need not have."""

@@ -107,7 +107,7 @@ class McpSource:
             state=self._state,
             transport=self._settings.transport,
             era=self._era,
-            server=self._server,
+            server=self._mask(self._server),
             tool_count=len(inventory.tools) if inventory else None,
             connect_seconds=self._connect_seconds,
             error=error.problem if error else "",

@@ -92,9 +92,10 @@ class SecurityNeed:
 class RequestPlan:
     """How one operation is called.
 
-    `path` is the template as the document has it; `base_url` is absolute, its variables filled in,
-    or empty where the document names no server. `security` are alternatives, the needs of each
-    belong together; empty: none. `may_be_async`: it answers 202 and says where its result will be.
+    `path` is the template of the document, with the mere name of each parameter; `base_url` is
+    absolute, its variables filled in, or empty where the document names no server. `security` are
+    alternatives, the needs of each belong together; an empty alternative: none is needed; empty:
+    the document does not say. `may_be_async`: it answers 202 and says where its result will be.
     """
 
     method: str

@@ -17,6 +17,7 @@ import anyio
 
 from ...core.errors import SourceClosed, SourceError, SourceFailed
 from ...core.events import Inventory
+from ...core.places import INTERNET
 from ...settings.openapi import OpenApiSettings
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
@@ -68,6 +69,8 @@ class DocumentReader:
         self._parts: tuple[str, ...] = ()  # files
         self._stamp_of_parts: object = ()
         self._changes = 0  # of parts
+        self.document_place = INTERNET
+        """Where the document was got, if from a URL (core/places.py)."""
 
     async def close(self) -> None:
         """Close its connections."""
@@ -126,6 +129,7 @@ class DocumentReader:
     async def _fetched(self, before: Offer | None) -> Offer:
         url = self._settings.spec
         answer = await self._answer(url, self._validators if before else _NO_VALIDATORS)
+        self.document_place = answer.place
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:

@@ -12,13 +12,14 @@ from ...core.events import Inventory, Observer
 from ...core.invocation import ToolInvocation
 from ...core.kinds import OPENAPI
 from ...core.limits import left_of
+from ...core.places import OutOfPlace
 from ...core.results import ResourcePart, ToolResult
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
 from .calls.calls import ServiceAccess, ServiceCalls
 from .calls.client import ServiceClient
 from .calls.kept import with_files
-from .places import ServerPlaces
+from .places import misplaced, places_for
 from .reader import DocumentReader, Offer
 
 
@@ -34,7 +35,6 @@ class OpenApiSource(ReadSource[Offer]):
         self._reader = DocumentReader(settings, mask)
         self._client = ServiceClient(settings.name, mask, max_bytes=settings.max_answer_bytes)
         self._calls = ServiceCalls(self._client, _access(settings))
-        self._places = ServerPlaces(settings)
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
@@ -57,15 +57,20 @@ class OpenApiSource(ReadSource[Offer]):
         operation = offer.operations.get(name)
         if operation is None:
             raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
-        await self._places.check(operation.plan.base_url)
-        result = await self._calls.call(
-            operation.plan,
-            invocation.arguments,
-            self._settings.operations.get(name),
-            timeout_seconds=given and left_of(given, anyio.current_time() - started),
-            on_progress=invocation.on_progress,
-            check=invocation.check,
-        )
+        base_url = operation.plan.base_url
+        try:
+            result = await self._calls.call(
+                operation.plan,
+                invocation.arguments,
+                self._settings.operations.get(name),
+                timeout_seconds=given and left_of(given, anyio.current_time() - started),
+                on_progress=invocation.on_progress,
+                check=invocation.check,
+                places=places_for(self._settings, base_url, self._reader.document_place),
+            )
+        except OutOfPlace as cause:
+            why = f"which is {cause.place}, where the document is not"
+            raise misplaced(self._settings, base_url, why) from None
         if not any(isinstance(x, ResourcePart) for x in result.parts):
             return result
         return await anyio.to_thread.run_sync(with_files, result, self.name, abandon_on_cancel=True)

@@ -75,13 +75,18 @@ def is_this_machine(url: str) -> bool:
     return place is not None and place.startswith(THIS_MACHINE)
 
 
-def by_which_way(url: str) -> str:
-    """The proxy that stands between, as it is to follow a failure; empty where none does."""
+def proxy_of(url: str) -> str:
+    """The proxy that stands between, as the environment names it; empty where none does."""
     parts = urlsplit(url)
     if is_this_machine(url) or proxy_bypass(parts.hostname or ""):
         return ""
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    named = urlsplit(proxy if "://" in proxy else f"//{proxy}")
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+
+
+def by_which_way(url: str) -> str:
+    """The proxy that stands between, as it is to follow a failure; empty where none does."""
     # Without its user and password.
-    return f" (via the proxy {named.netloc.rpartition('@')[2]})" if proxy else ""
+    where = urlsplit(proxy_of(url)).netloc.rpartition("@")[2]
+    return f" (via the proxy {where})" if where else ""

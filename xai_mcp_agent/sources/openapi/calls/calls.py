@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -57,13 +57,15 @@ class ServiceCalls:
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
         check: Callable[[], None] | None = None,
+        places: Collection[str] | None = None,
     ) -> ToolResult:
         """Call an operation and wait for its result, also where that is a job's.
 
-        `check` is called right before anything is sent. What the service refuses is a result that
-        is an error.
+        `check` is called right before anything is sent. `places` are those where the service may
+        be (core/places.py), by default all. What the service refuses is a result that is an error.
 
         Raises:
+            OutOfPlace: it is in none of `places`.
             InvalidArguments: they cannot be sent.
             CredentialsMissing: the settings have none that the operation takes.
             SourceFailed: the service, or where it leads, cannot be reached.
@@ -76,12 +78,20 @@ class ServiceCalls:
         began = anyio.current_time()
         try:
             with anyio.fail_after(limit or self._access.timeout_seconds) as scope:
-                base, answer, grants = await self._started(plan, arguments, operation, check)
+                base = self._access.base_url or plan.base_url
+                grants = grants_for(plan.security, self._access.credentials, base)
+
+                async def send(parts: RequestParts) -> Answer:
+                    # What an operator's `url` names may be anywhere.
+                    is_named = origin_of(parts.url) != origin_of(base)
+                    return await self._sent(parts, grants, None if is_named else places)
+
+                answer = await send(await _request_parts(plan, arguments, operation, base, check))
                 job = job_of(answer, operation, base)
                 if job is None:
                     return await result_within(answer, self._mask)
                 scope.deadline = began + job_limit
-                watch = self._watch(operation, base, grants)
+                watch = self._watch(operation, base, send)
                 return await watch.result(job, on_progress)
         except TooLarge as cause:
             return ToolResult.of_text(str(cause), is_error=True)
@@ -93,53 +103,63 @@ class ServiceCalls:
                 "Give it more time with `timeout`, or ask for less.",
             ) from cause
 
-    async def _started(
-        self,
-        plan: RequestPlan,
-        arguments: Mapping[str, Any],
-        operation: OperationSettings,
-        check: Callable[[], None] | None,
-    ) -> tuple[str, Answer, Sequence[Grant]]:
-        """The base URL, the first answer, and by which grants it was got."""
-        base = self._access.base_url or plan.base_url
-        grants = grants_for(plan.security, self._access.credentials, base)
-
-        def parts() -> RequestParts:
-            made = request_parts(plan, arguments, base_url=base)
-            return overridden(made, operation, arguments, base)
-
-        has_files = plan.body is not None and "json" not in plan.body.media_type
-        takes_long = has_files or _is_large(arguments)
-        made = await anyio.to_thread.run_sync(parts) if takes_long else parts()
-        if check is not None:
-            check()
-        return base, await self._sent(made, grants), grants
-
-    async def _sent(self, parts: RequestParts, grants: Sequence[Grant]) -> Answer:
+    async def _sent(
+        self, parts: RequestParts, grants: Sequence[Grant], places: Collection[str] | None
+    ) -> Answer:
         """The answer to a request with credentials; a token that is refused is got anew, once."""
         tokens = {x: await self._tokens.token(x) for x in grants if x.takes_token}
-        answer = await self._sent_with(parts, grants, tokens)
+        answer = await self._sent_with(parts, grants, tokens, places)
         if answer.status != 401 or not tokens:
             return answer
         tokens = {x: await self._tokens.token(x, refused=token) for x, token in tokens.items()}
-        return await self._sent_with(parts, grants, tokens)
+        return await self._sent_with(parts, grants, tokens, places)
 
     async def _sent_with(
-        self, parts: RequestParts, grants: Sequence[Grant], tokens: Mapping[Grant, str]
+        self,
+        parts: RequestParts,
+        grants: Sequence[Grant],
+        tokens: Mapping[Grant, str],
+        places: Collection[str] | None,
     ) -> Answer:
         access = access_of(grants, tokens.__getitem__)
         request = put_together(parts, access=access, extra_headers=self._access.headers)
-        return await self._client.send(request)
+        return await self._client.send(request, places)
 
-    def _watch(self, operation: OperationSettings, base: str, grants: Sequence[Grant]) -> JobWatch:
+    def _watch(
+        self,
+        operation: OperationSettings,
+        base: str,
+        send: Callable[[RequestParts], Awaitable[Answer]],
+    ) -> JobWatch:
         async def ask(method: str, url: str) -> Answer:
             parts = RequestParts(method, url, {"Accept": "application/json, */*"})
             if origin_of(url) == origin_of(base):
-                return await self._sent(parts, grants)
+                return await send(parts)
             return await self._client.send(put_together(parts, access=NO_ACCESS))
 
         settings = operation.job or AsyncSettings()
         return JobWatch(self._client.name, settings, base, ask, self._mask)
+
+
+async def _request_parts(
+    plan: RequestPlan,
+    arguments: Mapping[str, Any],
+    operation: OperationSettings,
+    base: str,
+    check: Callable[[], None] | None,
+) -> RequestParts:
+    """What is sent; in a thread where writing it takes long. `check` is called when it is ready."""
+
+    def parts() -> RequestParts:
+        made = request_parts(plan, arguments, base_url=base)
+        return overridden(made, operation, arguments, base)
+
+    has_files = plan.body is not None and "json" not in plan.body.media_type
+    takes_long = has_files or _is_large(arguments)
+    made = await anyio.to_thread.run_sync(parts) if takes_long else parts()
+    if check is not None:
+        check()
+    return made
 
 
 def _is_large(arguments: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -21,9 +21,9 @@ import anyio.to_thread
 
 from ....core.certificates import trusted_certificates
 from ....core.errors import Misdirected, SourceClosed, SourceError, SourceFailed
-from ....core.places import INTERNET, LINK_LOCAL, place_of
+from ....core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of_host
 from ....secrets.secrets import Mask, masked_and_cut
-from ...web.network_errors import by_which_way, is_this_machine, reaching_help
+from ...web.network_errors import by_which_way, proxy_of, reaching_help
 
 if TYPE_CHECKING:
     import httpx2
@@ -48,7 +48,10 @@ _HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of a service, read to its end, or as far as a limit went (`is_cut`)."""
+    """An answer of a service, read to its end, or as far as a limit went (`is_cut`).
+
+    `place` is where the host is that was asked first (core/places.py).
+    """
 
     status: int
     reason: str
@@ -56,6 +59,7 @@ class Answer:
     body: bytes
     url: str
     is_cut: bool = False
+    place: str = INTERNET
 
     @property
     def media_type(self) -> str:
@@ -98,7 +102,7 @@ class ServiceClient:
         self._key = key
         self._mask = mask
         self._max_bytes = max_bytes
-        self._http: dict[bool, httpx2.AsyncClient] = {}  # for services here, and for all others
+        self._http: dict[str, httpx2.AsyncClient] = {}  # by the proxy, empty without one
         self._opening = anyio.Lock()
 
     async def close(self) -> None:
@@ -108,42 +112,56 @@ class ServiceClient:
             for http in opened.values():
                 await http.aclose()
 
-    async def _opened(self, url: httpx2.URL) -> httpx2.AsyncClient:
+    async def _opened(self, proxy: str) -> httpx2.AsyncClient:
         import httpx2
 
-        is_here = is_this_machine(str(url))
+        from ...web.addresses import DirectTransport
+
         async with self._opening:
-            if is_here not in self._http:
-                self._http[is_here] = httpx2.AsyncClient(
-                    verify=await self._trusted(),
+            if proxy not in self._http:
+                trusted = await self._trusted()
+                self._http[proxy] = httpx2.AsyncClient(
+                    verify=trusted,
+                    transport=None if proxy else DirectTransport(trusted, _IDLE_SECONDS),
+                    proxy=proxy or None,
                     timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
                     limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-                    # A proxy named in the environment is not asked for a service on this machine.
-                    trust_env=not is_here,
+                    trust_env=False,  # `proxy_of` has read it
                     follow_redirects=False,
                     # Nothing of one call goes along with another; and they would become many.
                     cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 )
-            return self._http[is_here]
+            return self._http[proxy]
 
-    async def send(self, request: httpx2.Request) -> Answer:
+    async def send(self, request: httpx2.Request, places: Collection[str] | None = None) -> Answer:
         """The answer to a request, wherever redirects within the rules lead.
 
-        Cancelling it ends the request. Nothing else limits its time.
+        `places` are those where its host may be (core/places.py), by default all. Cancelling it
+        ends the request. Nothing else limits its time.
 
         Raises:
+            OutOfPlace: its host is in none of `places`. Nothing was sent.
             SourceFailed: it cannot be reached, or the certificates of this machine cannot be read.
             Misdirected: it redirects against the rules.
             SourceClosed: the connection was lost before the answer was complete.
             TooLarge: it is larger than the limit.
         """
-        began, is_elsewhere = request, False
+        began, place = request, ""
         for _ in range(_MOST_REDIRECTS + 1):
-            answer = await self._sent(request, began if is_elsewhere else None)
+            try:
+                answer = await self._sent(request, places)
+            except OutOfPlace:
+                if request is began:
+                    raise
+                why = "and it may not send us into that network"
+                raise self._not_followed(request, why) from None
+            place = place or answer.place
             if answer.status not in _REDIRECTS or "location" not in answer.headers:
-                return answer
+                return replace(answer, place=place)
             request = self._following(request, answer)
-            is_elsewhere = is_elsewhere or _origin(request.url) != _origin(began.url)
+            if _origin(request.url) != _origin(began.url):
+                # Machines of clouds tell their secrets at link-local addresses.
+                places = {INTERNET, place} - {LINK_LOCAL}
         raise self._not_followed(request, "it redirects again and again")
 
     async def send_once(self, request: httpx2.Request) -> Answer:
@@ -157,16 +175,25 @@ class ServiceClient:
             problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
             raise SourceFailed(self.name, problem, reaching_help("ssl_cert_file")) from cause
 
-    async def _sent(self, request: httpx2.Request, sent_from: httpx2.Request | None) -> Answer:
-        """One request. With `sent_from` a redirect led here from there, to another origin."""
+    async def _sent(self, request: httpx2.Request, places: Collection[str] | None) -> Answer:
+        """One request."""
         import httpx2
 
-        http = await self._opened(request.url)
-        request.extensions = {**request.extensions, "timeout": http.timeout.as_dict()}
+        from ...web.addresses import check_literal, kept_to
+
         try:
+            proxy = proxy_of(str(request.url))
+            if proxy and places is not None:
+                check_literal(request.url, places)
+            http = await self._opened(proxy)
+            request.extensions = {**request.extensions, "timeout": http.timeout.as_dict()}
             for is_last in (request.method not in _READING, True):
                 try:
-                    return await self._read(await self._way_of(http, request, sent_from))
+                    with kept_to(places):
+                        response = await http.send(
+                            request, stream=True, auth=_no_auth, follow_redirects=False
+                        )
+                    return await self._read(response, is_direct=not proxy)
                 except httpx2.RemoteProtocolError:
                     # It closed an idle connection just then. What only reads may be asked again.
                     if is_last:
@@ -180,34 +207,15 @@ class ServiceClient:
                 f"Check `{self._key}` and the headers.",
             ) from None  # fmt: skip
 
-    async def _way_of(
-        self, http: httpx2.AsyncClient, request: httpx2.Request, sent_from: httpx2.Request | None
-    ) -> httpx2.Response:
-        if sent_from is not None:
-            request = await self._kept_to_known_places(request, sent_from)
-        return await http.send(request, stream=True, auth=_no_auth, follow_redirects=False)
+    async def _read(self, response: httpx2.Response, *, is_direct: bool) -> Answer:
+        from ...web.addresses import place_of_peer
 
-    async def _kept_to_known_places(
-        self, request: httpx2.Request, sent_from: httpx2.Request
-    ) -> httpx2.Request:
-        """To another host, but not into a network where the first is not."""
-        import httpx2
-
-        from ...web.addresses import addresses_of, sent_to
-
-        try:
-            known = await _places_of(sent_from.url)
-            addresses = [x for x in await addresses_of(request.url) if place_of(x) in known]
-        except OSError as cause:
-            raise httpx2.ConnectError(str(cause)) from cause
-        if not addresses:
-            raise self._not_followed(request, "and it may not send us into that network")
-        return sent_to(addresses[0], request)
-
-    async def _read(self, response: httpx2.Response) -> Answer:
         headers = {name.lower(): text for name, text in response.headers.items()}
         url = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)
-        answer = Answer(response.status_code, response.reason_phrase, headers, b"", str(url))
+        place = place_of_host(url.host) or (place_of_peer(response) if is_direct else INTERNET)
+        answer = Answer(
+            response.status_code, response.reason_phrase, headers, b"", str(url), place=place
+        )
         is_refusal, is_stream = response.status_code >= 300, answer.media_type == _STREAM
         limit = min(_MAX_REFUSAL_BYTES, self._max_bytes) if is_refusal else self._max_bytes
         pieces: list[bytes] = []
@@ -333,11 +341,3 @@ def _kept_headers(request: httpx2.Request, is_same_origin: bool) -> dict[str, st
 
 def _without_host(request: httpx2.Request) -> dict[str, str]:
     return {name: text for name, text in request.headers.items() if name != "host"}
-
-
-async def _places_of(url: httpx2.URL) -> set[str]:
-    """Where a service may send us: to the internet, and to where it is itself."""
-    from ...web.addresses import places_of
-
-    # Machines of clouds tell their secrets at link-local addresses: never by a redirect.
-    return {INTERNET, *await places_of(url)} - {LINK_LOCAL}

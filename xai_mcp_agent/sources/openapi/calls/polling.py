@@ -19,13 +19,13 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
 
-from ....core.errors import Misdirected, XaiMcpError
+from ....core.errors import Misdirected, SourceError, XaiMcpError
 from ....core.results import OnProgress, TextPart, ToolResult
 from ....secrets.secrets import Mask, masked_and_cut
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
 from ...web.origins import origin_of
-from .client import Answer
-from .response import masked_json, result_within
+from .client import Answer, TooLarge
+from .response import result_within
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[Answer]]
 """Sends a request without a body: method and URL. It knows which credentials belong there."""
@@ -113,8 +113,14 @@ class JobWatch:
         while True:
             await anyio.sleep(min(_pause(answer, pause), _longest_pause()))
             pause = min(pause * self._settings.growth, self._settings.max_interval_seconds)
-            answer = await self._ask("GET", job.url)
-            if answer.status in _TROUBLE and trouble < _MOST_TROUBLE:
+            try:
+                answer = await self._ask("GET", job.url)
+                is_trouble = answer.status in _TROUBLE
+            except SourceError as cause:  # no connection: the service may be starting again
+                if isinstance(cause, Misdirected | TooLarge) or trouble == _MOST_TROUBLE:
+                    raise
+                is_trouble = True
+            if is_trouble and trouble < _MOST_TROUBLE:
                 trouble += 1
                 continue
             trouble = 0
@@ -182,8 +188,8 @@ class JobWatch:
         if value is _MISSING:
             text = f"The job is done, and has nothing at {settings.result_pointer}."
             return ToolResult.of_text(f"{text}\n{whole.text}")
-        text, shown = masked_json(value, self._mask)
-        return ToolResult((TextPart(text),), structured=shown)
+        text = value if isinstance(value, str) else json.dumps(value)
+        return ToolResult((TextPart(text),), structured=value)
 
     async def _cancel(self, job: Job) -> None:
         """Only where an operator says how: deleting a job may delete what it has made."""
@@ -211,6 +217,11 @@ class JobWatch:
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
             return
         shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Misdirected(
+                self._name, f"its job is at {shown}, which is no address of the web.",
+                "Ask who runs the service, or name the address as `pollUrl` under `async`.",
+            )  # fmt: skip
         raise Misdirected(
             self._name, f"its job is at another host, {shown}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",

@@ -1,6 +1,6 @@
 """Answers of services as tool results: JSON, text, pictures, files, refusals.
 
-Secrets are masked in all that is text: a service may send back what it was sent.
+Secrets are masked only in what is cut: all results are masked later (secrets/results.py).
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def result_of(answer: Answer, mask: Mask) -> ToolResult:
     kind = answer.media_type
     notes = ("the answer was cut at the limit",) if answer.is_cut else ()
     if kind == _STREAM:
-        return ToolResult((TextPart(mask(_events(text_in(answer)))),), notes=notes)
+        return ToolResult((TextPart(_events(text_in(answer))),), notes=notes)
     if _JSON.fullmatch(kind) or not kind:
         return _json(answer, mask)
     if _TEXT.fullmatch(kind):
-        return ToolResult((TextPart(mask(text_in(answer))),), notes=notes)
+        return ToolResult((TextPart(text_in(answer)),), notes=notes)
     return ToolResult((_binary(answer, mask),), notes=notes)
 
 
@@ -90,19 +90,8 @@ def _encoding(answer: Answer) -> str:
     return "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
 
 
-def masked_json(value: Any, mask: Mask) -> tuple[str, Any]:
-    """A value as text and as it is, both without secrets; None where a mask leaves no value."""
-    if isinstance(value, str):
-        return mask(value), mask(value)
-    text = mask(json.dumps(value))
-    try:
-        return text, json.loads(text)
-    except ValueError:
-        return text, None
-
-
 def _json(answer: Answer, mask: Mask) -> ToolResult:
-    text = mask(text_in(answer))
+    text = text_in(answer)
     try:
         value = _read(text)
     except TooMuch as cause:
@@ -128,7 +117,7 @@ def _binary(answer: Answer, mask: Mask) -> ResultPart:
         return ImagePart(data, kind)
     if kind.startswith("audio/"):
         return AudioPart(data, kind)
-    return ResourcePart(mask(answer.url), data=data, mime_type=kind)
+    return ResourcePart(answer.url, data=data, mime_type=kind)
 
 
 def _events(stream: str) -> str:

@@ -21,7 +21,7 @@ from ..plan import Body, Placement, RequestPlan
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Definition, Notes
 from .names import Found, tool_names
-from .parameters import Argument, arguments_of, merged, named
+from .parameters import Argument, arguments_of, merged, named, plain_path
 from .responses import Responses
 from .schemas import Schemas
 from .security import SecuritySchemes
@@ -188,14 +188,15 @@ class _Converter:
         request_body: Any = raw.get("requestBody")
         if self._document.dialect.is_swagger:
             parameters, request_body = self._upgraded(parameters, raw)
-        arguments = arguments_of(parameters, path, self._requests, notes)
+        sent_path = plain_path(path, parameters)
+        arguments = arguments_of(parameters, sent_path, self._requests, notes)
         body = self._body(request_body, found.method, notes)
         placed = named([*arguments, *_of(body)])
         schema, definitions = self._input_schema(placed)
         is_deprecated = raw.get("deprecated") is True
         notes.add(*(line for x in definitions for line in x))
         responses = Responses(self._with_contents(raw), self._references)
-        plan = self._plan(found, path, placed, body, responses, notes)
+        plan = self._plan(found, sent_path, placed, body, responses, notes)
         tool = Tool(
             ToolKey(OPENAPI.name, self._source, name),
             _description(raw, found.item, found.method, path),

@@ -28,8 +28,10 @@ _ORDER = tuple(_STYLES)
 # OpenAPI wants these ignored: they come from the body, the responses and the security.
 _NOT_OURS = ("accept", "content-type", "authorization")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# Some write what fits into it (`{id:[0-9]+}`); what is in two braces is a template of somebody.
+# What is in two braces is a template of somebody.
 _IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
+# A pattern may have braces of its own: `{id:[0-9]{3}}`.
+_OF_GATEWAYS = re.compile(r"\{[+*]?([^{}+*:/]+)(?:[+*]|:(?:[^{}]|\{[^{}]*\})*)?\}")
 _LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
 _MAX_DESCRIPTION = 1_000
 _MAX_NAME = 200
@@ -101,6 +103,20 @@ def arguments_of(
             notes.add(f"The document does not describe {name!r}, which is in the path.")
             arguments.append(Argument(name, "path", {"type": "string"}, is_required=True))
     return sorted(arguments, key=lambda x: _ORDER.index(x.location))
+
+
+def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
+    """The path with `{id}` for what gateways write: `{id:[0-9]+}`, `{id+}`, `{id*}`, `{+id}`.
+
+    Only where the document describes `id`, and not what is in the braces.
+    """
+    declared = {x.get("name") for x in parameters if x.get("in") == "path"}
+
+    def plain(found: re.Match[str]) -> str:
+        is_its_name = found[1] in declared and found[0][1:-1] not in declared
+        return f"{{{found[1]}}}" if is_its_name else found[0]
+
+    return _OF_GATEWAYS.sub(plain, path)
 
 
 def named(arguments: Iterable[Argument]) -> list[tuple[str, Argument]]:

@@ -33,8 +33,13 @@ class SecuritySchemes:
         )
 
     def needs(self, operation: JsonObject) -> tuple[tuple[SecurityNeed, ...], ...]:
-        """What the operation needs; an empty alternative says that it may go without."""
+        """What the operation needs; an empty alternative says that it may go without.
+
+        `security: []` is one: it takes away what the document says for all operations.
+        """
         said = operation["security"] if "security" in operation else self._root.get("security")
+        if said == []:
+            return ((),)
         found = (
             self._together(x) for x in list_of(said)[:_MAX_ALTERNATIVES] if isinstance(x, dict)
         )

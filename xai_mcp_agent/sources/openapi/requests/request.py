@@ -264,8 +264,8 @@ def _expected(plan: RequestPlan) -> str:
 def _base(url: str) -> str:
     if not url:
         raise BadSetting(
-            "The document names no server and there is no base URL. Give one as `baseUrl`, such as "
-            "https://api.example.com/v1."
+            "The document names no server that can be called. Give its address as `baseUrl`, such "
+            "as https://api.example.com/v1."
         )
     return url.rstrip("/")
 

@@ -1,0 +1,79 @@
+"""What a server knows of the settings' secrets comes back masked, whatever kind of source it is."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import status_of
+from xai_mcp_agent import Bridge, ServerError
+
+KEY = "sesame-open-9876"
+_SERVER = """
+import os
+from typing import Any
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
+
+key = os.environ["API_TOKEN"]
+server = MCPServer(f"of {key}", log_level="CRITICAL")
+
+@server.tool()
+def show() -> dict[str, Any]:
+    return {"key": key, key: [1, True, None, f"it is {key}"]}
+
+@server.tool()
+def refuse() -> str:
+    raise MCPError(-32000, f"{key} is not good", {"key": key})
+
+server.run()
+"""
+
+
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
+    """A bridge with an MCP server, a function and a file that all know the key."""
+    folder = tmp_path_factory.mktemp("masked")
+    (folder / "server.py").write_text(_SERVER)
+    (folder / "own.py").write_text(
+        f"def show() -> dict[str, str]:\n    return {{'key': {KEY!r}}}\n"
+    )
+    entry = {"command": sys.executable, "args": [str(folder / "server.py")]}
+    settings: dict[str, Any] = {
+        "mcpServers": {"it": entry | {"env": {"API_TOKEN": KEY}}},
+        "functions": {"own": {"file": str(folder / "own.py")}},
+    }
+    with Bridge(settings, store="memory") as running:
+        yield running
+
+
+@pytest.mark.parametrize("source", ["it", "own"])
+def test_a_result_has_no_secret_of_the_settings(bridge: Bridge, source: str) -> None:
+    result = bridge.call_tool(source, "show")
+    assert KEY not in repr(result)
+    assert result.structured["key"] == "***"
+
+
+def test_what_is_no_secret_stays_as_it_is(bridge: Bridge) -> None:
+    assert bridge.call_tool("it", "show").structured["***"] == [1, True, None, "it is ***"]
+
+
+def test_a_servers_own_name_has_no_secret(bridge: Bridge) -> None:
+    bridge.list_tools("it")
+    assert status_of(bridge, "it").server.startswith("of ***")
+
+
+def test_the_traceback_of_a_refused_call_has_no_secret(bridge: Bridge) -> None:
+    with pytest.raises(ServerError, match=r"\*\*\* is not good") as caught:
+        bridge.call_tool("it", "refuse")
+    beneath: list[BaseException | None] = [caught.value]
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    while beneath:
+        error = beneath.pop()
+        if error is not None:
+            assert KEY not in repr(error)
+            beneath += [error.__cause__, error.__context__]

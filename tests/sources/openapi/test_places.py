@@ -1,0 +1,147 @@
+"""Where a document from elsewhere may send calls, and that they go to the address that was judged.
+
+Documents and services are at two addresses of this machine, which count as two places.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.openapi.test_source import at, document, offer, using
+from tests.support.http_service import HttpService, Said, as_json, http_service
+from xai_mcp_agent import BadSetting, SourceFailed
+
+HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+NAME = "api.example.org"
+
+
+@pytest.fixture
+def docs() -> Generator[HttpService]:
+    """Has the document, and the operation `one`."""
+    with http_service(host=ELSEWHERE) as running:
+        running.replies["/one"] = lambda _: as_json("of the document's host")
+        yield running
+
+
+@pytest.fixture
+def here(docs: HttpService) -> Generator[HttpService]:
+    """A service of this machine that no document from elsewhere may have called."""
+    with http_service(docs.port) as running:
+        running.replies["*"] = lambda _: as_json("of this machine")
+        yield running
+
+
+def resolved(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Look `NAME` up at these addresses, one after the other, and at the last from then on."""
+    real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
+
+    def found(host: Any, *rest: Any, **more: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        return real(next(left) if name == NAME else host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+@pytest.mark.parametrize(
+    "host", [HERE, "localhost", "[::1]", "0.0.0.0", "10.0.0.1", "2130706433", NAME]
+)
+def test_a_document_from_elsewhere_has_no_server_of_this_machine_called(
+    docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    resolved(monkeypatch, HERE)
+    server = f"http://{host}:{docs.port}"
+    offer(docs, "one", server=server)
+    with using(at(docs)) as bridge, pytest.raises(SourceFailed, match="document is not") as error:
+        bridge.call_tool("it", "one")
+    assert f'add "baseUrl" with the address of the service, such as {server}' in str(error.value)
+    assert here.got == []
+    with using(at(docs), baseUrl=here.url) as bridge:  # a person says so
+        assert bridge.call_tool("it", "one").structured == "of this machine"
+
+
+def test_a_call_goes_to_the_address_that_was_judged(
+    docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads elsewhere when it is looked up again reaches nothing there."""
+    resolved(monkeypatch, ELSEWHERE, HERE)
+    offer(docs, "one", server=f"http://{NAME}:{docs.port}")
+    with using(at(docs)) as bridge:
+        assert bridge.call_tool("it", "one").structured == "of the document's host"
+    assert docs.last.headers["host"] == f"{NAME}:{docs.port}"
+    assert here.got == []
+
+
+def test_the_host_of_a_document_does_not_move_into_another_network(
+    docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved(monkeypatch, ELSEWHERE, HERE)
+    offer(docs, "one", headers={"connection": "close"})
+    with (
+        using(f"http://{NAME}:{docs.port}/openapi.json") as bridge,
+        pytest.raises(SourceFailed, match="document is not"),
+    ):
+        bridge.call_tool("it", "one")
+    assert here.got == []
+
+
+def test_a_redirect_goes_to_the_address_that_was_judged(
+    docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved(monkeypatch, ELSEWHERE, HERE)
+    moved = {"location": f"http://{NAME}:{docs.port}/two"}
+    docs.replies["/one"] = lambda _: Said(302, b"", moved)
+    docs.replies["/two"] = lambda _: as_json(2)
+    offer(docs, "one")
+    with using(at(docs)) as bridge:
+        assert bridge.call_tool("it", "one").structured == 2
+    assert here.got == []
+
+
+def test_behind_a_proxy_names_are_the_proxys_and_addresses_are_judged(
+    docs: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", docs.url)
+    spec = f"http://{NAME}/openapi.json"
+    for server, path in (("http://inside.example.org", ""), ("http://10.0.0.1", "/x")):
+        offer(docs, "one", server=server + path)
+        docs.replies[spec] = docs.replies["/openapi.json"]
+        docs.replies[f"{server}/one"] = lambda _: as_json("by the proxy")
+        with using(spec) as bridge:
+            if not path:
+                assert bridge.call_tool("it", "one").structured == "by the proxy"
+                continue
+            with pytest.raises(SourceFailed, match="document is not"):
+                bridge.call_tool("it", "one")
+    assert not [x for x in docs.got if "10.0.0.1" in x.path]
+
+
+@pytest.mark.parametrize("server", ["ftp://files.example.org", "http://169.254.169.254/latest"])
+@pytest.mark.parametrize("auth", [{}, {"apiKey": "sesame-open"}], ids=["open", "with a key"])
+def test_a_document_without_a_server_that_is_called_says_what_to_give(
+    docs: HttpService, server: str, auth: dict[str, str]
+) -> None:
+    offer(docs, "one", server=server)
+    with using(at(docs), auth=auth) as bridge, pytest.raises(BadSetting) as error:
+        bridge.call_tool("it", "one")
+    assert str(error.value) == (
+        "The document names no server that can be called. Give its address as `baseUrl`, such as "
+        "https://api.example.com/v1."
+    )
+
+
+def test_a_server_that_a_file_names_is_called_wherever_it_is(
+    here: HttpService, tmp_path: Path
+) -> None:
+    """The file is of the person."""
+    file = tmp_path / "things.yaml"
+    file.write_text(str(document("one", server=here.url)), encoding="utf-8")
+    with using(file) as bridge:
+        assert bridge.call_tool("it", "one").structured == "of this machine"

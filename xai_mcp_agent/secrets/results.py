@@ -1,0 +1,80 @@
+"""Results of tools without the secrets of the settings: a model's provider reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import anyio.to_thread
+
+from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolResult, UnknownPart
+from .redactor import redacted
+from .secrets import Mask
+
+# Characters above which looking for secrets is worth a thread; each value stands for some.
+_LARGE, _EACH_VALUE = 128 * 1024, 32
+
+
+async def masked_result(result: ToolResult, mask: Mask) -> ToolResult:
+    """The result without secrets in its words and values. Bytes are kept as they are."""
+    if _is_large(result):
+        return await anyio.to_thread.run_sync(_masked, result, mask)
+    return _masked(result, mask)
+
+
+def _masked(result: ToolResult, mask: Mask) -> ToolResult:
+    return replace(
+        result,
+        parts=tuple(_masked_part(x, mask) for x in result.parts),
+        structured=_masked_value(result.structured, mask),
+        notes=tuple(map(mask, result.notes)),
+        meta=_masked_value(result.meta, mask),
+    )
+
+
+def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
+    match part:
+        case TextPart(text):
+            return TextPart(mask(text))
+        case LinkPart(uri, name, description):
+            told = description and mask(description)
+            return replace(part, uri=mask(uri), name=mask(name), description=told)
+        case ResourcePart(uri, text):
+            return replace(part, uri=mask(uri), text=text and mask(text))
+        case UnknownPart(raw=raw):
+            return replace(part, raw=_masked_value(raw, mask))
+        case _:
+            return part
+
+
+def _masked_value(value: Any, mask: Mask) -> Any:
+    """The very value where it has no secret: to look for one in all its texts at once is cheap."""
+    texts = "\n".join(_texts_in(value))
+    return value if mask(texts) == texts else redacted(value, mask)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts and numbers in a JSON value."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            fields = cast(dict[str, Any], one)
+            yield from fields
+            left.extend(fields.values())
+        elif isinstance(one, list):
+            left.extend(cast(list[Any], one))
+        else:
+            yield str(one)
+
+
+def _is_large(result: ToolResult) -> bool:
+    """Whether masking it takes long enough for others to notice. Looks no further than needed."""
+    words = (x.text or "" for x in result.parts if isinstance(x, TextPart | ResourcePart))
+    left = _LARGE - sum(map(len, words))
+    for text in _texts_in(result.structured):
+        left -= len(text) + _EACH_VALUE
+        if left < 0:
+            break
+    return left < 0
