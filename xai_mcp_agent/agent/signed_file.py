@@ -112,15 +112,12 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     except (OSError, ValueError, RecursionError) as cause:
         raise RunFileError(f"{path} cannot be read as a run: {cause}.") from cause
     match value:
-        case {
-            "version": int(),
-            "signature": str(signature),
-            "run": {"stamp": [str(id_), int(state)], **found},
-        }:
-            signed = _signature(value["run"], _key())
+        case {"version": int(), "signature": str(signature), "run": {**found}}:
+            run = cast(JsonObject, found)
+            signed = _signature(run, _key())
             if hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace")):
-                _refuse_older(path, stamp := Stamp(id_, state))
-                return cast(JsonObject, found), stamp
+                _refuse_older(path, stamp := Stamp(*run.pop("stamp")))
+                return run, stamp
         case _:
             raise RunFileError(f"{path} is no file of a waiting run.")
     raise RunFileError(
