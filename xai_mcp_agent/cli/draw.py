@@ -67,7 +67,7 @@ def draw(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="A transcript, a run's conversation or state as JSON, or a plan. Default: the "
             "newest run of the history.",
         ),

@@ -23,7 +23,7 @@ def suggest(
     after: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SERVER/TOOL]...", help="The tools so far, in their order. Default: none."
+            metavar="SERVER/TOOL", help="The tools so far, in their order. Default: none."
         ),
     ] = None,
     request: Annotated[str, typer.Option(help="What you want to reach, in your words.")] = "",

@@ -179,7 +179,7 @@ def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | No
 
 def adopt(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Workflows made with xai-agent.")
+        list[Path], typer.Argument(metavar="FILE", help="Workflows made with xai-agent.")
     ],
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Replace each file; the old one is kept as .bak.")
