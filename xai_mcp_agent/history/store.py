@@ -32,7 +32,7 @@ from .failures import (
 )
 from .forks import ClosedInForks, importing
 from .gate import wait_until_free
-from .integrity import OF_ROWS, is_file_intact
+from .integrity import is_file_intact
 from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .repair import set_aside
@@ -184,12 +184,11 @@ class Store:
         try:
             with self._forks.used(), self._engine.connect() as connection:
                 yield connection
-        except (SQLAlchemyError, *OF_ROWS) as raised:
+        except SQLAlchemyError as raised:
             cause = (self._damage() if may_be_damage(raised) else self._mark(raised)) or raised
             self._is_damaged |= is_damage(cause)
             self._lacks_table |= is_of_missing_table(cause)
-            is_foreign = not isinstance(cause, SQLAlchemyError) or is_mistake(cause)
-            if cause is raised and is_foreign:
+            if cause is raised and is_mistake(cause):
                 raise
             raise failure(self.place, cause) from cause
 
