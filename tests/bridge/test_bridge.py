@@ -7,6 +7,7 @@ import gc
 import inspect
 import json
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +32,7 @@ from xai_mcp_agent import (
     ToolKey,
     ToolTimeout,
     UnknownServer,
+    UnknownTool,
 )
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.bridge.toolbox import SourceToolset
@@ -290,8 +292,8 @@ def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Br
     assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])
-def test_a_limit_that_is_none_is_an_error_of_our_own(limit: float):
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "5", True])
+def test_a_limit_that_is_none_is_an_error_of_our_own(limit: Any):
     with bridge_with(one=entry(tools=[])) as bridge:
         with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
             bridge.call_tool("one", "echo", timeout_seconds=limit)
@@ -299,11 +301,21 @@ def test_a_limit_that_is_none_is_an_error_of_our_own(limit: float):
             bridge.history(limit=-3)
 
 
-def test_arguments_that_are_no_dict_are_wrong_arguments():
+@pytest.mark.parametrize("given", ["text", "", 0, False, [], ()])
+def test_arguments_that_are_no_dict_are_wrong_arguments(given: Any):
+    """Also where they are as false as the empty dict."""
     with bridge_with(one=entry()) as bridge:
-        given: Any = "text"
-        with pytest.raises(InvalidArguments, match="a dict with the arguments by name, not 'text'"):
-            bridge.call_tool("one", "echo", given)
+        words = re.escape(f"a dict with the arguments by name, not {given!r}")
+        with pytest.raises(InvalidArguments, match=words):
+            bridge.call_tool("one", "pid", given)
+        with pytest.raises(InvalidArguments, match=words):
+            asyncio.run(bridge.aio.execute_tool("one/pid", given))
+
+
+def test_an_unknown_tool_is_told_with_a_few_names_and_not_with_all_of_thousands():
+    words = r"It offers: echo, .{9,900} and 1,\d{3} more\.$"
+    with bridge_with(one=entry(many=2000)) as bridge, pytest.raises(UnknownTool, match=words):
+        bridge.call_tool("one", "qqqq")
 
 
 async def _why_not(engine: Engine, *names: str) -> list[str]:

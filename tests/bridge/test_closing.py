@@ -26,6 +26,7 @@ from tests.support.journals import calls_in, none_runs
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.portal import Portal
 
 CLOSED = "The bridge was closed before the call was done"
 
@@ -50,6 +51,36 @@ def test_calls_under_way_are_told_when_another_thread_closes_the_bridge(tmp_path
         for call in [*calls, awaited]:
             with pytest.raises(RuntimeError, match=CLOSED):
                 call.result(END_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        ', toolSearch={"embeddings": {"model": "m", "url": "http://127.0.0.1:9/v1"}}',
+        "), embed=(lambda texts: [[1.0] for _ in texts]",
+    ],
+    ids=["by words", "embeddings of the settings", "a function"],
+)
+def test_a_bridge_that_searched_and_was_never_closed_ends_without_a_word(more: str, tmp_path: Path):
+    body = f"""
+        bridge = Bridge(dict(mcpServers={{"it": entry(journal=journal)}}{more}))
+        say(len(bridge.search_tools("say the text")) > 0)
+    """
+    status, output, errors = ended(tmp_path, body)
+    assert (status, output) == (0, "True\n")
+    assert "Traceback" not in errors, errors
+
+
+def test_a_call_that_begins_while_the_bridge_closes_is_told_so(monkeypatch: pytest.MonkeyPatch):
+    """It looked when the bridge was open still."""
+    bridge = Bridge({"mcpServers": {"it": entry()}})
+    bridge.close()
+    monkeypatch.setattr(Portal, "is_open", True)
+    with pytest.raises(RuntimeError, match=CLOSED):
+        bridge.call_tool("it", "echo", {"text": "x"})
+    with pytest.raises(RuntimeError, match=CLOSED):
+        asyncio.run(bridge.aio.call_tool("it", "echo", {"text": "x"}))
 
 
 def test_a_progress_listener_may_close_the_bridge_it_is_called_by():

@@ -114,6 +114,8 @@ def test_a_port_without_its_text_is_told_with_what_to_set(
     ("component", "inputs"),
     [
         (MCPCallTool, {"tool_name": "get_book", "arguments": "14"}),
+        (MCPCallTool, {"tool_name": "get_book", "arguments": []}),
+        (MCPCallTool, {"tool_name": "get_book", "arguments": 0}),
         (MCPCallTool, {"tool_name": "get_book", "timeout_seconds": -1}),
         (MCPGetPrompt, {"prompt_name": "recommend_book", "arguments": "whales"}),
     ],

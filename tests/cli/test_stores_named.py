@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.history.test_runs import listed, recorder
+from tests.support.histories import place_of
+from tests.support.old_stores import make_version_3
 from xai_mcp_agent.cli.main import run
 
 _NOBODY = 65534
@@ -102,6 +104,30 @@ def test_the_history_of_another_project_is_shown_when_it_is_named(folder: Path, 
     file = history(folder / "other")
     status, out, _ = command(capsys, "history", "--store", str(file))
     assert (status, "it: connected for the first time" in out) == (0, True)
+
+
+@pytest.mark.parametrize("reader", [*READERS, ["stats"], ["usage"]], ids=lambda x: x[0])
+def test_a_history_that_is_named_is_read_and_not_written(
+    reader: list[str], folder: Path, capsys: Any
+):
+    """Also where a process of its project was killed, whose end nobody has written down yet."""
+    file = history(folder / "other")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE xai_mcp_runs SET ended = NULL, pid = ?", (2**22 + 1,))
+    before = files(file.parent)
+    assert command(capsys, *reader, "--store", str(file))[0] == 0
+    assert files(file.parent) == before
+
+
+def test_a_history_of_an_older_version_that_is_named_is_read_and_not_written(
+    folder: Path, capsys: Any
+):
+    file = history(folder / "other")
+    make_version_3(place_of(file))
+    before = files(file.parent)
+    status, out, _ = command(capsys, "history", "--store", str(file))
+    assert (status, "it: connected for the first time" in out) == (0, True)
+    assert files(file.parent) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or os.getuid() != 0, reason="needs root")

@@ -34,7 +34,7 @@ from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording import writer
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.history.store import Store, open_store
 
 _SECONDS = 30.0
 _NOBODY = 65534
@@ -626,6 +626,25 @@ def test_a_mistake_in_a_question_is_raised_where_it_was_asked(tmp_path: Path) ->
             memory.ask(lambda _: 1 // 0).result(_SECONDS)
         call(memory, 1)
         assert numbers(events(memory)) == [1]
+
+
+def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> None:
+    """It is raised as it is, and nobody reads the whole file, which may be large, because of it."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with closing(sqlite3.connect(place.file)) as other, other:  # seen by who reads every row only
+        other.execute(f"INSERT INTO {tables.definitions.name} VALUES ('none', '[]')")
+
+    def mistaken(store: Store) -> None:
+        with store.reading():
+            raise KeyError("ours")
+
+    with memory_in(place) as memory:
+        with pytest.raises(KeyError, match="ours"):
+            memory.ask(mistaken).result(_SECONDS)
+        call(memory, 1000)
+        assert numbers(events(memory))[-1] == 1000
+    assert asides(tmp_path) == []
 
 
 def test_a_report_that_no_database_takes_does_not_hold_up_the_others(

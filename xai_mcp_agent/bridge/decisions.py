@@ -160,7 +160,10 @@ class KnownTools:
         for name in missing:
             if name not in self._tools:
                 known = list(self._tools)
-                hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none yet'}."
+                hint = (
+                    did_you_mean(name, known)
+                    or f"Known: {listed(known, _MOST_NAMES) or 'none yet'}."
+                )
                 raise UnknownTool(f"{self.server} has no tool {name!r}, and had none. {hint}")
 
     async def ask_server(self, *, if_it_can_be: bool = False) -> None:

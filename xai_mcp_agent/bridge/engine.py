@@ -287,7 +287,8 @@ class Engine:
             BadSetting: the limit is none.
         """
         timeout_seconds = checked_limit(timeout_seconds)
-        source, arguments, started = self.pool.start(server), arguments or {}, anyio.current_time()
+        arguments = {} if arguments is None else arguments
+        source, started = self.pool.start(server), anyio.current_time()
         listed = self.catalog.named(server, tool) if source.state == "ready" else None
         if listed is None:
             listed = await self._listed(source, tool, timeout_seconds, self.caller)

@@ -137,8 +137,10 @@ class Portal:
         work = self._perform(partial(make, *args, **options))
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
-        except BaseException:
+        except BaseException as cause:
             work.close()
+            if isinstance(cause, RuntimeError):  # the loop was closed since
+                raise closed_meanwhile() from None
             raise
 
     def close(self) -> None:
@@ -187,8 +189,10 @@ class Portal:
             while not call.is_done_within(_STEP_SECONDS):
                 if not self._thread.is_alive():
                     raise closed_meanwhile()
-        except BaseException:
+        except BaseException as cause:
             self._give_up(call)
+            if isinstance(cause, RuntimeError):  # the loop was closed since
+                raise closed_meanwhile() from None
             raise
 
     def _give_up(self, call: _Call[Any]) -> None:

@@ -12,7 +12,7 @@ import anyio.to_thread
 from ..core.errors import UnknownTool
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.fingerprint import definition_text, digest_of
-from ..core.names import did_you_mean
+from ..core.names import did_you_mean, listed
 from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
 """Why a tool that its source has does not exist here, for a person."""
 
+_MOST_NAMES = 20  # in an error that a model reads
 _DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
 
 
@@ -126,7 +127,8 @@ class Catalog:
             if (known := self._inventories.get(source)) and name in known.disabled:
                 raise UnknownTool(DISABLED.format(source, name))
             names = [x.name for x in self.tools(source)]
-            hint = did_you_mean(name, names) or f"It offers: {', '.join(names) or 'no tools'}."
+            offers = listed(names, _MOST_NAMES) or "no tools"
+            hint = did_you_mean(name, names) or f"It offers: {offers}."
             raise UnknownTool(f"{source} has no tool {name!r}. {hint}")
         return tool
 

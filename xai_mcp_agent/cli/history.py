@@ -89,7 +89,7 @@ def history(
     if follow and until is not None:
         raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
     server = name_in_history(server, settings)
-    with opened(store, settings) as found:
+    with opened(store, settings, follow=follow) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
             return
@@ -209,19 +209,26 @@ def diff(
 
 
 @contextmanager
-def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
+def opened(
+    store: str | None, settings: Path | None, *, follow: bool = False
+) -> Generator[Store | None]:
     """The history, to read: no server is started for it. None where nothing was ever kept.
+
+    Nothing is written into one that somebody named, nor beside it. To `follow` a file, SQLite
+    needs files beside it.
 
     Raises:
         StoreFailed: it cannot be used, or is not where somebody said that it is.
         SettingsError: the settings file cannot be read.
     """
-    found = _found(_place(store, settings), is_named=bool(store))
+    place = _place(store, settings)
+    found = _found(replace(place, is_still=bool(store) and not follow), is_named=bool(store))
     if found is None:
         yield None
         return
     try:
-        _note_ends(found)
+        if not store:
+            _note_ends(found)
         yield found
     finally:
         found.close()

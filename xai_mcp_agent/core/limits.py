@@ -22,6 +22,7 @@ def checked_limit(seconds: float | None) -> float | None:
     Raises:
         BadSetting: it is no number above 0.
     """
-    if seconds is None or 0 < seconds < math.inf:
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is None or (is_number and 0 < seconds < math.inf):
         return seconds
     raise BadSetting(f"`timeout_seconds` is {seconds!r}. Give a number above 0, or None.")

@@ -66,7 +66,7 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
         return engine
     read_only = place.file if is_to_read else None
     engine = create_engine(
-        _read_only(read_only) if read_only else _file(place.file),
+        _read_only(read_only, place.is_still) if read_only else _file(place.file),
         connect_args={"timeout": LOCK_SECONDS},
         poolclass=StaticPool,
         execution_options={"compiled_cache": _compiled},
@@ -107,11 +107,11 @@ def _file(file: Path | None) -> URL:
     return URL.create(_SQLITE, database=None if file is None else str(file))
 
 
-def _read_only(file: Path) -> URL:
+def _read_only(file: Path, is_still: bool) -> URL:
     how = {"mode": "ro", "uri": "true"}
-    # SQLite writes beside a file that others may write meanwhile. A backup lies where it cannot.
+    # Even to read, SQLite makes files beside one that others may write, and leaves them there.
     can_write = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
-    if not can_write and not os.path.exists(f"{file}-wal"):
+    if (is_still or not can_write) and not os.path.exists(f"{file}-wal"):
         how["immutable"] = "1"
     return URL.create(_SQLITE, database=file.absolute().as_uri(), query=how)
 

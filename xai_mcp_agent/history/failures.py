@@ -135,9 +135,10 @@ def is_of_missing_table(cause: BaseException | None) -> bool:
     return getattr(getattr(cause, "orig", None), "sqlstate", None) == _NO_TABLE
 
 
-def may_be_damage(cause: BaseException) -> bool:
-    """Whether it may have come of what is in the file, which has to be looked through to know."""
-    return not is_damage(cause) and not is_passing(getattr(cause, "orig", cause))
+def may_be_damage(cause: SQLAlchemyError) -> bool:
+    """Whether the database's own error may come of what is in the file; only a look at it tells."""
+    is_own = isinstance(cause, DBAPIError)
+    return is_own and not is_damage(cause) and not is_passing(cause.orig)
 
 
 def is_to_read_only(cause: BaseException) -> bool:

@@ -65,7 +65,8 @@ class Place:
     `file` is the file of an SQLite database; there is none in memory and on a server. `folder`
     is that of the project. A store `is_own` when it lies in that folder, and so is the project's
     wherever the folder is moved to. From one of `any_project` the history is read that is in it,
-    whosever it is. A `problem` is why nothing can be kept there.
+    whosever it is. A file that `is_still` is read as it is now, and nothing is made beside it. A
+    `problem` is why nothing can be kept there.
     """
 
     url: str
@@ -74,6 +75,7 @@ class Place:
     file: Path | None = None
     is_own: bool = False
     any_project: bool = False
+    is_still: bool = False
     problem: str = ""
 
     @property

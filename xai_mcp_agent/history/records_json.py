@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from ..core.tools import JsonObject
 from .event import Subject
 from .records import NO_USAGE, SourceRecord, ToolRecord, Usage
+from .tables import Unreadable
+
+
+@contextmanager
+def _reading() -> Generator[None]:
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as cause:
+        raise Unreadable("A record is not what was written.") from cause
 
 
 def source_as_json(record: SourceRecord) -> JsonObject:
@@ -28,8 +39,13 @@ def source_as_json(record: SourceRecord) -> JsonObject:
     )
 
 
+@_reading()
 def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
-    """The record that was written so."""
+    """The record that was written so.
+
+    Raises:
+        Unreadable: none was.
+    """
     fields = dict(value)
     fields["runs"] = tuple(fields.get("runs", ()))
     for name in ("last_sync", "synced_before", "disconnected_since"):
@@ -51,8 +67,13 @@ def tool_as_json(record: ToolRecord) -> JsonObject:
     )
 
 
+@_reading()
 def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
-    """The record that was written so."""
+    """The record that was written so.
+
+    Raises:
+        Unreadable: none was.
+    """
     created, updated, last_seen = map(datetime.fromisoformat, value["times"])
     return ToolRecord(
         subject, created, updated, last_seen,

@@ -32,7 +32,7 @@ from .failures import (
 )
 from .forks import ClosedInForks, importing
 from .gate import wait_until_free
-from .integrity import OF_ROWS, is_file_intact
+from .integrity import is_file_intact
 from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .repair import set_aside
@@ -184,12 +184,11 @@ class Store:
         try:
             with self._forks.used(), self._engine.connect() as connection:
                 yield connection
-        except (SQLAlchemyError, *OF_ROWS) as raised:
+        except SQLAlchemyError as raised:
             cause = (self._damage() if may_be_damage(raised) else self._mark(raised)) or raised
             self._is_damaged |= is_damage(cause)
             self._lacks_table |= is_of_missing_table(cause)
-            is_foreign = not isinstance(cause, SQLAlchemyError) or is_mistake(cause)
-            if cause is raised and is_foreign:
+            if cause is raised and is_mistake(cause):
                 raise
             raise failure(self.place, cause) from cause
 
@@ -230,7 +229,7 @@ def open_store(place: Place) -> Store:
 def open_to_read(place: Place) -> Store:
     """Open the history that is kept in a place; nothing is made, and no other file is touched.
 
-    One of an older version is brought up to date: if it cannot be written, a copy in memory.
+    Of a file of an older version a copy in memory is brought up to date.
 
     Raises:
         NoHistory: there is none, or none of this project.
@@ -239,27 +238,21 @@ def open_to_read(place: Place) -> Store:
     try:
         return _opened_in_time(place, is_to_read=True)
     except OlderStore:
-        try:
-            return open_store(place)
-        except StoreFailed:
-            if place.file is None:
-                raise
-            return _copied(place)
+        return open_store(place) if place.file is None else _copied(place)
 
 
 def _copied(place: Place) -> Store:
     """The history of a file, brought up to date in memory."""
-    memory = replace(place, url="sqlite://", file=None)
     try:
         with closing(engine_for(place, is_to_read=True).raw_connection()) as old:
-            engine = engine_for(memory)
+            engine = engine_for(replace(place, url="sqlite://", file=None))
             with closing(engine.raw_connection()) as new:
                 cast(Any, old.driver_connection).backup(new.driver_connection)
             with engine.connect() as connection, for_writing(connection).begin():
                 bring_up_to_date(connection)
     except SQLAlchemyError as cause:
         raise failure(place, cause) from cause
-    return Store(memory, engine, is_to_read=True)
+    return Store(place, engine, is_to_read=True)
 
 
 def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:

@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeAlias
 
 import anyio.to_thread
@@ -69,7 +70,8 @@ class ToolSearch:
             return  # calls were counted
         self._version = change.version
         for name in change.sources:
-            self._started().replace(name, self._catalog.tools(name))
+            with suppress(RuntimeError):  # Python ends: its pools take no more work
+                self._started().replace(name, self._catalog.tools(name))
 
 
 class _Indexing:

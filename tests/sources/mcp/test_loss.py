@@ -17,7 +17,7 @@ from tests.support.fault_server import entry
 from tests.support.mcp_servers import gallery_entry, gallery_process
 from tests.support.processes import free_port, is_running, wait_until
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, ToolResult
+from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, ToolResult, ToolTimeout
 from xai_mcp_agent.bridge.engine import Engine
 
 NOTICED_SECONDS = 10.0
@@ -334,12 +334,36 @@ def test_a_server_that_loses_many_calls_is_asked_about_each_loss_without_a_pause
                 assert call_after_a_loss(bridge, "echo").text == "back"
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_process_that_answers_a_ping_survives_calls_that_time_out(era: str):
+    """The protocol wants no word about a cancelled call; what the process holds must not go."""
+    with bridge_with(it=entry(era=era)) as bridge:
+        first = bridge.call_tool("it", "pid").text
+        for _ in range(4):
+            with pytest.raises(ToolTimeout):
+                bridge.call_tool("it", "never", timeout_seconds=0.3)
+        assert bridge.call_tool("it", "pid").text == first
+
+
+def test_a_ping_decides_and_not_a_slow_listing_whether_a_session_goes_on():
+    with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.faults["tools/call"] = peer.faults["tools/list"] = Hang()
+        for _ in range(2):
+            with pytest.raises(ToolTimeout):
+                bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.3)
+        del peer.faults["tools/call"]
+        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+        assert peer.peer.seen_methods().count("initialize") == 1
+        assert "ping" in peer.peer.seen_methods()
+
+
 def test_who_calls_after_a_loss_waits_no_longer_than_their_own_limit():
     """Whether the server is still there takes up to five seconds to find out."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.faults["tools/call"] = drop
-        peer.faults["tools/list"] = Hang()
+        peer.faults["server/discover"] = Hang()  # the ping of this era
         with pytest.raises(SourceClosed):
             bridge.call_tool("it", "echo", {"text": "x"})
         with pytest.raises(SourceFailed, match=r"it was not ready within 0\.3 s"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from contextlib import suppress
@@ -11,6 +12,7 @@ import pytest
 
 from tests.support.bridge_scripts import ended
 from tests.support.bridges import bridge_with, status_of, wait_for_state
+from tests.support.fast_loop import FastLoop
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
@@ -57,6 +59,20 @@ def test_the_era_is_found_out_unless_the_settings_say_it(options: dict[str, str]
     with bridge_with(it=entry(**options)) as bridge:
         assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
         assert status_of(bridge, "it").era == era
+
+
+def test_a_server_that_hangs_at_its_start_is_left_alone_after_six_tries_with_default_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """docs/reliability.md. A start that took its whole time is no session that held."""
+    monkeypatch.setattr(asyncio, "new_event_loop", FastLoop)
+    (journal := tmp_path / "journal").touch()
+    with bridge_with(it=entry(hang=True, journal=str(journal))) as bridge:
+        bridge.connect("it")
+        wait_for_state(bridge, "it", "failed", seconds=60.0)
+        assert journal.read_text(encoding="utf-8").count("start ") <= 6
+        with pytest.raises(SourceFailed, match="after 30 s"):
+            bridge.list_tools("it")
 
 
 def test_a_server_of_the_wrong_era_is_refused_with_what_to_change():

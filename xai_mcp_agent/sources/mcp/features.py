@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...core.invocation import PROGRAM, Caller
@@ -14,7 +13,6 @@ from ..base import LISTS, Completed, OnUpdate
 from . import results
 from .requests import Requests
 from .server_features.subscriptions import UpdateListeners
-from .wire.streams import is_modern
 
 if TYPE_CHECKING:
     from .session import McpSession
@@ -80,7 +78,7 @@ class McpFeatures:
 
     async def ping(self) -> float:
         """Have the server answer; how many seconds that took, once it was connected."""
-        return await self._content(Content.ping)
+        return await self._over_a_session(lambda session: session.requests_of(self._caller).ping())
 
     async def subscribe(self, what: str, tell: OnUpdate) -> None:
         """Tell this listener of changes, also over later sessions, until `unsubscribe`."""
@@ -166,20 +164,6 @@ class Content:
         what = f"completing {argument!r} of {of!r}"
         result = await self._content(what, ask)
         return results.completion_of(result.completion)
-
-    async def ping(self) -> float:
-        """The seconds it takes to answer: to the older era's ping, or by saying again who it is."""
-        import mcp_types as types
-
-        client = self._requests.connected()
-        session, era = client.session, client.protocol_version
-        if not is_modern(era):
-            ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
-        else:
-            ask = partial(session.send_discover, era)
-        started = monotonic()
-        await self._requests.ask("ping", ask, self._requests.seconds)
-        return monotonic() - started
 
     async def _content(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
         return await self._requests.ask(what, ask, self._requests.seconds, may_ask=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.errors import NotAccepted, NotApproved, SourceClosed, SourceError
+from ...core.errors import NotAccepted, NotApproved, SourceError
 from ...core.host import Host
 from ...core.invocation import Caller
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
 from .pending import Pending, Waiting
 from .transport import Connection
+from .wire.streams import is_modern
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 # A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
 _MAX_PAGES = 1000
 # Long enough for a busy server, short enough that a dead one is noticed soon.
-_PROBE_SECONDS = 5.0
+PROBE_SECONDS = 5.0
 # A stream that a proxy closes now and then is no reason to ask all the time.
 _PROBE_PAUSE_SECONDS = 1.0
 _LONGEST_PROBE_PAUSE_SECONDS = 60.0
 # A probe takes half of it, unless its clock stands still while a person is asked.
-_LONGEST_SUSPICION_SECONDS = 2 * _PROBE_SECONDS
+_LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 
 T = TypeVar("T")
 
@@ -127,6 +127,20 @@ class Requests:
             raise
         return pages.items
 
+    async def ping(self, seconds: float | None = None) -> float:
+        """The seconds it takes to answer: to the older era's ping, or by saying again who it is."""
+        import mcp_types as types  # as heavy as the SDK, which is loaded by now
+
+        client = self.connected()
+        session, era = client.session, client.protocol_version
+        if not is_modern(era):
+            ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
+        else:
+            ask = partial(session.send_discover, era)
+        started = monotonic()
+        await self.ask("ping", ask, seconds or self.seconds)
+        return monotonic() - started
+
     async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
         match verdict:
             case "lost" | "unsent":
@@ -171,8 +185,9 @@ async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
 class Health:
     """Whether one connection still works, judged by what comes of its requests.
 
-    `over` is set once it is of no more use; `on_over` is told then. It is suspect from a lost
-    request on until the server has answered a probe: whoever waits for that has it made at once.
+    `over` is set once it is of no more use; `on_over` is told then. It is suspect after a lost
+    request, or two that timed out, until the server has answered a probe; only a probe without an
+    answer ends it. Whoever waits for the answer has the probe made at once.
     """
 
     def __init__(self, link: Connection, pending: Pending, on_over: Callable[[], None]) -> None:
@@ -213,14 +228,14 @@ class Health:
         self._doubted.set()
 
     def suspect(self) -> None:
-        """A request was lost on its way: the next one might be lost with the same server."""
+        """A request was lost, or the server is silent: the next request might be lost too."""
         self.doubt()
         if self._settled.is_set() and not self.over.is_set():
             self._settled = anyio.Event()
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a request was lost, and it is not known yet whether the server is still there."""
+        """Whether it is not known yet if the server is still there."""
         return not self._settled.is_set()
 
     async def settled(self) -> None:
@@ -230,7 +245,7 @@ class Health:
             with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
                 await self._settled.wait()
 
-    async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[Any]]) -> None:
+    async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[None]]) -> None:
         """After each doubt `ask` the server something; one that does not answer is over."""
         pause = _PROBE_PAUSE_SECONDS
         while True:
@@ -247,28 +262,28 @@ class Health:
                 await self._is_awaited.wait()
             pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
 
-    async def _probe(self, ask: Callable[[], Awaitable[Any]]) -> None:
+    async def _probe(self, ask: Callable[[], Awaitable[None]]) -> None:
         """Ask twice if need be: the first time may go over a connection that is dead already."""
-        with suppress(TimeoutError), self._pending.limit(_PROBE_SECONDS):
-            for _ in range(2):
-                self._doubted = anyio.Event()
-                try:
-                    await ask()
-                except SourceClosed as cause:
-                    logger.debug("%s", cause)
-                except SourceError:
-                    return  # it answers
-                else:
-                    return
+        try:
+            with self._pending.limit(PROBE_SECONDS):
+                for _ in range(2):
+                    self._doubted = anyio.Event()
+                    try:
+                        await ask()
+                    except SourceError as cause:
+                        logger.debug("%s", cause)
+                    else:
+                        return
+        except TimeoutError:
+            # It would not notice that its stdin closes either.
+            self._link.stdio.in_a_hurry = True
         self.end()
 
     def note_silence(self, started: float) -> None:
-        """Two requests in a row without a sign of life end the session; one may just be slow."""
+        """Two requests in a row without a sign of life make it suspect; one may just be slow."""
         if self._link.watch.heard_at > started:
             self._silent_since = None
         elif self._silent_since is None or self._link.watch.heard_at > self._silent_since:
             self._silent_since = monotonic()
         elif started >= self._silent_since:
-            # It would not notice that its stdin closes either.
-            self._link.stdio.in_a_hurry = True
-            self.end()
+            self.suspect()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 
-from ...core.errors import SourceClosed, SourceError
+from ...core.errors import ServerError, SourceClosed, SourceError
 from ...core.events import Inventory
 from ...core.host import Host
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
@@ -21,7 +22,7 @@ from ..progress import ProgressListener
 from . import results
 from .client_features.callbacks import ClientCallbacks
 from .failures import Failures, WrongEra, is_missing_method
-from .requests import Requests
+from .requests import PROBE_SECONDS, Requests
 from .sdk import our_name
 from .server_features.listing import ChangeWatch, Listing
 from .server_features.subscriptions import Subscriptions, UpdateListeners
@@ -246,7 +247,13 @@ class McpSession:
         tasks.start_soon(self._changes.relist, self.refresh)
         await self.refresh()
         await tasks.start(self.subscriptions.serve)
-        tasks.start_soon(self._health.probe_when_in_doubt, self.refresh)
+        tasks.start_soon(self._health.probe_when_in_doubt, self._probe)
+
+    async def _probe(self) -> None:
+        """Ping the server; then list again, for what was lost may have been a change notice."""
+        with suppress(ServerError):  # an answer, too
+            await self._requests.ping(PROBE_SECONDS)
+        self._changes.notice()
 
     @property
     def _client_outlives_the_server(self) -> bool:

@@ -47,7 +47,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _SHORTEST_PAUSE_SECONDS = 0.1
 # Then it is left alone until somebody asks for it.
 _MAX_TRIES_IN_A_ROW = 6
-# A connection that held this long is no part of a crash loop.
+# A session that was ready this long is no part of a crash loop.
 _STABLE_SECONDS = 30.0
 # An attempt that fails this soon after somebody asked leaves time for another one.
 _SOON_SECONDS = 5.0
@@ -79,6 +79,7 @@ class McpSource:
         self._session: McpSession | None = None
         self._connect_seconds: float | None = None
         self._tries = 0  # in a row that did not hold
+        self._ready_at: float | None = None  # of the last attempt, if its session became ready
         self._era = self._server = ""
         self._stopping = anyio.Event()
         self._verdict = _Verdict()
@@ -227,10 +228,11 @@ class McpSource:
 
     async def _heal_until_stopped(self, observer: Observer) -> None:
         while await self._has_its_turn():
-            started = anyio.current_time()
+            self._ready_at = None
             error = await self._attempt(observer)
             self._start.end()
-            held = anyio.current_time() - started > _STABLE_SECONDS
+            ready_at = self._ready_at
+            held = ready_at is not None and anyio.current_time() - ready_at > _STABLE_SECONDS
             self._tries = 1 if held else self._tries + 1
             if isinstance(error, LastingFailure):
                 self._tries = max(self._tries, _MAX_TRIES_IN_A_ROW)
@@ -303,6 +305,7 @@ class McpSource:
     def became_ready(self, session: McpSession, seconds: float) -> None:
         """Told by the session once it has listed its tools."""
         self._connect_seconds = seconds
+        self._ready_at = anyio.current_time()
         self._settings = session.link.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if not is_modern(self._era):

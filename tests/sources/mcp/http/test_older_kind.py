@@ -90,11 +90,13 @@ def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
             assert peer.streams == []
 
 
-def naming(place: bytes) -> Any:
+def naming(place: bytes, end: bytes) -> Any:
     """A stream that says that messages go there."""
-    return lambda handler, _: handler._stream([b"event: endpoint\ndata: " + place + b"\n\n"])
+    event = end.join([b"event: endpoint", b"data: " + place, b"", b""])
+    return lambda handler, _: handler._stream([event])
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
 @pytest.mark.parametrize(
     ("place", "words"),
     [
@@ -104,9 +106,12 @@ def naming(place: bytes) -> Any:
         (b"http://[::1/in", "sent to 'http://[::1/in', which is no address"),
     ],
 )
-def test_an_endpoint_elsewhere_is_told_at_once_and_gets_nothing(place: bytes, words: str):
+def test_an_endpoint_elsewhere_is_told_at_once_and_gets_nothing(
+    place: bytes, words: str, end: bytes
+):
+    """Servers made with the Python SDK end lines with CRLF."""
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge, ends_within(20):
-        peer.faults["GET"] = naming(place)
+        peer.faults["GET"] = naming(place, end)
         with pytest.raises(SourceFailed) as caught:
             bridge.list_tools("it")
         assert words in caught.value.problem

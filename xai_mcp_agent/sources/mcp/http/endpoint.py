@@ -67,7 +67,9 @@ def _endpoints_in(events: bytes) -> list[str]:
     if b"endpoint" not in events:
         return []
     found: list[str] = []
-    for event in events.decode("utf-8", "replace").replace("\r", "\n").split("\n\n"):
+    # Every Python SDK server sends CRLF (sse-starlette).
+    lines = events.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    for event in lines.split("\n\n"):
         fields = [line.partition(":")[::2] for line in event.split("\n")]
         if ("event", "endpoint") in [(name, value.strip()) for name, value in fields]:
             found.append("".join(value.strip() for name, value in fields if name == "data"))
