@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..canvas.trust import parts_text
+from ..canvas.trust import shown_text
 from ..core.errors import SettingsError, XaiMcpError
 from ..policy.approval_trust import approvals_in
 from ..settings.load import load_settings
@@ -60,12 +60,12 @@ def _agree(store: TrustStore, loaded: Settings, *, yes: bool, as_json: bool) -> 
     approved = approvals_in(loaded)
     parts = store.not_agreed(loaded, approved)
     if parts and not as_json:
-        say(f"{loaded.file} starts, reaches or lets through:\n{parts_text(parts)}")
+        say(f"{loaded.file} starts, reaches or lets through:\n{shown_text(loaded, parts)}")
     is_agreed = yes or not parts or (not as_json and says_yes("Trust it?", _READ_IT))
     if parts and is_agreed:
         store.agree(loaded, approved)
     if as_json:
-        shown = [{"key_path": x.key_path, "told": x.told} for x in parts]
+        shown = [{"key_path": x.key_path, "facts": x.facts} for x in parts]
         key = "agreed" if is_agreed else "waiting"
         echo_json({"file": loaded.file, "trusted": is_agreed, key: shown})
         raise typer.Exit(0 if is_agreed else 1)
