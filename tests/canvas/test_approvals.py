@@ -58,7 +58,7 @@ def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
     script = shredding_script(folder, "asked")
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("?? clerk wants to call shred of shredder")
-        shown = screen.expect("Approve it? (once, run, always, no): ")
+        shown = screen.expect("Approve shred of shredder? (once, run, always, no): ")
         assert "| a\n" in shown
         assert "| contract:\\u202e x" in shown
         assert "Shred a paper. \\x1b[2JIt is gone." in shown
@@ -67,7 +67,7 @@ def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
         screen.expect("Type one of these words")
         screen.type("once")
         screen.expect("shredded a")
-        screen.expect("Approve it? (once, run, always, no): ")
+        screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("always")
         assert screen.end() == 0
     assert "shredded will" in screen.text
@@ -80,7 +80,7 @@ def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
     script = shredding_script(folder, "refused", ("contract",))
     with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.type("always")
-        screen.expect("Approve it? (once, run, always, no): ")
+        screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("no")
         screen.expect("not approved: the person said no")
         assert screen.end() == 0
@@ -91,7 +91,7 @@ def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
 def test_an_interrupt_while_it_is_asked_stops_the_run(folder: Path) -> None:
     script = shredding_script(folder, "stopped")
     with terminal(sys.executable, script.name, folder=folder) as screen:
-        screen.expect("Approve it? (once, run, always, no): ")
+        screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("\x03", enter=False)
         with ends_within(30):
             assert screen.end() != 0

@@ -51,7 +51,7 @@ def test_the_person_at_the_terminal_is_asked_once(script: Path, tmp_path: Path) 
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     command = (warm_python(), script.name)
     with terminal(*command, folder=script.parent, **person) as screen:
-        screen.expect("mcpServers.theirs: ")
+        screen.expect("mcpServers.theirs:\n")
         screen.expect("Accept? (yes or no")
         screen.type("yes")
         screen.expect("ask(")
@@ -66,7 +66,8 @@ def test_a_no_starts_nothing_and_fails_at_the_node(script: Path, tmp_path: Path)
     command = (warm_python(), script.name)
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     with terminal(*command, folder=script.parent, **person) as screen:
-        screen.expect("mcpServers.hides: sh ./evil.sh")  # though the file calls it a secret
+        screen.expect("mcpServers.hides:")
+        screen.expect("starts sh ./evil.sh")  # though the file calls it a secret
         screen.expect("Accept? (yes or no")
         screen.type("no")
         assert screen.end() != 0

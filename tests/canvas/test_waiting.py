@@ -182,10 +182,10 @@ def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
     file = "tidying.run.json"
     with terminal(warm_python(), "-c", COMMAND, "approve", file, folder=folder) as screen:
         screen.expect("Call 1 of 2:")
-        screen.expect("Approve it? (once, run, always, no): ")
+        screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("once")
         screen.expect("Call 2 of 2:")
-        screen.expect("Approve it? (once, run, always, no): ")
+        screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("no")
         screen.expect("Run the workflow again")
         assert screen.end() == 0

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from xai_mcp_agent.canvas.trust import parts_text
+from xai_mcp_agent.canvas.trust import shown_text
+from xai_mcp_agent.core.visible import escaped
 from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.load import load_settings
@@ -106,6 +107,7 @@ SCRIPTS = {
     "curl http://e/?key=abcdefgh1$(rm x)": "curl http://e/?key=***$(rm x)",
     "http://u:abcdefgh1;touch${IFS}x;@e/": "http://***@e/ (*** has ; in it)",
     "TOKEN=abcdefgh1\nrm -r x": "TOKEN=***\nrm -r x",
+    "API_TOKEN=./evil.sh ./evil.sh": "API_TOKEN=*** ./evil.sh",
     "API_TOKEN=token ./evil.sh": "API_TOKEN=*** ./evil.sh",
     "TOKEN='abcdefgh1' KEY=hgfedcba2 && rm": "TOKEN='***' KEY=*** && rm",
 }
@@ -116,20 +118,26 @@ def test_a_command_behind_a_secret_is_shown(folder: Path, script: str) -> None:
     """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
     assert redact_args(["-c", script], Secrets())[1] == SCRIPTS[script]
     loaded = load_settings(write(folder, {"it": {"command": "sh", "args": ["-c", script]}}))
-    told = parts_text(loaded.parts)
+    told = shown_text(loaded, loaded.parts)
     assert "abcdefgh1" not in told
-    assert SCRIPTS[script].rpartition("***")[2] in told
+    assert escaped(SCRIPTS[script].rpartition("***")[2]) in told
 
 
 def test_a_command_cannot_be_hidden_as_the_secret_of_its_server(folder: Path) -> None:
     entry = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
     loaded = load_settings(write(folder, {"it": entry}))
-    assert parts_text(loaded.parts) == "  it: sh ./evil.sh (is given API_TOKEN)"
+    lines = [
+        "  it:",
+        "      starts sh ./evil.sh",
+        "      gets the environment variable API_TOKEN: ***",
+    ]
+    assert shown_text(loaded, loaded.parts).split("\n") == lines
 
 
 def test_what_cannot_be_used_yet_is_shown_without_its_keys(folder: Path) -> None:
     entry = {"url": "https://e.org/mcp?key=abcdefgh1&x=${NOT_SET_YET}"}
-    told = parts_text(load_settings(write(folder, {"it": entry})).parts)
+    loaded = load_settings(write(folder, {"it": entry}))
+    told = shown_text(loaded, loaded.parts)
     assert "https://e.org/mcp?key=***" in told
     assert "abcdefgh1" not in told
 

@@ -84,16 +84,28 @@ def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(project: Path) ->
     words = ("-c", COMMAND, "approve", "shredder", "shred")
     with terminal(warm_python(), *words, folder=project) as screen:
         screen.expect('"description"')
-        screen.expect("without a question from now on? [y/N]: ")
-        screen.type("n")
+        screen.expect("May agents call 'shred' of 'shredder'")
+        screen.expect("(yes or no): ")
+        screen.type("no")
         screen.expect("nothing was approved")
         assert screen.end() == 1
     assert approved(project) == {}
     with terminal(warm_python(), *words, folder=project) as screen:
-        screen.expect("[y/N]: ")
-        screen.type("y")
+        screen.expect("(yes or no): ")
+        screen.type("yes")
         assert screen.end() == 0
     assert list(approved(project)) == ["shred"]
+
+
+def test_a_yes_that_was_typed_before_the_question_approves_nothing(project: Path) -> None:
+    words = ("-c", COMMAND, "approve", "shredder", "shred")
+    with terminal(warm_python(), *words, folder=project) as screen:
+        screen.type("y")
+        screen.expect("from now on?")
+        screen.type("no")
+        screen.expect("nothing was approved")
+        assert screen.end() == 1
+    assert approved(project) == {}
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_what_was_added_is_asked_about_when_it_is_switched_on(
     assert TrustStore().not_agreed(load_settings(file)) == ()
     file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
     (part,) = TrustStore().not_agreed(load_settings(file))
-    assert "npx -y @example-org/notes-mcp@1.4.0" in part.told
+    assert "npx -y @example-org/notes-mcp@1.4.0" in part.facts[0]
 
 
 def test_registries_of_a_stranger_are_not_asked(

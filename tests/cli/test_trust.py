@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,26 @@ def test_trust_shows_what_it_is_about_and_wants_a_yes(
     assert (status, "Trusted" in told) == (0, True)
     assert command(capsys, "trust", "--list") == (0, str(stranger))
     assert command(capsys, "trust", str(stranger), "--withdraw")[0] == 0
+    assert TrustStore().not_agreed(load_settings(stranger))
+
+
+def test_trust_for_a_program_asks_nobody_and_agrees_only_with_a_yes(
+    stranger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*words: str) -> tuple[int, dict[str, Any]]:
+        status, out = command(capsys, "trust", str(stranger), "--json", *words)
+        return status, json.loads(out)
+
+    status, told = said()
+    assert (status, told["trusted"]) == (1, False)
+    assert [x["key_path"] for x in told["waiting"]] == ["mcpServers.theirs"]
+    assert TrustStore().not_agreed(load_settings(stranger))
+    status, told = said("--yes")
+    assert (status, told["trusted"], len(told["agreed"])) == (0, True, 1)
+    assert not TrustStore().not_agreed(load_settings(stranger))
+    assert said() == (0, {"file": str(stranger), "trusted": True, "agreed": []})
+    status, told = said("--withdraw")
+    assert (status, told["trusted"], told["withdrawn"]) == (0, False, True)
     assert TrustStore().not_agreed(load_settings(stranger))
 
 

@@ -570,8 +570,9 @@ def test_rules_of_a_file_that_nobody_agreed_to_hold_and_let_nothing_through(
     assert [x.word for x in without_untrusted(loaded, store).rules] == ["deny"]
     store.agree(loaded)
     assert [x.word for x in without_untrusted(loaded, store).rules] == ["allow", "deny"]
-    file.write_text(json.dumps({"mcpServers": {}, "rules": [*rules, *BOTH]}), encoding="utf-8")
-    assert [x.word for x in without_untrusted(load_settings(file), store).rules] == ["deny", "", ""]
+    rules[0] = {"when": {"tool": "allow", "server": "*"}, "then": "allow"}
+    file.write_text(json.dumps({"mcpServers": {}, "rules": rules}), encoding="utf-8")
+    assert [x.word for x in without_untrusted(load_settings(file), store).rules] == ["deny"]
 
 
 def test_what_is_never_allowed_is_not_offered_and_what_may_be_is(

@@ -229,7 +229,7 @@ def test_what_is_switched_off_is_asked_about_when_it_is_switched_on(tmp_path: Pa
     del document["mcpServers"]["new"]["disabled"]
     file.write_text(json.dumps(document))
     (part,) = store.not_agreed(load_settings(file))
-    assert (part.source, part.told) == ("new", "npx x")
+    assert (part.source, part.facts) == ("new", ("starts npx x",))
 
 
 def test_what_was_agreed_to_stays_so_while_it_is_switched_off(tmp_path: Path) -> None:

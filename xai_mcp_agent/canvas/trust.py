@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from ..console.console import Console
 from ..core.elicitation import Question
@@ -16,8 +17,8 @@ from .interactive_host import ask_here
 
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 _INTRODUCTION = (
-    "You have not agreed yet to what this settings file starts or reaches, or it has changed "
-    "since. Go on only if you know where it comes from:"
+    "You have not agreed yet to what this settings file starts, reaches or lets through, or it has "
+    "changed since. Go on only if you know where it comes from:"
 )
 
 
@@ -40,13 +41,21 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     return settings
 
 
-def parts_text(parts: Iterable[Part]) -> str:
-    """What a settings file would start or reach, a line each, without secrets."""
-    return "\n".join(f"  {x.key_path}: {x.told}" for x in parts)
+def shown_text(settings: Settings, parts: Iterable[Part]) -> str:
+    """What these parts of a file do, and what the file holds back: a line each, without secrets."""
+    does = [(x.key_path, y) for x in parts for y in x.facts]
+    holds = [(x.key_path, x.shown) for x in settings.guards if not x.source]
+    return "\n".join((*_by_place(does), *(["It holds back:"] if holds else []), *_by_place(holds)))
+
+
+def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for place, group in groupby(facts, lambda x: x[0]):
+        yield f"  {place}:"
+        yield from (f"      {fact}" for _, fact in group)
 
 
 def _question(settings: Settings, parts: Iterable[Part]) -> Question:
-    message = f"{_INTRODUCTION}\n{parts_text(parts)}"
+    message = f"{_INTRODUCTION}\n{shown_text(settings, parts)}"
     return Question(settings.file, message, _NOTHING_TO_FILL_IN)
 
 

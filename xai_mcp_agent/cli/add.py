@@ -317,8 +317,8 @@ def remove(
     with writing(file):
         kept = replace_text(file, text_without(file, sections[0], name))
     place = f"{sections[0]}.{name}" if sections[0] else name
-    for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", "", name)]:
-        TrustStore().agree_to(str(file), Part(part.key_path, "", "", name))
+    for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", (), name)]:
+        TrustStore().agree_to(str(file), Part(part.key_path, "", (), name))
     if as_json:
         echo_json({"removed": name, "file": str(file), "kept": kept})
         return

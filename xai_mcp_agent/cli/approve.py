@@ -27,7 +27,7 @@ from ..core.shell import shown_command
 from ..policy.decisions import Choice
 from ..policy.review import Review, digest_of_reviews, waiting_of
 from .bridges import open_bridge, server_named
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, says_yes
 from .tools import tell_choices
 
 Waiting: TypeAlias = WaitingRun | WaitingPlan
@@ -203,7 +203,8 @@ def _decide(
         return _approved(bridge, server, tools, digest)
     while waiting := waiting_of(bridge.run(approving.to_approve, server, tools)):
         say("\n".join(map(_text, waiting)))
-        if not typer.confirm("May agents call this without a question from now on?"):
+        names = ", ".join(ascii(x.tool) for x in waiting)
+        if not says_yes(f"May agents call {names} of {server!a} unasked from now on?"):
             raise BadSetting(f"{server}: nothing was approved.")
         try:
             return _approved(bridge, server, tools, digest_of_reviews(waiting), quietly=True)

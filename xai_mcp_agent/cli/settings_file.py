@@ -141,9 +141,11 @@ def trust_server(file: Path, name: str) -> None:
     Raises:
         SettingsError: that cannot be written down.
     """
-    for part in load_settings(file).parts:
+    loaded = load_settings(file)
+    guards = [x for x in loaded.guards if x.source in ("", name)]
+    for part in loaded.parts:
         if part.source == name and not part.key_path.startswith(_OTHERS):
-            TrustStore().agree_to(str(file), part)
+            TrustStore().agree_to(str(file), part, guards)
 
 
 def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:

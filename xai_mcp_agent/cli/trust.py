@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from ..canvas.trust import parts_text
+from ..canvas.trust import shown_text
 from ..core.errors import SettingsError, XaiMcpError
 from ..policy.approval_trust import approvals_in
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.trust import TrustStore
 from .output import AsJson, echo_json, say, says_yes
+
+_READ_IT = "Say --yes once you have read the file."
 
 
 def trust(
@@ -40,22 +42,39 @@ def trust(
     if not loaded.file:
         raise XaiMcpError("No mcp_settings.json was found. Name yours.")
     if withdraw:
-        had = store.withdraw(loaded.file)
-        say(f"{loaded.file}: {'not trusted any more' if had else 'was not trusted'}.")
-        return
-    _agree(store, loaded, is_asked=not yes and not as_json)
+        _withdraw(store, loaded.file, as_json=as_json)
+    else:
+        _agree(store, loaded, yes=yes, as_json=as_json)
 
 
-def _agree(store: TrustStore, loaded: Settings, *, is_asked: bool) -> None:
+def _withdraw(store: TrustStore, file: str, *, as_json: bool) -> None:
+    had = store.withdraw(file)
+    if as_json:
+        echo_json({"file": file, "trusted": False, "withdrawn": had})
+    else:
+        say(f"{file}: {'not trusted any more' if had else 'was not trusted'}.")
+
+
+def _agree(store: TrustStore, loaded: Settings, *, yes: bool, as_json: bool) -> None:
+    """Agree to what waits, after a yes. A program that reads JSON cannot be asked."""
     approved = approvals_in(loaded)
-    if not (parts := store.not_agreed(loaded, approved)):
-        say(f"{loaded.file}: nothing in it waits for your agreement.")
-        return
-    say(f"{loaded.file} starts, reaches or lets through:\n{parts_text(parts)}")
-    if is_asked and not says_yes("Trust it?", "Say --yes once you have read the file."):
+    parts = store.not_agreed(loaded, approved)
+    if parts and not as_json:
+        say(f"{loaded.file} starts, reaches or lets through:\n{shown_text(loaded, parts)}")
+    is_agreed = yes or not parts or (not as_json and says_yes("Trust it?", _READ_IT))
+    if parts and is_agreed:
+        store.agree(loaded, approved)
+    if as_json:
+        shown = [{"key_path": x.key_path, "facts": x.facts} for x in parts]
+        key = "agreed" if is_agreed else "waiting"
+        echo_json({"file": loaded.file, "trusted": is_agreed, key: shown})
+        raise typer.Exit(0 if is_agreed else 1)
+    if not is_agreed:
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
-    store.agree(loaded, approved)
-    say("Trusted. What changes in it will be asked about.")
+    if parts:
+        say("Trusted. What changes in it will be asked about.")
+    else:
+        say(f"{loaded.file}: nothing in it waits for your agreement.")
 
 
 def _show(files: list[str], *, as_json: bool) -> None:

@@ -74,7 +74,7 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
         say("  ", line)
     forget_typed()  # what was typed before the question was seen is no answer to it
     try:
-        answer = _typed_answer(say, read)
+        answer = _typed_answer(request, say, read)
     except TimeoutError:
         answer = approval_too_late(request)
     except Ended as ended:
@@ -135,9 +135,11 @@ def told(request: ApprovalRequest) -> list[str]:
     return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
 
 
-def _typed_answer(say: Say, read: Read) -> ApprovalAnswer:
+def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
+    # The title may have scrolled away behind long arguments.
+    prompt = f"Approve {escaped(request.whole_name)}? ({', '.join(SCOPES)}): "
     for _ in range(_MOST_TRIES):
-        typed = read(f"Approve it? ({', '.join(SCOPES)}): ").strip().casefold()
+        typed = read(prompt).strip().casefold()
         if typed in ("no", "n", "/decline", "/cancel"):
             return ApprovalAnswer.no(_SAID_NO, _AT_THE_TERMINAL)
         if scope := scope_of(typed):

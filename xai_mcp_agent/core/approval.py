@@ -50,8 +50,12 @@ class ApprovalRequest:
     @property
     def title(self) -> str:
         """What is to be called, in a line."""
-        whose = f" of {self.server}" if self.server else ""
-        return f"{self.agent or 'An agent'} wants to call {self.tool}{whose}"
+        return f"{self.agent or 'An agent'} wants to call {self.whole_name}"
+
+    @property
+    def whole_name(self) -> str:
+        """The tool, and the server that has it."""
+        return f"{self.tool} of {self.server}" if self.server else self.tool
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ whatever the expression: it has no look-around and no back-references.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -72,6 +72,19 @@ class Patterns:
         if not self.names.isdisjoint(known):
             return True
         return any(_fits(pattern, name) for pattern in self.wild for name in known)
+
+
+def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """These, and those in the groups they name, however deep. Groups may name each other."""
+    found = dict.fromkeys(patterns)
+    waiting = list(found)
+    while waiting:
+        named = Patterns.of([waiting.pop()])
+        fitting = (x for name, x in groups.items() if named.fit_any([name]))
+        fresh = [x for group in fitting for x in group if x not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return tuple(found)
 
 
 def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:

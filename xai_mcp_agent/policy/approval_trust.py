@@ -65,6 +65,5 @@ def _parts(lock: DecisionLock) -> Iterable[Part]:
 
 
 def _part(source: str, tool: str, word: str) -> Part:
-    return Part(
-        f"{APPROVED}{source}/{tool}", word, "agents call it without a question, as it is described"
-    )
+    fact = "agents call it without a question, as it is described"
+    return Part(f"{APPROVED}{source}/{tool}", word, (fact,))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from ..core.patterns import Patterns, guard, idle, names_of
+from ..core.patterns import Patterns, guard, idle, names_of, with_groups
 from ..core.tools import ToolKey
 
 Has: TypeAlias = Callable[[ToolKey], bool]
@@ -110,14 +110,4 @@ class Preferences:
         )
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        """These, and those in the groups they name, however deep. Groups may name each other."""
-        found = dict.fromkeys(patterns)
-        waiting = list(found)
-        while waiting:
-            pattern = waiting.pop()
-            named = Patterns.of([pattern])
-            groups = (x for name, x in self.groups.items() if named.fit_any([name]))
-            fresh = [x for group in groups for x in group if x not in found]
-            found.update(dict.fromkeys(fresh))
-            waiting += fresh
-        return tuple(found)
+        return with_groups(patterns, self.groups)

@@ -22,12 +22,13 @@ _SECRET_PARTS = (
 )  # fmt: skip
 _SECRET_ENDINGS = ("key", "keys", "auth", "pass", "pwd")
 _SECRET_WORDS = frozenset(("session", "dsn", "pat", "jwt", "bearer", "sig", "signature"))
-# A name that ends in one of these tells where or how, not the secret: KEY_FILE, TOKEN_TYPE.
+# A name that ends in one of these tells where or how, not the secret: KEY_FILE, TOKEN_TYPE. What
+# programs start by it (GIT_ASKPASS, TOKEN_COMMAND) must be read before somebody agrees to it.
 _HARMLESS_LAST_WORDS = frozenset((
-    "algorithm", "count", "dir", "directory", "enabled", "endpoint", "file", "folder", "format",
-    "host", "issuer", "length", "limit", "method", "mode", "model", "name", "path", "port",
-    "provider", "region", "scheme", "scope", "scopes", "seconds", "size", "sock", "socket",
-    "timeout", "ttl", "type", "uri", "url", "version",
+    "algorithm", "askpass", "command", "count", "dir", "directory", "enabled", "endpoint", "file",
+    "folder", "format", "host", "issuer", "length", "limit", "method", "mode", "model", "name",
+    "path", "port", "provider", "region", "scheme", "scope", "scopes", "seconds", "size", "sock",
+    "socket", "timeout", "ttl", "type", "uri", "url", "version",
 ))  # fmt: skip
 _COUNTING_WORDS = frozenset(("budget", "max", "min", "num", "tokens", "total"))
 # MAX_TOKENS=100000 is a count; nobody counts further in a setting than this.
@@ -405,7 +406,9 @@ def _redacted_arg(text: str, secrets: Secrets) -> str:
 
     Where one holds a mark at which a shell would begin another command, that is said.
     """
-    shown = secrets.redact(Secrets(_secrets_in(text, _URL_IN_SHELL)).redact(text))
+    # Named ones only where they stand: the same text behind them may be the command.
+    anywhere = [*tokens_in_text(text), *_secrets_in_json(text)]
+    shown = secrets.redact(Secrets(anywhere).redact(text))
     shown = _without_named_secrets(_URL_IN_SHELL.sub(lambda url: redact_url(url[0]), shown))
     hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > shown.count(x))
     return f"{shown} ({MASK} has {' '.join(hidden)} in it)" if hidden else shown

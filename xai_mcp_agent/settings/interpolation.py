@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..core.errors import SettingsError
@@ -21,7 +21,21 @@ from .document import Place
 _MARK = re.compile(r"\$\$\{|\$\{(?P<body>[^}]*)(?P<end>\}?)")
 _BODY = re.compile(r"(?P<env>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.S)
 _VSCODE = re.compile(r"(?P<kind>input|command|config):(?P<name>[\w.-]+)")
+_BUILT_IN = ("python", "settingsFolder", "workspaceFolder", "userHome")
 _LITERAL_FIX = "Write $${ where a plain ${ is meant."
+
+
+def split_variables(text: str) -> list[str]:
+    """The text in pieces, each a `${...}` or without one."""
+    return re.split(r"(\$\$\{|\$\{[^}]*\}?)", text)
+
+
+def variables_in(text: str) -> Iterator[str]:
+    """The names of the environment variables that stand in a text."""
+    for mark in _MARK.finditer(text):
+        found = _BODY.fullmatch(mark["body"] or "")
+        if found and (found["env"] or found["name"] not in _BUILT_IN):
+            yield found["name"]
 
 
 @dataclass(frozen=True)
@@ -68,13 +82,9 @@ class Variables:
         return built_in.get(name, self.environ.get(name))
 
     def _built_in(self) -> dict[str, str]:
-        return {
-            "python": sys.executable,
-            "settingsFolder": self.folder,
-            # VS Code's name for much the same.
-            "workspaceFolder": self.folder,
-            "userHome": os.path.expanduser("~"),
-        }
+        # `workspaceFolder` is VS Code's name for much the same as `settingsFolder`.
+        values = sys.executable, self.folder, self.folder, os.path.expanduser("~")
+        return dict(zip(_BUILT_IN, values, strict=True))
 
     def _missing(self, name: str, place: Place) -> SettingsError:
         fix = f"Set it before starting, or give a default: ${{{name}:-...}}."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.kinds import SourceKind
-from ..secrets.redactor import secrets_in_text
+from ..secrets.redactor import Redactor, secrets_in_text
 from ..secrets.secrets import Secrets
 from . import retention
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
@@ -20,17 +20,19 @@ from .document import ParsedObject, Place, kind_of, read_document
 from .entry import SourceSettings
 from .groups import SECTION as _GROUPS_KEY
 from .groups import read_groups
+from .guards import guards_beside, guards_of_entries, widening
 from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .parts import parts_of
 from .planning import SECTION as _PLANNING_KEY
 from .planning import read_planning
+from .recording import ENVIRONMENT_VARIABLE as RECORD_VARIABLE
 from .recording import recorded_by
 from .registries import SECTION as _REGISTRIES_KEY
 from .registries import read_registries
 from .retention import read_retention
 from .rules import SECTION as _RULES_KEY
-from .rules import Rule, holds_rules, least_revision, read_rules
+from .rules import holds_rules, least_revision, read_rules
 from .server import URL_KEYS, ServerSettings
 from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
@@ -191,30 +193,33 @@ def _settings(
     there = place.at(_RULES_KEY)
     rules = read_rules(later.get(_RULES_KEY), there, variables)
     stored_rules = least_revision(later.get(_RULES_KEY), there)
-    reaching = [*_beside_sources(document, place), (_allowing(rules), there)]
-    parts = parts_of([(x, there) for _, x, there in sections], reaching)
+    written = [(x, there) for _, x, there in sections]
+    held = [*guards_beside(approval, rules, stored_rules, search, groups)]
+    denies = (*approval.values(), *(w for x in read.sources.values() for w in x.approval.values()))
+    recorded = () if variables.environ.get(RECORD_VARIABLE, "").strip() else record
+    wider = [*widening(approval, rules, groups, recorded, is_denied="deny" in denies)]
+    if held or wider:  # a variable may stand in them; what the file calls a secret hides nothing
+        hide = Redactor((), environ=variables.environ)
+        held = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in held]
+        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
+    parts = (*parts_of(written, _beside_sources(document, place)), *wider)
+    guards = (*guards_of_entries(written), *held)
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
-        retention=kept,
+        retention=kept, guards=guards,
         approval=approval, rules=rules, stored_rules=stored_rules, registries=registries,
         planning=planning,
     )  # fmt: skip
 
 
 def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple[Any, Place]]:
-    """What else names an address or a file, or lets calls through."""
+    """What else names an address or a file."""
     yield document.get(_STORE_KEY), place.at(_STORE_KEY)
-    yield document.get(_APPROVAL_KEY), place.at(_APPROVAL_KEY)
     yield document.get(_REGISTRIES_KEY), place.at(_REGISTRIES_KEY)
     section = document.get(_TOOL_SEARCH_KEY)
     given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
     yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)
-
-
-def _allowing(rules: Iterable[Rule]) -> list[str]:
-    """All rules, if one of them lets calls through; they may be in a file of their own."""
-    return [repr(x) for x in rules] if any(x.word == "allow" for x in rules) else []
 
 
 @dataclass

@@ -19,6 +19,7 @@ from .builtin import BuiltinSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
+from .guards import Guard
 from .openapi import OpenApiSettings
 from .parts import Part
 from .planning import PlanningSettings
@@ -53,7 +54,7 @@ class Settings:
     calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
-    written; see `trust`. `retention` says how long the history is kept.
+    written, `guards` what is held back; see `trust`. `retention` says how long the history is kept.
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
     `stored_rules` is the revision that rules of the store must have; None where they do not count.
     `planning` says whether plans learn from runs. `is_vouched`: a program names the file.
@@ -75,6 +76,7 @@ class Settings:
     added: set[str] = field(default_factory=set[str])
     groups: GroupsSettings = field(default_factory=GroupsSettings)
     parts: tuple[Part, ...] = field(default=(), repr=False)
+    guards: tuple[Guard, ...] = field(default=(), repr=False)
     retention: Retention = field(default_factory=Retention)
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
     rules: tuple[Rule, ...] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -19,10 +19,13 @@ from typing import Any, TypeAlias, cast
 from ..core.errors import SettingsError
 from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
+from .groups import GroupsSettings
+from .guards import Guard, group_place, word_digest
 from .load import user_settings_path
 from .models import Settings
-from .parts import APPROVAL, EMBEDDINGS, REGISTRIES, RULES, STORE, Part
+from .parts import APPROVAL, BLOCKED, EMBEDDINGS, RECORD, REGISTRIES, RULES, STORE, Part
 from .registries import USUAL_REGISTRIES
+from .rules import Rule
 
 logger = logging.getLogger(__name__)
 
@@ -30,14 +33,23 @@ TRUST_VARIABLE = "XAI_MCP_TRUST"
 APPROVED = "approved: "
 """Before the names of tools that the file of decisions beside a settings file approves."""
 
+_HELD = "held: "
+"""Before the places of guards, see `guards`; their values are a strength and a sentence."""
+
 _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
+_NOTHING = float("-inf")  # how much is held back by what is not there
 _FILE_NAME = "trusted.json"
+_FOR_ALL = (RULES, APPROVAL, BLOCKED)
+_NOTHING_CALLED = Rule(
+    "not agreed", (), word="deny",
+    because="the settings hold back less than their user agreed to",
+)  # fmt: skip
 _LOCK_SECONDS = 5.0
 _MOST_BYTES = 8_000_000
 
 Agreed: TypeAlias = dict[str, dict[str, str]]
-"""Digests of parts by their places, by settings file."""
+"""Digests of parts by their places, with a blank between those of one place, by settings file."""
 
 
 class TrustStore:
@@ -55,10 +67,14 @@ class TrustStore:
         switched off is asked about when it is switched on.
         """
         parts = (*settings.parts, *also)
-        if settings.is_from_python or not parts or self._is_agreed(settings.file):
+        if settings.is_from_python or self._is_agreed(settings.file):
             return ()
         agreed, off = self._read().get(_name(settings.file), {}), _switched_off(settings)
-        return tuple(x for x in parts if agreed.get(x.key_path) != x.digest and x.source not in off)
+        waiting = [x for x in parts if not _has(agreed, x) and x.source not in off]
+        waiting += _lost(agreed, settings, off)
+        if agreed and not waiting:
+            self._remember(settings, agreed)
+        return tuple(waiting)
 
     def agree(
         self, settings: Settings, also: Iterable[Part] = (), *, with_disabled: bool = False
@@ -74,11 +90,13 @@ class TrustStore:
 
         def agreed(before: Mapping[str, str]) -> dict[str, str]:
             kept = {k: x for k, x in before.items() if k.startswith(APPROVED)}
-            return kept | {
-                x.key_path: x.digest
-                for x in parts
-                if x.source not in off or before.get(x.key_path) == x.digest
-            }
+            kept |= {x: before[x] for x in _guards_of(before, _places(settings, off))}
+            digests = dict[str, str]()
+            for part in parts:
+                if part.source not in off or _has(before, part):
+                    others = digests.get(part.key_path, "")
+                    digests[part.key_path] = f"{others} {part.digest}".strip()
+            return kept | digests | _written(x for x in settings.guards if x.source not in off)
 
         self._change(_name(settings.file), agreed)
 
@@ -88,16 +106,18 @@ class TrustStore:
             return True
         return self._read().get(_name(file), {}).get(part.key_path) == part.digest
 
-    def agree_to(self, file: str, part: Part) -> None:
-        """Agree to one approval, or without a digest to none any more.
+    def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
+        """Agree to one part, or without a digest to none any more. `guards` are those of the file.
 
         Raises:
             SettingsError: that cannot be written down.
         """
 
         def agreed(before: Mapping[str, str]) -> dict[str, str]:
-            others = {k: x for k, x in before.items() if k != part.key_path}
-            return others | ({part.key_path: part.digest} if part.digest else {})
+            gone = {part.key_path, *_guards_of(before, [part.key_path])}
+            others = {k: x for k, x in before.items() if k not in gone}
+            others |= {part.key_path: part.digest} if part.digest else {}
+            return others | _stronger(others, guards)
 
         self._change(_name(file), agreed)
 
@@ -116,6 +136,17 @@ class TrustStore:
     def files(self) -> list[str]:
         """The files of which something was agreed to."""
         return sorted(self._read())
+
+    def _remember(self, settings: Settings, agreed: Mapping[str, str]) -> None:
+        """Note guards that came later: without a question, for they hold back more."""
+        off = _switched_off(settings)
+        stronger = _stronger(agreed, (x for x in settings.guards if x.source not in off))
+        if not stronger:
+            return
+        try:
+            self._change(_name(settings.file), lambda before: {**before, **stronger})
+        except SettingsError as reason:
+            logger.debug("%s", reason)
 
     @property
     def _file(self) -> Path:
@@ -169,28 +200,43 @@ def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Se
 def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     """The settings without these parts.
 
-    The history is then kept as for settings that do not name a place, no model searches, what
-    destroys is asked for, and no rule allows anything; those that hold calls back stay.
+    The history is then kept as for settings that do not name a place, and less of each call, no
+    model searches, and no rule or word that nobody agreed to lets a call through. Where something
+    that held calls back for all sources is gone, no source is used and agents call nothing.
     """
     if not parts:
         return settings
     sources, problems = dict(settings.sources), dict(settings.problems)
     kinds, notes = dict(settings.problem_kinds), list(settings.notes)
-    names = {x.source: x for x in parts if x.source}
+    beside = [x for x in parts if not x.source]
+    lost = [x for x in beside if x.key_path in _FOR_ALL and not x.digest]
+    names = dict.fromkeys(sources, lost[0]) if lost else {}
+    names |= {x.source: x for x in parts if x.source}
     for name in [x for x in names if x in sources and not sources[x].disabled]:
         kinds[name] = sources.pop(name).kind
         problems[name] = _problem(settings, names[name])
-    beside = [x for x in parts if not x.source]
-    notes += [str(_problem(settings, x)) for x in beside]
-    paths = {x.key_path for x in beside}
+    notes += dict.fromkeys(str(_problem(settings, x)) for x in beside)
+    paths, digests = {x.key_path for x in beside}, {x.digest for x in beside}
     search = replace(settings.search, embeddings=None) if EMBEDDINGS in paths else settings.search
+    rules = [x for x in settings.rules if x.word != "allow" or RULES not in paths]
+    approval = settings.approval.items()
     return replace(
         settings, sources=sources, problems=problems, problem_kinds=kinds, notes=tuple(notes),
         store="" if STORE in paths else settings.store, search=search,
-        approval={} if APPROVAL in paths else settings.approval,
-        rules=tuple(x for x in settings.rules if x.word != "allow" or RULES not in paths),
+        approval={x: word for x, word in approval if word_digest(x, word) not in digests},
+        rules=(*rules, *([_NOTHING_CALLED] if lost else [])),
         registries=USUAL_REGISTRIES if REGISTRIES in paths else settings.registries,
+        groups=_without_groups(settings, {x.key_path: x for x in beside}),
+        record=frozenset[str]() if RECORD in paths else settings.record,
     )  # fmt: skip
+
+
+def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSettings:
+    groups, problems = dict(settings.groups.groups), dict(settings.groups.problems)
+    for name in [x for x in groups if group_place(x) in parts]:
+        del groups[name]
+        problems[name] = _problem(settings, parts[group_place(name)])
+    return GroupsSettings(groups, problems)
 
 
 def trust_command(file: str) -> str:
@@ -199,18 +245,68 @@ def trust_command(file: str) -> str:
 
 
 def _problem(settings: Settings, part: Part) -> SettingsError:
-    return SettingsError(
-        settings.file,
-        part.key_path,
+    problem = (
         "it is not used, because you have not agreed to what it starts or reaches, or it has "
-        "changed since.",
-        f"Read it, then run `{trust_command(settings.file)}`. Unattended runs: set "
-        f"{TRUST_VARIABLE} to this file.",
+        "changed since."
     )
+    if not part.digest:
+        problem = f"you have not agreed to this: {'; '.join(part.facts)}."
+    fix = (
+        f"Read it, then run `{trust_command(settings.file)}`. Unattended runs: set "
+        f"{TRUST_VARIABLE} to this file."
+    )
+    return SettingsError(settings.file, part.key_path, problem, fix)
 
 
 def _switched_off(settings: Settings) -> set[str]:
     return {name for name, source in settings.sources.items() if source.disabled}
+
+
+def _has(agreed: Mapping[str, str], part: Part) -> bool:
+    return part.digest in agreed.get(part.key_path, "").split()
+
+
+def _lost(agreed: Mapping[str, str], settings: Settings, off: Container[str]) -> Iterator[Part]:
+    """What was held back when somebody agreed, and is not any more, by place."""
+    now = _strengths(_written(settings.guards))
+    sources = {x.key_path: x.source for x in settings.parts}
+    for place in dict.fromkeys((RULES, APPROVAL, BLOCKED, *sources)):
+        lost = list[str]()
+        for key in _guards_of(agreed, [place]):
+            strength, _, sentence = agreed[key].partition(" ")
+            if now.get(key, _NOTHING) < int(strength):
+                lost.append(sentence)
+        if lost and (source := sources.get(place, "")) not in off:
+            yield Part(place, "", tuple(lost), source)
+
+
+def _guards_of(agreed: Iterable[str], places: Iterable[str]) -> list[str]:
+    """The keys of the guards of these places."""
+    begins = tuple(f"{_HELD}{x}: " for x in places)
+    return [x for x in agreed if x.startswith(begins)]
+
+
+def _stronger(agreed: Mapping[str, str], guards: Iterable[Guard]) -> dict[str, str]:
+    """Those that hold back more than what was agreed to."""
+    least = _strengths(agreed)
+    return _written(x for x in guards if x.strength > least.get(_key(x), _NOTHING))
+
+
+def _strengths(agreed: Mapping[str, str]) -> dict[str, float]:
+    return {k: int(x.partition(" ")[0]) for k, x in agreed.items() if k.startswith(_HELD)}
+
+
+def _written(guards: Iterable[Guard]) -> dict[str, str]:
+    """The guards as they are noted; of two of the same the stronger one."""
+    return {_key(x): f"{x.strength} {x.lost}" for x in sorted(guards, key=lambda x: x.strength)}
+
+
+def _key(guard: Guard) -> str:
+    return f"{_HELD}{guard.key_path}: {guard.digest}"
+
+
+def _places(settings: Settings, sources: Container[str]) -> list[str]:
+    return [x.key_path for x in settings.parts if x.source and x.source in sources]
 
 
 def _agreed_in(value: Any) -> Agreed:

@@ -1,0 +1,152 @@
+"""What a part of a settings file does, in lines for the person who is asked to agree to it.
+
+Every value has a line: a sentence, or `key: value`. What looks like a secret is masked, and nothing
+else: whoever wrote the file could name a command as a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, cast
+
+from ..core.visible import escaped
+from ..secrets.redactor import Redactor, is_secret, redact_args
+from ..secrets.secrets import MASK, Secrets
+from .approval import EVERY_TOOL
+from .interpolation import split_variables, variables_in
+
+_ADDRESSES = ("url", "serverUrl", "httpUrl", "baseUrl", "base_url", "spec")
+_SENTENCES = {
+    **dict.fromkeys(_ADDRESSES, "reaches {}"),
+    "file": "runs the code in {}",
+    "module": "runs the code of the module {}",
+    "cwd": "works in the folder {}",
+    "workspace": "may use the files in {}",
+    "tools": "has the tools {}",
+    "roots": "is told of the folders {}",
+    "sampling": "use of your model (sampling): {}",
+}
+_OF_APPROVAL = {
+    "allow": "called without your approval: {}",
+    "ask": "called after your approval only: {}",
+    "deny": "never called: {}",
+}
+_NAMED = {"env": ("gets", "environment variable"), "headers": ("is sent", "header")}
+_TAKES = {
+    "command": "is given your {} in its command",
+    "args": "is given your {} in its arguments",
+    **dict.fromkeys(("", *_ADDRESSES), "is sent your {} in the address"),
+}
+_SCHEME = re.compile(r"\s*(?:bearer|basic|token)?\s*", re.I)
+_DEFAULT = re.compile(r"(?<=:-).+(?=\})", re.S)
+_HOST = re.compile(r"(?<=://)[^/?#\s'\"\\]+")
+_MOST_CHARS = 2_000
+
+
+def facts_of(written: Any) -> tuple[str, ...]:
+    """A line for each fact, in which no character breaks it or is hidden."""
+    if not isinstance(written, Mapping):
+        return tuple(map(line, _facts("", written)))
+    entry = {str(key): x for key, x in cast(Mapping[Any, Any], written).items()}
+    keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
+    return tuple(map(line, chain(_started(entry), *(_facts(x, entry[x]) for x in keys))))
+
+
+def approval_fact(word: str, pattern: str) -> str:
+    """What a word of `approval` says of the tools that fit a pattern; nothing is for all."""
+    return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
+
+
+def _started(entry: Mapping[str, Any]) -> Iterator[str]:
+    args = entry.get("args")
+    given = cast(list[Any], args) if isinstance(args, list | tuple) else [args]
+    words = [str(x) for x in (entry.get("command"), *given) if x is not None]
+    if words:
+        yield f"starts {' '.join(map(shlex.quote, redact_args(words, Secrets())))}"
+    yield from _takes("command", entry.get("command"))
+    yield from _takes("args", args)
+
+
+def _facts(key: str, value: Any) -> Iterator[str]:
+    """The lines for the values at this key, and below it."""
+    if isinstance(value, Mapping) and value:
+        for name, inner in cast(Mapping[Any, Any], value).items():
+            yield from _facts(f"{key}.{name}" if key else str(name), inner)
+    elif isinstance(value, list | tuple) and any(isinstance(x, Mapping) for x in cast(Any, value)):
+        for number, inner in enumerate(cast(list[Any], value)):
+            yield from _facts(f"{key}[{number}]", inner)
+    else:
+        yield from _fact(key, value)
+
+
+def _fact(key: str, value: Any) -> Iterator[str]:
+    section, _, name = key.partition(".")
+    shown, taken = _shown(key, value), _variables(value)
+    is_variable = value == f"${{{taken}}}"
+    if section in _NAMED and name:
+        verb, noun = _NAMED[section]
+        if not taken:
+            yield f"{verb} the {noun} {name}: {shown}"
+        else:
+            yield f"{verb} your {taken} as {noun} {name}{'' if is_variable else f': {shown}'}"
+        return
+    if section == "approval" and isinstance(value, str) and value in _OF_APPROVAL:
+        yield approval_fact(value, name)
+    elif key in ("autoApprove", "alwaysAllow") and value:
+        yield approval_fact("allow", "" if value is True else shown)
+    elif key in _SENTENCES:
+        yield _SENTENCES[key].format(shown)
+    elif not is_variable:
+        yield f"{key}: {shown}" if key else shown
+    yield from _takes(key, value)
+
+
+def _takes(key: str, value: Any) -> Iterator[str]:
+    if taken := _variables(value):
+        yield _TAKES[key].format(taken) if key in _TAKES else f"is given your {taken} as {key}"
+
+
+def _variables(value: Any) -> str:
+    """The variables of the person's environment that stand in a value."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return " and ".join(dict.fromkeys(variables_in(text)))
+
+
+def _shown(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple) and value:
+        return ", ".join(shlex.quote(_shown(key, x)) for x in cast(list[Any], value))
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if key in _ADDRESSES or not key:
+        return Redactor((), guesses=True, environ={})(text)
+    name = key.rpartition(".")[2]
+    if value is None or isinstance(value, bool) or not is_secret(name, text):
+        return redact_args([text], Secrets())[0]
+    return "".join(_masked(x) for x in split_variables(text))
+
+
+def _masked(piece: str) -> str:
+    """A piece of a secret: a variable by its name, and how the secret is sent, stay."""
+    if piece.startswith("${"):
+        return _DEFAULT.sub(MASK, piece)
+    return piece if _SCHEME.fullmatch(piece) else MASK
+
+
+def line(text: str) -> str:
+    """A text in one line, in which nothing is hidden, with hosts that nobody can disguise."""
+    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
+    more = len(plain) - _MOST_CHARS
+    return plain if more <= 0 else f"{plain[:_MOST_CHARS]}... and {more} more characters: read it"
+
+
+def _ascii_host(text: str) -> str:
+    """A host as nobody can disguise it."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("idna").decode()
+    except UnicodeError:
+        return ascii(text)[1:-1]
