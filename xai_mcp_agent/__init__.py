@@ -20,7 +20,7 @@ __all__ = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
+    "ModelTimeout", "ModelUnreachable", "NoTools", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
@@ -53,7 +53,7 @@ _HOMES = {
         "LockFailed "
         "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
-        "ModelUnreachable NotAccepted NotApproved "
+        "ModelUnreachable NoTools NotAccepted NotApproved "
         "ReviewNeeded RuleDenied ServerError SettingsError SourceClosed SourceError SourceFailed "
         "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
     ),
@@ -115,6 +115,7 @@ if TYPE_CHECKING:
         ModelUnreachable,
         NotAccepted,
         NotApproved,
+        NoTools,
         ReviewNeeded,
         RuleDenied,
         ServerError,

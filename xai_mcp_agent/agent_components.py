@@ -230,7 +230,8 @@ class AgentRun(Component):
     - out_conversation (list): The conversation with everything that was said and done.
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
-    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit` or `error`.
+    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
+      `no_tools`: no tool of its servers can be used, so the model was not asked.
     - usage (dict): What it used: tokens, turns, calls and seconds.
     - error (str): Why there is no answer. Empty if there is one.
     - structured (any): With output_schema, the answer as data.

@@ -96,12 +96,11 @@ class AgentToolOutput(Component):
 class AgentUseMCPTools(Component):
     """Gives an agent the tools of one MCP server.
 
-    The server starts in the background while the workflow goes on. If it cannot be
-    used, the agent works without it and says so. If it is not ready 20 seconds after
-    AgentRun began, and another one is, the agent has its tools later in the run; with
-    MCPListTools before AgentRun the workflow waits for it. Use one node for each
-    server. If a server asks something during a call, the run shows the question and
-    waits for you.
+    The server starts in the background while the workflow goes on; AgentRun waits for it, up
+    to its `startTimeout`. If it cannot be used, the agent works without it and says so. A run
+    that has none of its servers fails, with `required` also one that lacks this server. Use
+    one node for each server. If a server asks something during a call, the run shows the
+    question and waits for you.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
@@ -109,6 +108,7 @@ class AgentUseMCPTools(Component):
     - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
       Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     server_name `library`, before AgentMakeToolbelt.
@@ -118,6 +118,7 @@ class AgentUseMCPTools(Component):
     toolbelt_name: InArg[str]
     tools: InArg[any]
     except_tools: InArg[any]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_server(
@@ -126,6 +127,7 @@ class AgentUseMCPTools(Component):
             self.toolbelt_name.value,
             self.tools.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -143,6 +145,7 @@ class AgentUseFunctions(Component):
     - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
       Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     functions_name `shopping`, before AgentMakeToolbelt.
@@ -152,6 +155,7 @@ class AgentUseFunctions(Component):
     toolbelt_name: InArg[str]
     tools: InArg[any]
     except_tools: InArg[any]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_functions(
@@ -160,6 +164,7 @@ class AgentUseFunctions(Component):
             self.toolbelt_name.value,
             self.tools.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -177,6 +182,7 @@ class AgentUseTools(Component):
     - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
       Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     group_name `reading`, before AgentMakeToolbelt.
@@ -186,6 +192,7 @@ class AgentUseTools(Component):
     toolbelt_name: InArg[str]
     tools: InArg[any]
     except_tools: InArg[any]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_tools(
@@ -194,6 +201,7 @@ class AgentUseTools(Component):
             self.toolbelt_name.value,
             self.tools.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -217,6 +225,7 @@ class AgentUseOpenAPI(Component):
     - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
       Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     spec `petstore.yaml`, before AgentMakeToolbelt.
@@ -229,6 +238,7 @@ class AgentUseOpenAPI(Component):
     toolbelt_name: InArg[str]
     tools: InArg[any]
     except_tools: InArg[any]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_openapi(
@@ -240,6 +250,7 @@ class AgentUseOpenAPI(Component):
             self.api_key.value,
             self.tools.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -259,6 +270,7 @@ class AgentUseAgents(Component):
     - tools (any): Only these of its tools, a list or a text with commas; `*` stands for any text.
       Type a text with a quotation mark before it: `"search_books, list_*`. Default: all.
     - except_tools (any): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     remote_agent `travel`, before AgentMakeToolbelt.
@@ -268,6 +280,7 @@ class AgentUseAgents(Component):
     toolbelt_name: InArg[str]
     tools: InArg[any]
     except_tools: InArg[any]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_agent(
@@ -276,6 +289,7 @@ class AgentUseAgents(Component):
             self.toolbelt_name.value,
             self.tools.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -297,6 +311,7 @@ class AgentUseBuiltinTools(Component):
     - builtin_name (str): In place of tools and workspace, an entry under `builtin` in
       `mcp_settings.json`. Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     tools `"calculate`, before AgentMakeToolbelt.
@@ -307,6 +322,7 @@ class AgentUseBuiltinTools(Component):
     workspace: InArg[str]
     builtin_name: InArg[str]
     toolbelt_name: InArg[str]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_builtin_tools(
@@ -316,6 +332,7 @@ class AgentUseBuiltinTools(Component):
             self.builtin_name.value,
             self.toolbelt_name.value,
             self.except_tools.value,
+            self.required.value,
         )
 
 
@@ -340,6 +357,7 @@ class AgentUseWorkflow(Component):
     - timeout_seconds (int): The longest time for one call. Then the workflow is ended, with all
       that it started. Default: 300.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
 
     ##### Example:
     workflow `summarize.xircuits`, before AgentMakeToolbelt.
@@ -350,6 +368,7 @@ class AgentUseWorkflow(Component):
     arguments: InArg[dict]
     timeout_seconds: InArg[int]
     toolbelt_name: InArg[str]
+    required: InArg[bool]
 
     def execute(self, ctx) -> None:
         canvas.use_workflow(
@@ -359,6 +378,7 @@ class AgentUseWorkflow(Component):
             self.description.value,
             self.arguments.value,
             self.timeout_seconds.value,
+            self.required.value,
         )
 
 

@@ -14,10 +14,10 @@ from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
 from tests.support.media_samples import PNG
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import UnknownServer
+from xai_mcp_agent import Agent, AgentModel, BadSetting, Bridge, UnknownServer
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
 
@@ -99,15 +99,18 @@ def held_back(until: Path, **options: Any) -> dict[str, Any]:
     return {"command": "/bin/sh", "args": ["-c", wait]}
 
 
+def model_at(endpoint: ModelEndpoint) -> AgentModel:
+    return AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-dummy")
+
+
 def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("xai_mcp_agent.canvas.agent_run.GRACE_SECONDS", 0)
+    """Where nobody named the servers."""
     monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
-    servers = json.loads((folder / "mcp_settings.json").read_text())["mcpServers"]
     late = {f"late{n}": held_back(go, journal=str(journal)) for n in range(7)}
-    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": {**servers, **late}}))
+    growing = {"command": warm_python(), "args": [str(GROWING)]}
 
     def step(body: dict[str, Any]) -> Step:
         if {f"{name}_echo" for name in late} <= {*tool_names(body)}:
@@ -116,38 +119,50 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
         wait_until(lambda: len(pids_in(journal)) == len(late), "the others have started")
         return calls(("grow_shrink", {"name": "nothing"}))
 
-    ctx: dict[str, Any] = {}
-    for server in ("grow", *late):
-        use_server(ctx, server, None)
-    with model_endpoint(step) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None), max_thoughts=500,
-        )  # fmt: skip
-        outcome = CanvasRun()
-        run_agent(ctx, "a", "Go.", outcome=outcome)
+    with (
+        Bridge({"mcpServers": {"grow": growing, **late}, "wait": 0}) as bridge,
+        model_endpoint(step) as endpoint,
+    ):
+        agent = Agent(bridge, model=model_at(endpoint), max_thoughts=500)
+        first = agent.run("Go.")
         assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
-        assert outcome.answer == "All are here."
-        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
-    printed = " ".join(capsys.readouterr().out.split())
+        assert first.answer == "All are here."
+        assert agent.run("Go.").left_out == ()
     told = "not ready yet, used as soon as they are: late0, late1, late2, late3, late4 and 2 more"
-    assert printed.count(told) == printed.count("not ready yet") == 1
+    assert first.left_out == (told,)
 
 
-def test_a_server_that_is_the_only_one_is_waited_for_to_its_own_limit(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("xai_mcp_agent.canvas.agent_run.GRACE_SECONDS", 0)
-    ctx: dict[str, Any] = {}
-    for server in ("bad", "grow"):
-        use_server(ctx, server, None)
-    with model_endpoint([says("done")]) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None),
-        )  # fmt: skip
-        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
+def test_a_server_that_is_the_only_one_is_waited_for_to_its_own_limit(folder: Path):
+    servers = json.loads((folder / "mcp_settings.json").read_text())["mcpServers"]
+    two = {name: servers[name] for name in ("bad", "grow")}
+    with (
+        Bridge({"mcpServers": two, "wait": 0}) as bridge,
+        model_endpoint([says("done")]) as endpoint,
+    ):
+        Agent(bridge, model=model_at(endpoint)).run("Go.")
     assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_a_server_that_is_named_is_waited_for_to_its_own_limit(folder: Path, is_required: bool):
+    """Also beside functions, which are ready at once; the limit for others does not count."""
+    late, functions = entry(delay=2.0), folder / "own.py"
+    functions.write_text("def shout(text: str) -> str:\n    return text.upper()\n")
+    written = {"mcpServers": {"late": late}, "functions": {"fn": {"file": str(functions)}}}
+    with Bridge({**written, "wait": 0}) as bridge, model_endpoint([says("done")]) as endpoint:
+        names = {"required": "late"} if is_required else {"toolbelt": ["late", "fn"]}
+        result = Agent(bridge, model=model_at(endpoint), **names).run("Go.")
+    assert {"late_echo", "fn_shout"} <= {*tool_names(endpoint.requests[0].body)}
+    assert result.left_out == ()
+
+
+def test_the_limit_for_others_is_an_argument_too(folder: Path):
+    servers = {"it": entry(), "late": held_back(folder / "never")}
+    with Bridge({"mcpServers": servers}) as bridge, model_endpoint([says("done")]) as endpoint:
+        result = Agent(bridge, model=model_at(endpoint), wait_seconds=0).run("Go.")
+        with pytest.raises(BadSetting, match="`wait_seconds` of Agent"):
+            Agent(bridge, wait_seconds=-1)
+    assert result.left_out == ("not ready yet, used as soon as they are: late",)
 
 
 def test_an_unknown_server_is_told_at_the_node_with_the_nearest_names(folder: Path):

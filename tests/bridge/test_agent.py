@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -193,6 +194,24 @@ def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: B
             list(events)
         with pytest.raises(ModelError):
             _ = events.result
+
+
+def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lines = tmp_path / "runs.jsonl"
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
+    server = {**entry(), "env": {"IT_PASSWORD": "correct-horse-battery"}}
+    script = [calls(("it_echo", {"text": "correct-horse-battery"})), says("ok")]
+    with Bridge({"mcpServers": {"it": server}}) as bridge, model_endpoint(script) as endpoint:
+        agent = Agent(bridge, "it", model=of(endpoint), name="helper")
+        agent.run("Echo.")
+        (called,) = [x.payload for x in bridge.history() if x.change == "called"]
+    told = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
+    (used,) = [x for x in told if x["event"] == "ToolFinished"]
+    assert (used["agent"], used["source"], used["arguments"]) == ("helper", "it", {"text": "***"})
+    assert used["run_id"] == called["run_id"]
+    assert (told[0]["event"], told[-1]["event"]) == ("RunStarted", "RunFinished")
 
 
 def test_a_name_alone_is_one_name_and_not_its_letters(bridge: Bridge):

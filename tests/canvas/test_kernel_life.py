@@ -212,7 +212,7 @@ from pathlib import Path
 from tests.support.canvas import call
 from tests.support.model_endpoint import calls, model_endpoint
 from xai_mcp_agent.agent.events import ToolReturned
-from xai_mcp_agent.canvas.transcript import Recorder
+from xai_mcp_agent.bridge.transcript import Recorder
 from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentToolOutput
 
 def notice(self, event, at, tell=Recorder.event):

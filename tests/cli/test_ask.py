@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_search import settings
 from tests.cli.test_servers import command
+from tests.support.fault_server import entry
 from xai_mcp_agent.agent.models.openai_errors import (
     Service,
     no_key_error,
@@ -126,3 +128,82 @@ def test_what_cannot_be_asked_is_wrong_usage(
     status, out, err = command(capsys, "ask", *words, "--settings", settings)
     assert (status, out) == (2, "")
     assert hint in err
+
+
+def settings_with(folder: Path, servers: dict[str, Any], **beside: Any) -> str:
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": servers, **beside}), encoding="utf-8")
+    return str(file)
+
+
+GONE = {"command": "no-such-program-anywhere"}
+
+
+@pytest.mark.parametrize("named", [[], ["--server", "gone"]])
+def test_without_any_tool_it_fails_and_says_why_on_stderr(
+    tmp_path: Path, capsys: Any, named: list[str]
+) -> None:
+    file = settings_with(tmp_path, {"gone": GONE})
+    status, out, err = command(capsys, "ask", _QUESTION, *named, "--settings", file)
+    assert (status, out) == (1, "")
+    assert "No tool of this agent can be used" in err
+    assert err.count("'no-such-program-anywhere' was not found") == 1
+
+
+def test_a_program_is_told_the_same(tmp_path: Path, capsys: Any) -> None:
+    file = settings_with(tmp_path, {"gone": GONE})
+    status, out, err = command(capsys, "ask", _QUESTION, "--json", "--settings", file)
+    told = json.loads(out)
+    assert (status, told["answer"], told["stopped"]) == (1, "", "no_tools")
+    assert "was not found" in told["left_out"][0]
+    assert "No tool of this agent can be used" in err
+
+
+def test_a_server_that_the_settings_require_is_enough_to_fail(tmp_path: Path, capsys: Any) -> None:
+    file = settings_with(tmp_path, {"it": entry(), "gone": {**GONE, "required": True}})
+    status, out, err = command(capsys, "ask", _QUESTION, "--settings", file)
+    assert (status, out) == (1, "")
+    assert "Required, but without a tool that can be used: gone." in err
+
+
+@pytest.mark.parametrize(
+    ("words", "has_late"),
+    [
+        (["--wait", "0"], False),
+        (["--server", "late", "--server", "it", "--wait", "0"], True),
+        ([], False),
+    ],
+)
+def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_said(
+    tmp_path: Path, capsys: Any, words: list[str], has_late: bool
+) -> None:
+    servers = {"it": entry(), "late": entry(delay=2.0 if has_late else 60.0)}
+    file = settings_with(tmp_path, servers, wait=0)
+    _, out, _ = command(capsys, "ask", "What can you do?", *words, "--json", "--settings", file)
+    told = json.loads(out)
+    assert ("late_echo" in told["answer"]) == has_late
+    late = "not ready yet, used as soon as they are: late"
+    assert told["left_out"] == ([] if has_late else [late])
+
+
+def test_the_wait_is_told_where_people_look(capsys: Any) -> None:
+    told = " ".join(command(capsys, "ask", "--help")[1].split())
+    assert "--wait" in told
+    assert "else 20" in told
+    assert "startTimeout" in told
+
+
+def test_its_transcript_can_be_drawn(
+    settings: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`draw` advises to have one written."""
+    monkeypatch.chdir(tmp_path)
+    lines = tmp_path / "runs.jsonl"
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
+    assert command(capsys, "ask", _QUESTION, "--settings", settings)[0] == 0
+    status, out, _ = command(capsys, "draw", str(lines), "--settings", settings)
+    assert status == 0
+    assert out.startswith("Written: runs_drawn.xircuits, 1 call")
+    told = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
+    assert [x["event"] for x in told][:: len(told) - 1] == ["RunStarted", "RunFinished"]
+    assert {(x["run"], x["agent"]) for x in told} == {(told[0]["run_id"], "agent")}

@@ -46,6 +46,7 @@ from tests.support.processes import free_port
 from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent import (
+    Agent,
     Answer,
     Bridge,
     Question,
@@ -242,18 +243,22 @@ def _refusing_service() -> Generator[str]:
         yield url
 
 
-def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a run shows of a server that its agent cannot use."""
+def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What a run shows of a server that its agent cannot use, and how it fails without another."""
     file = folder / "mcp_settings.json"
     servers = {"files": {"command": "npx", "env": {"PATH": str(folder)}}}
-    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    clock = {"clock": {"tools": ["current_time"]}}
+    written = {"mcpServers": servers, "builtin": clock}
+    file.write_text(json.dumps(written), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     ctx: dict[str, Any] = {}
     spec = {"standard_tools": {}, "mcp_servers": ["files"]}
-    canvas.init_agent(ctx, "helper", toolbelt_spec=spec)
+    canvas.init_agent(ctx, "helper", toolbelt_spec={**spec, "builtin_sources": ["clock"]})
     with redirect_stdout(io.StringIO()) as screen:
         canvas.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
-    return screen.getvalue()
+    yield screen.getvalue()
+    with Bridge.open(file) as bridge:
+        yield _said_by(lambda: Agent(bridge, "files").run("Hello"))
 
 
 # Calls
@@ -455,4 +460,4 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield from models()
     yield from without_answer()
     yield from offline()
-    yield left_out(folder, monkeypatch)
+    yield from left_out(folder, monkeypatch)

@@ -153,3 +153,48 @@ def test_a_fork_while_the_history_is_being_opened_has_a_history_of_its_own(tmp_p
     with script(tmp_path, body, "-Wignore::DeprecationWarning") as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, output, errors) == (0, "settled\n", "")
+
+
+# Another program has the file for longer than a bridge waits when it is closed.
+LOCKED = f"""
+    import sqlite3
+
+    store = os.path.join(os.path.dirname(journal), "history.db")
+    def used():
+        with Bridge({{"mcpServers": {{"it": entry(**{LISTED!r})}}}}, store=store) as bridge:
+            bridge.list_tools("it")
+
+    used()
+    lock = sqlite3.connect(store, isolation_level=None, check_same_thread=False)
+    lock.execute("BEGIN IMMEDIATE")
+"""
+
+
+def test_a_process_ends_when_its_history_is_written_and_says_nothing(tmp_path: Path):
+    body = f"""{LOCKED}
+    release = threading.Timer(5.0, lock.rollback)
+    release.daemon = True
+    release.start()
+    used()
+    """
+    with script(tmp_path, body) as child:
+        output, errors = child.communicate(timeout=END_SECONDS)
+    assert (child.returncode, output, errors) == (0, "", "")
+    with opened(tmp_path) as bridge:
+        assert [x for x in short(events_of(bridge)) if x[1] == SERVER] == [
+            ("connected", SERVER), ("disconnected", SERVER),
+            ("reconnected", SERVER), ("disconnected", SERVER),
+        ]  # fmt: skip
+
+
+def test_what_is_missing_in_the_history_is_said(tmp_path: Path):
+    body = f"""{LOCKED}
+    from xai_mcp_agent.history.recording import writer
+
+    writer._EXIT_SECONDS = 0.5
+    used()
+    """
+    with script(tmp_path, body) as child:
+        output, errors = child.communicate(timeout=END_SECONDS)
+    assert (child.returncode, output) == (0, "")
+    assert re.search(r"could not be written in time: \d+ of what happened are missing", errors)

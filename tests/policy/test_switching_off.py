@@ -19,7 +19,7 @@ from tests.support.histories import events_of
 from tests.support.model_agents import agent, offered, run, told
 from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, LockFailed, UnknownServer, UnknownTool
+from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
 from xai_mcp_agent.cli import main
 from xai_mcp_agent.history import database, store
@@ -262,7 +262,7 @@ def test_a_name_that_only_looks_like_it_is_off_too(settings: Path):
 
 
 def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
-    settings: Path, capsys: pytest.CaptureFixture[str]
+    settings: Path,
 ):
     """Not even what nobody switched off: that cannot be known. Who runs it reads what to mend."""
     with Bridge.open(settings) as bridge:
@@ -272,16 +272,14 @@ def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
     file.write_text(f"<<<<<<< HEAD\n{whole}=======\n>>>>>>> theirs\n")
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with agent(ctx, calls(("shop_ask", {})), says("one"), says("two")) as endpoint:
-        run(ctx)
-        assert "tools" not in endpoint.requests[0].body
-        assert "it cannot be looked up whether a person has switched it off" in told(endpoint)
+    with agent(ctx, says("one")) as endpoint:
+        with pytest.raises(NoTools) as caught:
+            run(ctx)
         file.write_text(whole)
         run(ctx)
-        assert list(offered(endpoint, 2)) == ["shop_ask"]
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "left out, because it cannot be looked up which tools a person has switched" in printed
-    assert "line 1 is a mark of a git merge that is not settled" in printed
+        assert list(offered(endpoint)) == ["shop_ask"]
+    assert "it cannot be looked up which tools a person has switched" in str(caught.value)
+    assert "line 1 is a mark of a git merge that is not settled" in str(caught.value)
 
 
 def test_a_call_of_one_that_is_off_is_an_event(settings: Path):
@@ -355,9 +353,9 @@ def test_a_misspelt_word_in_the_file_is_reported_and_no_tool_is_offered(
     settings.with_name("mcp_tools.lock.json").write_text(text)
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with agent(ctx) as endpoint:
+    with agent(ctx) as endpoint, pytest.raises(NoTools):
         run(ctx)
-    assert "tools" not in endpoint.requests[0].body
+    assert not endpoint.requests
     assert hint in " ".join(capsys.readouterr().out.split())
     with pytest.raises(SystemExit):
         main.run(["servers", "--json"])
@@ -371,13 +369,13 @@ def test_a_link_to_a_file_that_is_gone_is_not_taken_for_no_decisions(
     lock.symlink_to(shared)
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with agent(ctx, says("one"), says("two")) as endpoint:
-        run(ctx)
+    with agent(ctx) as endpoint:
+        with pytest.raises(NoTools):
+            run(ctx)
         with Bridge.open(settings) as bridge, pytest.raises(LockFailed, match="where no file is"):
             bridge.disable("shop", "pay")
         assert not shared.exists()
         shared.write_text("{}")
         run(ctx)
-    assert "tools" not in endpoint.requests[0].body
-    assert list(offered(endpoint, 1)) == ["shop_pay", "shop_ask"]
+    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
     assert "it is a link to" in capsys.readouterr().out

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.scripts import child_environment
 from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore
-from xai_mcp_agent.canvas.transcript import Recorder
+from xai_mcp_agent.bridge.transcript import Recorder
 from xai_mcp_agent.secrets import private_files
 from xai_mcp_agent.secrets.private_files import (
     NotOurs,

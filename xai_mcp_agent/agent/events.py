@@ -174,10 +174,14 @@ class RunFinished:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """The run ended with an error, which is raised too."""
+    """The run ended with an error, which is raised too.
+
+    `no_tools`: before the model was asked, because no tool of the agent's sources can be used, or
+    none of a required source.
+    """
 
     error: str
-    stopped: Literal["error"] = "error"
+    stopped: Literal["error", "no_tools"] = "error"
 
 
 RunEvent: TypeAlias = (

@@ -17,6 +17,7 @@ from ..core.errors import (
     ModelCannotCallFunctions,
     ModelContentFiltered,
     ModelContextOverflow,
+    NoTools,
 )
 from ..core.invocation import PROGRAM, Caller
 from ..core.provider_schema import FunctionSpec
@@ -156,13 +157,16 @@ class AgentRun:
         tools: AgentTools,
         pages: ResultPages,
         left_out: tuple[str, ...] = (),
+        no_tools: NoTools | None = None,
     ) -> RunFinished:
         """Run to the answer, once. `left_out` tells what could not be used, for the record.
 
-        `pages` is the one toolset of `tools` that the run itself fills.
+        `pages` is the one toolset of `tools` that the run itself fills. `no_tools` ends the run
+        before the model is asked.
 
         Raises:
             ModelError: one of its kinds; `state` holds what was said so far.
+            NoTools: the one that was given.
         """
         self._tools, self._pages = tools, pages
         finds = Finds(self.state.conversation.asked, tools.learn)
@@ -173,14 +177,17 @@ class AgentRun:
         self._started = time.monotonic()
         is_whole = not self.state.step and not self.state.pending
         try:
-            await self._begin(left_out)
+            await self._begin(() if no_tools else left_out)  # its message has them
+            if no_tools is not None:
+                raise no_tools
             while (ended := await self._step()) is None:
                 pass
         except BaseException as error:
             if self._pending.has_begun:
                 self.state = self._interrupted()
             if isinstance(error, Exception):
-                await self._emit(RunFailed(str(error) or type(error).__name__))
+                stopped = "no_tools" if isinstance(error, NoTools) else "error"
+                await self._emit(RunFailed(str(error) or type(error).__name__, stopped))
             raise
         await self._emit(ended)
         if is_whole and ended.stopped == "answered":  # else what came before is not known here

@@ -5,11 +5,13 @@ See docs/python.md. Kept stable.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
-from anyio import to_thread
+from anyio import Lock, to_thread
 
 from ..agent.conversation import BadConversation, Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
@@ -24,7 +26,7 @@ from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.errors import BadSetting
-from ..core.given import of_type, text, whole
+from ..core.given import of_type, text, whole, wrong
 from ..core.host import Host
 from ..core.invocation import Caller
 from ..core.tools import JsonObject
@@ -36,7 +38,8 @@ from .agent_tools import Listener, WantedTools, ready_tools
 from .bridge import Bridge
 from .callers import new_run_id, workflow_name
 from .engine import Engine
-from .toolbox import GRACE_SECONDS, Failure
+from .toolbox import Failure
+from .transcript import Recorder, transcript_file
 
 T = TypeVar("T")
 
@@ -74,6 +77,8 @@ class _Setup:
     name: str
     model: AgentModel
     sources: tuple[str, ...]
+    required: tuple[str, ...]
+    wait_seconds: float
     functions: FunctionToolset | None
     system_prompt: str
     max_thoughts: int
@@ -96,17 +101,22 @@ class _Setup:
         own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
         own += [self.functions] if self.functions else []
         choice = engine.choice(self.sources)
-        return WantedTools(choice, own, self.preferences, self.budget_tokens, self.failed)
+        return WantedTools(
+            choice, own, self.preferences, self.budget_tokens, self.failed, required=self.required
+        )
 
 
 class Agent:
     """Answers questions with the tools of a bridge, as AgentRun does on the canvas.
 
     `toolbelt` names what it may use: servers and other sources of the settings, and groups of
-    them; functions in it become tools, too. Without it, it may use all that can be used. `model` is
-    `offline`, `provider:name` such as `openai:gpt-5-mini`, or an `AgentModel`. The others are those
-    of the nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. What servers ask, and calls that
-    wait for approval, go to `answer` and `approve` of the bridge.
+    them; functions in it become tools, too. Without it, it may use all that can be used.
+    `required` names sources and groups of which it must have a tool; they belong to the toolbelt,
+    too. What is named is waited for, each source to its own limit. Without a toolbelt, once one
+    source is ready, the next is waited for `wait_seconds`; None: as long as the settings say.
+    `model` is `offline`, `provider:name` such as `openai:gpt-5-mini`, or an `AgentModel`. The
+    others are those of the nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. What servers
+    ask, and calls that wait for approval, go to `answer` and `approve` of the bridge.
 
     It can be used by several threads and tasks at once; each run is one of its own.
 
@@ -121,6 +131,8 @@ class Agent:
         bridge: Bridge,
         toolbelt: Iterable[ToolGiven] | ToolGiven | None = None,
         *,
+        required: Iterable[str] | str = (),
+        wait_seconds: float | None = None,
         model: str | AgentModel = OFFLINE,
         name: str = "agent",
         system_prompt: str = "",
@@ -136,13 +148,19 @@ class Agent:
         approval: str | Mapping[str, str] | None = None,
     ) -> None:
         of_type(bridge, "The first argument of Agent", Bridge, "a Bridge")
-        given = bridge.usable_servers() if toolbelt is None else _several(toolbelt)
+        needed = _names(required, "required")
+        given = () if toolbelt is None else _several(toolbelt)
         functions = tuple(x for x in given if not isinstance(x, str))
+        named = tuple(dict.fromkeys((*(x for x in given if isinstance(x, str)), *needed)))
+        _check_names(bridge, named)
+        every = bridge.settings.switched_on if toolbelt is None else ()
         chosen = AgentModel.of(model)
         setup = _Setup(
             name=text(name, "`name` of Agent"),
             model=chosen,
-            sources=tuple(x for x in given if isinstance(x, str)),
+            sources=tuple(dict.fromkeys((*every, *named))),
+            required=needed,
+            wait_seconds=_wait(bridge, wait_seconds) if toolbelt is None else inf,
             # One for all runs: it counts the functions that were left and still run.
             functions=_functions(bridge, functions) if functions else None,
             system_prompt=text(system_prompt, "`system_prompt` of Agent"),
@@ -159,7 +177,7 @@ class Agent:
             ),
             approval=_words(approval),
         )
-        _check(bridge, setup)
+        setup.spec()  # refuses what no run could begin with
         bridge.settings.secrets.update(chosen.secrets)
         self._bridge = bridge
         self.aio = AioAgent(bridge, setup)
@@ -171,6 +189,8 @@ class Agent:
         Raises:
             BadConversation: `question` is none.
             ModelError: the model's service; of what tools do, nothing ends a run.
+            NoTools: none of its sources gives it a tool, or a required one does not. The model was
+                not asked.
             RuntimeError: the bridge is closed.
         """
         return self._bridge.aio.portal.call(self.aio.play, question, _unheard)
@@ -216,21 +236,27 @@ class AioAgent:
         setup, calls = self._setup, list[ToolFinished]()
         caller = _caller(setup, host)
         engine, notes = self._bridge.aio.engine.for_caller(caller), list[str]()
+        who = {"run": caller.run, "run_id": caller.run, "agent": setup.name}
+        transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
+        in_turn = Lock()
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ToolFinished):
                 calls.append(event)
             tell(event)
+            if transcript.is_on:
+                async with in_turn:
+                    await to_thread.run_sync(transcript.event, event, time.time())
 
         # Beside the loop: a long one takes a while to copy.
         start, spec = await to_thread.run_sync(Conversation, question), setup.spec()
         run = AgentRun(spec, start, emit, caller)
         listener = Listener(notes.append, watch or _unwatched)
         try:
-            tools, pages, left_out = await ready_tools(
-                engine, setup.wanted(engine), listener, grace_seconds=GRACE_SECONDS
+            ready = await ready_tools(
+                engine, setup.wanted(engine), listener, wait_seconds=setup.wait_seconds
             )
-            ended = await run.go(tools, pages, left_out)
+            ended = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
         finally:
             await spec.model.aclose()
         said = run.conversation
@@ -242,7 +268,7 @@ class AioAgent:
             tuple(calls),
             counts(ended.usage, ended.steps, ended.tool_calls, ended.seconds),
             ended.structured,
-            left_out,
+            ready.left_out,
             tuple(notes),
         )  # fmt: skip
 
@@ -263,12 +289,17 @@ def _check_question(given: Any) -> None:
         )
 
 
-def _check(bridge: Bridge, setup: _Setup) -> None:
-    """Refuse what no run could begin with."""
-    for name in setup.sources:
+def _check_names(bridge: Bridge, names: Iterable[str]) -> None:
+    for name in names:
         if bridge.settings.group(name) is None:
             bridge.settings.source(name)
-    setup.spec()
+
+
+def _wait(bridge: Bridge, seconds: float | None) -> float:
+    if seconds is None:
+        return bridge.settings.wait_seconds
+    is_it = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
+    return seconds if is_it else wrong("`wait_seconds` of Agent", seconds, "seconds, 0 or more")
 
 
 def _functions(bridge: Bridge, functions: Sequence[Callable[..., Any]]) -> FunctionToolset:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -13,7 +14,10 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
-from ..core.names import did_you_mean
+from ..core.errors import NoTools
+from ..core.kinds import STATIC
+from ..core.names import did_you_mean, listed
+from ..core.tools import Tool
 from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences
@@ -23,6 +27,7 @@ from .preferences import preferred
 from .toolbox import ChosenToolset, Failure, SourceToolset, agent_tools
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ class WantedTools:
 
     `failed` are the sources that failed when they were waited for earlier, and why; it is kept up
     to date. Without `budget_tokens` that of the settings counts. With `plan_words`, which puts a
-    plan into words for a model, it has the tools to plan with, too.
+    plan into words for a model, it has the tools to plan with, too. `required` names sources and
+    groups of which it must have a tool, beside those whose entry says so.
     """
 
     choice: ToolChoice
@@ -40,6 +46,20 @@ class WantedTools:
     budget_tokens: int | None = None
     failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
     plan_words: Callable[[Plan], str] | None = None
+    required: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class ReadyTools:
+    """The tools of a run, and the pages that it fills; what is left out, and why.
+
+    `no_tools`: why a run of an agent that needs its sources cannot be made.
+    """
+
+    tools: AgentTools
+    pages: ResultPages
+    left_out: tuple[str, ...]
+    no_tools: NoTools | None
 
 
 @dataclass(frozen=True)
@@ -60,16 +80,18 @@ async def ready_tools(
     wanted: WantedTools,
     listener: Listener,
     *,
-    grace_seconds: float = inf,
+    wait_seconds: float = inf,
     state: RunState | None = None,
     kept: Mapping[str, str] | None = None,
-) -> tuple[AgentTools, ResultPages, tuple[str, ...]]:
-    """The agent's tools, as far as its sources can be used, and what is left out and why.
+) -> ReadyTools:
+    """The agent's tools, as far as its sources can be used.
 
-    Once one can be used, the others are waited for until `grace_seconds` are over. `state` is that
-    of a run that goes on, `kept` are long results that its conversation brings along.
+    All sources are waited for to their own limit, or those that are not required as
+    `SourceToolset.connect` says. `state` is that of a run that goes on, `kept` are long results
+    that its conversation brings along.
     """
-    sources = SourceToolset(engine, wanted.choice.all_sources, wanted.failed)
+    choice = wanted.choice
+    sources = SourceToolset(engine, choice.all_sources, wanted.failed)
     parts = [*wanted.own, ChosenToolset(sources, wanted.choice)]
     words = wanted.plan_words
     choosing = words and partial(planning_toolset, engine, words, wanted.preferences)
@@ -84,11 +106,66 @@ async def ready_tools(
         shown_review=listener.shown_review,
         choosing=choosing,
     )
-    left_out = await sources.connect(listener.show_waiting, grace_seconds)
+    required = _required(engine, wanted)
+    needed = {x for name in required for x in choice.sources_of(name)}
+    left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
     if not left_out:  # else what they name may be there, and is not known
         await _tell_idle(engine, wanted, CombinedToolset(*parts), listener)
         await _tell_unknown(wanted.choice, sources, listener)
-    return tools, pages, left_out
+    usable = [x.tool for x in (await tools.available()).definitions]
+    without = [x for x in required if not any(map(choice.part(x), usable))]
+    if not without and not any(map(_is_of_person, usable)):
+        without = [*choice.sources, *(x.name for x in choice.groups)]
+    why = _no_tools(engine, wanted, sources, required, without) if without else None
+    return ReadyTools(tools, pages, left_out, why)
+
+
+def _required(engine: Engine, wanted: WantedTools) -> list[str]:
+    of_settings = (x for x in wanted.choice.all_sources if x in engine.settings.required)
+    return list(dict.fromkeys((*wanted.required, *of_settings)))
+
+
+def _is_of_person(tool: Tool) -> bool:
+    """Whether it is of a source, drawn, or a function of the program: none of our own."""
+    return bool(tool.source) or tool.key.kind == STATIC.name
+
+
+def _no_tools(
+    engine: Engine,
+    wanted: WantedTools,
+    sources: SourceToolset,
+    required: Collection[str],
+    without: Sequence[str],
+) -> NoTools:
+    lacking = listed(without, _MOST_NAMES)
+    problem = "No tool of this agent can be used, so its model was not asked."
+    if any(x in required for x in without):
+        problem = f"Required, but without a tool that can be used: {lacking}. No model was asked."
+    affected = dict.fromkeys(x for name in without for x in wanted.choice.sources_of(name))
+    reasons = [sources.why_none(x) or _why_unusable(engine, wanted, x) for x in affected]
+    empty = (x for x in wanted.choice.groups if x.name in without and not x.sources)
+    reasons += (line for group in empty for line in (*group.unknown(), *group.missing(())))
+    return NoTools(problem, tuple(dict.fromkeys(reasons)))
+
+
+def _why_unusable(engine: Engine, wanted: WantedTools, source: str) -> str:
+    """Why none of the tools that a source has can be used by the agent."""
+    blocked = preferred(engine, wanted.preferences)
+
+    def why(tool: Tool) -> str:
+        if not wanted.choice.has(tool):
+            return "not in the toolbelt"
+        if engine.decisions.is_off(tool.key):
+            return "switched off"
+        if blocked.is_blocked(tool.key):
+            return "blocked"
+        if engine.rules.why_never(tool, engine.caller):
+            return "denied by a rule"
+        return "held back until somebody accepts it"
+
+    counts = Counter(map(why, engine.catalog.tools(source)))
+    told = ", ".join(f"{number:,} {words}" for words, number in counts.items())
+    return f"{source}: none of its tools can be used: {told or 'it has none'}."
 
 
 async def _tell_idle(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -49,9 +49,6 @@ logger = logging.getLogger(__name__)
 # hangs does not cost its whole limit again. One that failed at once may have been mended since, and
 # is waited for as at first.
 _SLOW_SECONDS, _SECOND_CHANCE_SECONDS = 2.0, 1.0
-GRACE_SECONDS = 20.0
-"""An agent that can use one of its servers waits so long for the others: as long as a first start
-with a download takes, or that of many servers on few cores."""
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _MOST_NAMES = 5
 _FILTERED_AT_ONCE = 100  # tools, on the event loop: milliseconds, with dozens of patterns
@@ -102,31 +99,40 @@ class SourceToolset(Toolset):
         self._tools: Sequence[Tool] = ()
 
     async def connect(
-        self, tell: Callable[[tuple[str, ...]], None], grace_seconds: float = inf
+        self,
+        tell: Callable[[tuple[str, ...]], None],
+        wait_seconds: float = inf,
+        required: Collection[str] = (),
     ) -> tuple[str, ...]:
         """Wait for all sources at once, each to its own limit; what is left out, and why.
 
-        Once one can be used, the others are waited for until `grace_seconds` are over. Those, and
-        such as took long to fail before, join when they are ready. `tell` is
-        given the names of those still missing, at first and whenever there are fewer.
+        Once one can be used and the `required` ones are ready or have failed, the next of the
+        others is waited for no longer than `wait_seconds`. Those that are late, and such as took
+        long to fail before, join when they are ready; a required one gets its whole limit each
+        time. `tell` is given the names of those still missing, at first and whenever there are
+        fewer.
         """
         async with anyio.create_task_group() as reading:
             reading.start_soon(self._engine.decisions.read)
-            for name in await self._not_ready_within(grace_seconds, tell):
+            for name in await self._late_ones(tell, wait_seconds, required):
                 self._failed[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
         return self._told()
 
-    async def _not_ready_within(
-        self, grace_seconds: float, tell: Callable[[tuple[str, ...]], None]
+    async def _late_ones(
+        self,
+        tell: Callable[[tuple[str, ...]], None],
+        wait_seconds: float,
+        required: Collection[str],
     ) -> Sequence[str]:
-        missing, started = list(self._sources), anyio.current_time()
+        missing = list(self._sources)
 
         async def connect(name: str) -> None:
-            await self._connect(name)
+            await self._connect(name, is_required=name in required)
             missing.remove(name)
             tell(tuple(missing))
-            if name not in self._failed:
-                enough.deadline = started + grace_seconds
+            has_one = any(x not in missing and x not in self._failed for x in self._sources)
+            if has_one and not any(x in required for x in missing):
+                enough.deadline = anyio.current_time() + wait_seconds
 
         tell(tuple(missing))
         with anyio.CancelScope() as enough:
@@ -165,6 +171,13 @@ class SourceToolset(Toolset):
             self._listed, self._tools = listed, tuple(chain.from_iterable(listed))
         return self._tools
 
+    def why_none(self, source: str) -> str:
+        """Why the source has no tools for the agent; empty if it has some."""
+        if self._engine.decisions.why_unknown():
+            return _UNDECIDED.format(source, self._engine.decisions.why_unknown())
+        failure = None if self._engine.catalog.tools(source) else self._failed.get(source)
+        return str(failure.reason) if failure else ""
+
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Have the tool's source make the call."""
         return await self._engine.perform(invocation)
@@ -201,9 +214,10 @@ class SourceToolset(Toolset):
         reason = _UNDECIDED.format(", ".join((_OWN, *self._sources)), why)
         return dict.fromkeys(("", *self._sources), XaiMcpError(reason))
 
-    async def _connect(self, name: str) -> None:
+    async def _connect(self, name: str, *, is_required: bool) -> None:
         before, started = self._failed.get(name), anyio.current_time()
-        with anyio.move_on_after(_SECOND_CHANCE_SECONDS if before and before.was_slow else None):
+        is_second = before is not None and before.was_slow and not is_required
+        with anyio.move_on_after(_SECOND_CHANCE_SECONDS if is_second else None):
             reason = (await self._engine.connect([name])).get(name)
             was_slow = anyio.current_time() - started > _SLOW_SECONDS
             self._failed.pop(name, None)

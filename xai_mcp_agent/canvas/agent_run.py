@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -14,23 +13,21 @@ from anyio import to_thread
 
 from ..agent.calls import Answered, CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
-from ..agent.events import RunEvent, RunFinished, ToolFinished
+from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
 from ..agent.loop import AgentRun
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
-from ..agent.results import ResultPages
 from ..agent.state import RunState
-from ..agent.toolsets import AgentTools
-from ..bridge.agent_tools import Listener, WantedTools, ready_tools
+from ..bridge.agent_tools import Listener, ReadyTools, WantedTools, ready_tools
 from ..bridge.callers import new_run_id, workflow_name
 from ..bridge.engine import Engine
 from ..bridge.search import selection_for
-from ..bridge.toolbox import GRACE_SECONDS, Failure
+from ..bridge.toolbox import Failure
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
-from ..core.errors import BadSetting
+from ..core.errors import BadSetting, NoTools
 from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
@@ -61,7 +58,7 @@ from .preferences import preferences_of
 from .questions import conversation_with, is_nothing
 from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
-from .toolbelts import PLANNING_TOOLS, tools_chosen
+from .toolbelts import PLANNING_TOOLS, REQUIRED, tools_chosen
 from .transcript import recorder
 from .workflow_thread import WorkflowThread
 
@@ -109,6 +106,7 @@ def run_agent(
     on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
     run_state: Any = None,
     wait_for_approval: Any = None,
+    needs_sources: bool = True,
 ) -> None:
     """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
@@ -118,12 +116,14 @@ def run_agent(
     `output_schema` is the form that the answer must have. `on_approval` is asked in this thread
     whether a call may be made, in place of the person. With the file `run_state` a run in which
     nobody can approve a call ends as waiting, with `wait_for_approval` also where somebody could;
-    run again with that file it goes on.
+    run again with that file it goes on. One that `needs_sources` fails where none of them gives the
+    agent a tool.
 
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
         RunFileError: what waits in the file cannot be used.
         ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
+        NoTools: the agent's sources, or a required one, gave it no tool.
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
@@ -143,10 +143,14 @@ def run_agent(
         workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
         spec = spec_of(agent, name, metadata, output_schema)
 
+        wire = missing_wire(ctx, agent)
+
         async def emit(event: RunEvent) -> None:
             if waiting is not None:
                 await waiting.note(event, lambda: run.progress)
             workflow.show(event)
+            if wire and isinstance(event, RunStarted):
+                workflow.tell_in_card(wire)
             if isinstance(event, ToolFinished) and workflow.on_thought:
                 await workflow.run_nodes(partial(branch, workflow.on_thought, event))
 
@@ -159,10 +163,8 @@ def run_agent(
         start = waiting.start if waiting else given
         run = AgentRun(spec, start, emit, workflow.thread.caller)
         workflow.lend_model(agent, name, run.count)
-        if wire := missing_wire(ctx, agent):
-            workflow.tell(wire)
         workflow.kept = kept_for(ctx, outcome.conversation)
-        go = partial(_go, workflow, agent, run, spec.model, waiting)
+        go = partial(_go, workflow, agent, run, spec.model, waiting, needs_sources)
         try:
             with nested(name):
                 finished = workflow.perform(go)
@@ -205,7 +207,8 @@ def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> C
             **options,
         )
     except BaseException as error:
-        outcome.stopped, outcome.error = "error", str(error) or type(error).__name__
+        outcome.stopped = error.stopped if isinstance(error, NoTools) else "error"
+        outcome.error = str(error) or type(error).__name__
         if not node.on_error or not isinstance(error, Exception):
             raise
     finally:
@@ -242,11 +245,11 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
 
     async def go(engine: Engine) -> list[Answered]:
         nonlocal texts
-        tools, pages, _ = await _usable_tools(workflow, agent, engine)
-        runner = CallRunner(tools, pages, emit, engine.caller)
+        ready = await _usable_tools(workflow, agent, engine)
+        runner = CallRunner(ready.tools, ready.pages, emit, engine.caller)
         asked = RunState(said, "native", pending=(call,))
-        answers = await runner.answer_all(asked, await tools.available(), "")
-        texts = pages.texts
+        answers = await runner.answer_all(asked, await ready.tools.available(), "")
+        texts = ready.pages.texts
         await emit(answers[0].event)
         return answers
 
@@ -279,8 +282,9 @@ def select_for(ctx: Any, name: Any, request: str, node: str) -> tuple[Selection,
     workflow.call_for(agent, name)
 
     async def go(engine: Engine) -> tuple[Selection, tuple[str, ...]]:
-        tools, _, left_out = await _usable_tools(workflow, agent, engine)
-        return await selection_for(engine, tools, request, preferences_of(agent)), left_out
+        ready = await _usable_tools(workflow, agent, engine)
+        selection = await selection_for(engine, ready.tools, request, preferences_of(agent))
+        return selection, ready.left_out
 
     return workflow.perform(go)
 
@@ -378,6 +382,10 @@ class _Workflow:
         """Have a person know this, however little is shown of the run."""
         self.thread.post(lambda: self._console.tell("!!", text))
 
+    def tell_in_card(self, text: str) -> None:
+        """The same, in the card of the run where there is one."""
+        self.thread.post(lambda: self._console.tell("!!", text, in_card=True))
+
     def show_waiting(self, servers: tuple[str, ...]) -> None:
         """Have it known that these servers are waited for."""
         self.thread.post(lambda: self._console.servers_awaited(servers))
@@ -417,15 +425,15 @@ async def _go(
     run: AgentRun,
     model: Model,
     waiting: KeptRun | None,
+    needs_sources: bool,
     engine: Engine,
 ) -> RunFinished:
     if waiting is not None:
         waiting.mask = engine.recorder.mask
     try:
-        tools, pages, left_out = await _usable_tools(
-            workflow, agent, engine, GRACE_SECONDS, run.state
-        )
-        finished = await run.go(tools, pages, left_out)
+        ready = await _usable_tools(workflow, agent, engine, run.state)
+        no_tools = ready.no_tools if needs_sources else None
+        finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
         if waiting is not None and finished.stopped == "waiting":
             for line in await waiting.wait(run.state):
                 workflow.tell(line)
@@ -440,13 +448,9 @@ async def _usable_tools(
     workflow: _Workflow,
     agent: Mapping[str, Any],
     engine: Engine,
-    grace_seconds: float = inf,
     state: RunState | None = None,
-) -> tuple[AgentTools, ResultPages, tuple[str, ...]]:
-    """The agent's tools, as far as its servers can be used, and what is left out and why.
-
-    Once one can be used, the others are waited for until `grace_seconds` are over.
-    """
+) -> ReadyTools:
+    """The agent's tools, as far as its servers can be used; see `ready_tools`."""
 
     async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
         return await workflow.run_nodes(lambda: tool.call(workflow.ctx, arguments))
@@ -461,11 +465,10 @@ async def _usable_tools(
         settings_of(agent).get("tool_token_budget"),
         workflow.failed,
         _plan_for_model if agent.get(PLANNING_TOOLS) else None,
+        agent.get(REQUIRED) or (),
     )
     listener = Listener(workflow.tell, workflow.show_waiting, review_text)
-    return await ready_tools(
-        engine, wanted, listener, grace_seconds=grace_seconds, state=state, kept=workflow.kept
-    )
+    return await ready_tools(engine, wanted, listener, state=state, kept=workflow.kept)
 
 
 def _plan_for_model(plan: Plan) -> str:

@@ -40,6 +40,7 @@ from .toolbelts import (
     GROUPS,
     MADE,
     PLANNING_TOOLS,
+    REQUIRED,
     approval_in,
     filter_in,
 )
@@ -282,7 +283,8 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     found[PLANNING_TOOLS] = bool(given.get(PLANNING_TOOLS))
     found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
     found["tool_approval"] = approval_in(given.get(APPROVAL), f"{port}.{APPROVAL}", node)
-    found |= {key: names(given.get(key), f"{port}.{key}", node) for key in PREFERENCES}
+    lists = (*PREFERENCES, REQUIRED)
+    found |= {key: names(given.get(key), f"{port}.{key}", node) for key in lists}
     found[FILTERS] = mapping(given.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
     for name, written in found[FILTERS].items():
         filter_in(written, f"{port}.{FILTERS}.{name}")

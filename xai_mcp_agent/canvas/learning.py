@@ -47,8 +47,9 @@ def learn(
     given = Conversation(conversation).messages
     asked: list[Message] = [*given, {"role": "user", "content": _LEARN}]
     run_agent(
-        ctx, name, asked, metadata=metadata, outcome=outcome, on_thought=on_thought, show=show
-    )
+        ctx, name, asked, metadata=metadata, outcome=outcome, on_thought=on_thought, show=show,
+        needs_sources=False,
+    )  # fmt: skip
 
 
 def merge_system(system_prompt: str, conversation: Any) -> list[Message]:

@@ -26,6 +26,7 @@ def use_openapi(
     api_key: Any = None,
     tools: Any = None,
     except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """Add an OpenAPI service to a toolbelt, and begin to read its document in the background.
 
@@ -45,14 +46,16 @@ def use_openapi(
         if base or key:
             fix = f"Set that there, or name the document itself as `spec` of {_NODE}."
             raise BadSetting(f"base_url and api_key of {name!r} stand in the settings. {fix}")
-        use_source(ctx, SERVICES, name, toolbelt, tools, except_tools)
+        use_source(ctx, SERVICES, name, toolbelt, tools, except_tools, is_required)
         return
     if "://" not in document:
         document = file_on(document, "spec", _NODE, bridge_of(ctx).settings.file)
     auth = {"apiKey": key, "bearer": key} if key else None
     entry = {"spec": document, "baseUrl": base, "auth": auth}
     name = name or _name_of(document)
-    add_source(ctx, SERVICES, OpenApiSettings, name, entry, toolbelt, tools, except_tools)
+    add_source(
+        ctx, SERVICES, OpenApiSettings, name, entry, toolbelt, tools, except_tools, is_required
+    )
 
 
 def _name_of(document: str) -> str:

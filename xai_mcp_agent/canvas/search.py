@@ -13,7 +13,7 @@ from ..console.text import count
 from ..core.tools import JsonObject
 from ..search.found import FoundTools
 from ..views.found import explained_json, explained_text, found_json, found_text
-from ..views.selection import selection_json, selection_text
+from ..views.selection import selection_text
 from .agent_run import select_for
 from .agents import tools_in
 from .ports import optional, required, whole
@@ -71,7 +71,7 @@ def report_selection(
     """
     wanted = optional(request, "request", _REPORT)
     selection, left_out = select_for(ctx, agent, wanted, _REPORT)
-    report = {**selection_json(selection), "unusable": list(left_out)}
+    report = {**selection.as_json(), "unusable": list(left_out)}
     lines = [selection_text(selection, _WIDTH), *(f"Left out: {x}" for x in left_out)]
     names = [x.definition.name for x in selection.shown]
     return report, names, selection.tokens, "\n".join(lines)

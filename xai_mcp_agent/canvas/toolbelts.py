@@ -30,6 +30,8 @@ from .preferences import preferences_for
 _DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
 GROUPS, FILTERS = "tool_groups", "tool_filters"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
+REQUIRED = "required_sources"
+"""Of a toolbelt's spec, and of an agent; with the toolbelt's name, of `ctx`."""
 APPROVAL = "approval"
 """Of a toolbelt's spec: words for patterns of tools."""
 PLANNING_TOOLS = "planning_tools"
@@ -106,33 +108,48 @@ def define_tool(
 
 
 def use_server(
-    ctx: Any, server: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
+    ctx: Any,
+    server: str,
+    toolbelt: str | None,
+    tools: Any = None,
+    except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """Add an MCP server to a toolbelt, and begin to connect it in the background.
 
     `tools` and `except_tools` say which of its tools: see `filter_on`. What is wrong with the
-    server itself is told when an agent needs it; the agent goes on without.
+    server itself is told when an agent needs it; the agent goes on without, unless `is_required`.
 
     Raises:
         UnknownServer: the settings have no server of that name; says which they have.
         SettingsError: the settings file cannot be read at all.
         BadSetting: no name, or names of tools that are none.
     """
-    use_source(ctx, _SERVERS, server, toolbelt, tools, except_tools)
+    use_source(ctx, _SERVERS, server, toolbelt, tools, except_tools, is_required)
 
 
 def use_functions(
-    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
+    ctx: Any,
+    name: str,
+    toolbelt: str | None,
+    tools: Any = None,
+    except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """The same as `use_server`, for a file of functions."""
-    use_source(ctx, _FUNCTIONS, name, toolbelt, tools, except_tools)
+    use_source(ctx, _FUNCTIONS, name, toolbelt, tools, except_tools, is_required)
 
 
 def use_agent(
-    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
+    ctx: Any,
+    name: str,
+    toolbelt: str | None,
+    tools: Any = None,
+    except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """The same as `use_server`, for an agent of others."""
-    use_source(ctx, _AGENTS, name, toolbelt, tools, except_tools)
+    use_source(ctx, _AGENTS, name, toolbelt, tools, except_tools, is_required)
 
 
 def use_builtin_tools(
@@ -142,6 +159,7 @@ def use_builtin_tools(
     name: Any,
     toolbelt: str | None,
     except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """Add built-in tools to a toolbelt: `tools` by name, or those of an entry of the settings.
 
@@ -159,16 +177,23 @@ def use_builtin_tools(
         fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
         raise BadSetting(f"{problem} {fix}")
     if entry:
-        use_source(ctx, _BUILTIN, entry, toolbelt, except_tools=except_tools)
+        use_source(ctx, _BUILTIN, entry, toolbelt, None, except_tools, is_required)
         return
     folder = optional(workspace, "workspace", _BUILTIN.node)
     given = {"tools": wanted, "workspace": folder}
-    name = BUILTIN.name
-    add_source(ctx, _BUILTIN, BuiltinSettings, name, given, toolbelt, except_tools=except_tools)
+    add_source(
+        ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt, None, except_tools,
+        is_required,
+    )  # fmt: skip
 
 
 def use_tools(
-    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
+    ctx: Any,
+    name: str,
+    toolbelt: str | None,
+    tools: Any = None,
+    except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """The same for a group of the settings, or a source of any kind.
 
@@ -180,10 +205,12 @@ def use_tools(
     settings = bridge_of(ctx).settings
     if settings.group(name) is None:
         choice = _choice_for(settings, name)
-        use_source(ctx, choice, name, belt, tools, except_tools)
+        use_source(ctx, choice, name, belt, tools, except_tools, is_required)
         return
     chosen = filter_on(tools, except_tools, _TOOLS)
     _join_filter(ctx, belt, name, chosen, is_first=_listed(ctx, f"{GROUPS}_{belt}", name))
+    if is_required:
+        _listed(ctx, f"{REQUIRED}_{belt}", name)
     bridge = bridge_of(ctx)
     bridge.run(Engine.start, bridge.aio.engine.choice([name]).all_sources)
 
@@ -230,6 +257,7 @@ def use_source(
     toolbelt: str | None,
     tools: Any = None,
     except_tools: Any = None,
+    is_required: Any = False,
 ) -> None:
     """The same as `use_server`, for a source of any kind that the settings have."""
     source = required(source, choice.port, choice.node)
@@ -238,7 +266,7 @@ def use_source(
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
         _require(bridge.settings, source, choice.kind)
-    _declare(ctx, choice, source, belt, chosen)
+    _declare(ctx, choice, source, belt, chosen, is_required)
 
 
 def add_source(
@@ -250,6 +278,7 @@ def add_source(
     toolbelt: str | None,
     tools: Any = None,
     except_tools: Any = None,
+    is_required: Any = False,
 ) -> str:
     """Add a source that the settings do not have to a toolbelt, and begin to connect it.
 
@@ -272,14 +301,16 @@ def add_source(
         raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may have the same with other arguments.
     name = add_to_run(ctx, source)
-    _declare(ctx, choice, name, belt, chosen)
+    _declare(ctx, choice, name, belt, chosen, is_required)
     return name
 
 
 def _declare(
-    ctx: Any, choice: SourceChoice, source: str, belt: str, chosen: ToolFilter = EVERYTHING
+    ctx: Any, choice: SourceChoice, source: str, belt: str, chosen: ToolFilter, is_required: Any
 ) -> None:
     is_first = _listed(ctx, f"{choice.key}_{belt}", source)
+    if is_required:
+        _listed(ctx, f"{REQUIRED}_{belt}", source)
     _join_filter(ctx, belt, source, chosen, is_first=is_first)
     bridge_of(ctx).run(Engine.start, [source])
 
@@ -367,6 +398,8 @@ def make_toolbelt(
     filters = {name: x for name, x in joined.items() if filter_in(x, FILTERS) != EVERYTHING}
     if filters:
         spec[FILTERS] = filters
+    if needed := list(ctx.get(f"{REQUIRED}_{toolbelt}") or []):
+        spec[REQUIRED] = needed
     spec |= preferences_for(ctx, toolbelt)
     if words := approval_in(approval, APPROVAL, _MAKE):
         spec[APPROVAL] = words

@@ -21,6 +21,7 @@ def use_workflow(
     description: str | None = None,
     arguments: Any = None,
     timeout_seconds: Any = None,
+    is_required: Any = False,
 ) -> None:
     """Add a workflow to a toolbelt, and begin to compile it in the background.
 
@@ -40,19 +41,22 @@ def use_workflow(
     settings = bridge_of(ctx).settings
     if named.lower().endswith(SUFFIXES) and named not in settings.of_file:
         entry = {"file": file_on(named, _PORT, _NODE, settings.file), **given}
-        add_source(ctx, WORKFLOWS, WorkflowSettings, tool_name(named), entry, toolbelt)
+        name = tool_name(named)
+        add_source(ctx, WORKFLOWS, WorkflowSettings, name, entry, toolbelt, is_required=is_required)
     else:
-        _use_entry(ctx, named, [x for x in given if given[x]], toolbelt)
+        _use_entry(ctx, named, [x for x in given if given[x]], toolbelt, is_required)
 
 
-def _use_entry(ctx: Any, name: str, given: list[str], toolbelt: str | None) -> None:
+def _use_entry(
+    ctx: Any, name: str, given: list[str], toolbelt: str | None, is_required: Any
+) -> None:
     if given:
         raise BadSetting(
             f"{_NODE} has {' and '.join(given)} for {name!r}, which is the name of an entry in "
             "the settings. Set that there, or name the file itself."
         )
     try:
-        use_source(ctx, WORKFLOWS, name, toolbelt)
+        use_source(ctx, WORKFLOWS, name, toolbelt, is_required=is_required)
     except UnknownServer as reason:
         text = f"{reason} Or set `{_PORT}` to a file that ends in .xircuits."
         raise UnknownServer(text, reason.server, reason.known) from None

@@ -192,6 +192,15 @@ class ToolChoice:
         of_groups = (name for group in self.groups for name in group.sources)
         return tuple(dict.fromkeys((*self.sources, *of_groups)))
 
+    def sources_of(self, name: str) -> tuple[str, ...]:
+        """The source of that name, or the sources of the group."""
+        return next((x.sources for x in self.groups if x.name == name), (name,))
+
+    def part(self, name: str) -> Callable[[Tool], bool]:
+        """Tells whether a tool is of the source, or the group, of that name."""
+        group = next((x for x in self.groups if x.name == name), None)
+        return group.has if group else lambda tool: tool.source == name
+
     @property
     def is_everything(self) -> bool:
         """Whether it has all tools of its sources."""
@@ -224,8 +233,7 @@ class ToolChoice:
         return chosen.takes(tool) and not chosen.leaves_out(tool) and group.has(tool)
 
     def _among(self, name: str, tools: Sequence[Tool]) -> list[Tool]:
-        group = next((x for x in self.groups if x.name == name), None)
-        return [x for x in tools if (group.has(x) if group else x.source == name)]
+        return list(filter(self.part(name), tools))
 
     @cached_property
     def _whole(self) -> frozenset[str]:

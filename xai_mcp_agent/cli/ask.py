@@ -17,11 +17,22 @@ from ..canvas.interactive_host import stage_for
 from ..console.console import Console
 from ..console.screen import Screen
 from ..console.surface import Detail, surface_of
+from ..core.errors import NoTools
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
+from ..settings.entry import WAIT_SECONDS
 from .bridges import open_bridge, require_settings, servers_named
 from .given import MODEL_WORDS, ModelName, in_our_words, one_of
-from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, say_result
+from .output import (
+    AsJson,
+    OnlyServers,
+    SettingsFile,
+    StoreOption,
+    echo_json,
+    print_error,
+    say,
+    say_result,
+)
 
 _QUIET = Detail.QUIET.name.lower()
 _SHOWN = [x.name.lower() for x in Detail]
@@ -35,6 +46,15 @@ def ask(
         str, typer.Option("--base-url", help="Where the model is, if not at its provider.")
     ] = "",
     system: Annotated[str, typer.Option(help="What the agent is told before the question.")] = "",
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Without --server: how long to wait for the next server once one is ready. "
+            f"Default: what the settings say, else {WAIT_SECONDS:g}.",
+        ),
+    ] = None,
     show: Annotated[
         str | None,
         typer.Option(
@@ -48,8 +68,10 @@ def ask(
     """Ask an agent that uses the tools of your settings, and print its answer.
 
     At a terminal you see what it does, and are asked what it must not do by itself. Into a file or
-    another program goes the answer alone, and what went wrong to stderr. The exit status is 1 where
-    it came to no answer, or where a server that --server names could not be used.
+    another program goes the answer alone, and what went wrong to stderr. A server that --server
+    names is waited for as long as its `startTimeout` allows. The exit status is 1 where there is no
+    answer, where no tool of the servers can be used, and where one that --server names, or that is
+    `required` in the settings, cannot be used.
     """
     is_watched = sys.stdout.isatty() and not as_json
     if not question.strip():
@@ -59,10 +81,16 @@ def ask(
         if model == OFFLINE:
             require_settings(bridge)
         chosen = replace(AgentModel.of(model), base_url=base_url)
-        agent = Agent(bridge, names or None, model=chosen, system_prompt=system)
+        agent = Agent(bridge, names or None, wait_seconds=wait, model=chosen, system_prompt=system)
         console = Console("agent", show) if is_watched else _beside(show)
         with in_our_words(MODEL_WORDS):
-            result = _played(bridge, agent, question, console)
+            try:
+                result = _played(bridge, agent, question, console)
+            except NoTools as reason:
+                if as_json:
+                    echo_json({"answer": "", "stopped": reason.stopped, "left_out": reason.reasons})
+                print_error(reason, as_json=False)
+                raise typer.Exit(1) from None
     if as_json:
         echo_json(_result_json(result))
     elif not is_watched:

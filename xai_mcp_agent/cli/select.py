@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..bridge.search import select_tools
-from ..views.selection import selection_json, selection_text
+from ..views.selection import selection_text
 from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 
@@ -30,7 +30,7 @@ def select(
         require_settings(bridge)
         selection, left_out = bridge.run(select_tools, question, budget)
     if as_json:
-        echo_json({**selection_json(selection), "unusable": left_out})
+        echo_json({**selection.as_json(), "unusable": left_out})
     else:
         say(selection_text(selection, text_width()))
         for reason in left_out:

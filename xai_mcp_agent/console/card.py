@@ -149,8 +149,8 @@ class RunCard:
                 self._finish_call(event)
             case RunFinished():
                 self._finish(event, lines)
-            case RunFailed(error):
-                self._fail(error)
+            case RunFailed():
+                self._fail(event)
             case ToolReturned():
                 pass
             case _:
@@ -181,11 +181,11 @@ class RunCard:
         if not self.is_over:
             self.show(RunFailed(reason))
 
-    def _fail(self, error: str) -> None:
-        self.ended_with = error
-        shown = self._mask(error)
+    def _fail(self, event: RunFailed) -> None:
+        self.ended_with = event.error
+        shown = self._mask(event.error)
         self._view.error = _with_code(clean(opening(shown, _CALL_CHARS, _CALL_CHARS)))
-        self._end("")
+        self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
 
     def _started(self, event: RunStarted) -> None:
         self._streams = event.protocol == "native"

@@ -117,9 +117,12 @@ class Console:
         self._voice.lines()
         return do()
 
-    def tell(self, mark: str, text: str) -> None:
-        """Write a line that a person must see, however little is wanted."""
-        self._lines.say(mark, text)
+    def tell(self, mark: str, text: str, *, in_card: bool = False) -> None:
+        """Write a line that a person must see, however little is wanted; in the card if it can."""
+        if in_card and self._card is not None:
+            self._card.note(mark, text)
+        else:
+            self._lines.say(mark, text)
 
     def ask(self, prompt: str, read: Callable[[], str]) -> str:
         """Write a prompt, cleaned of what would act on a terminal, and read what is typed."""

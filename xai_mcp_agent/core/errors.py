@@ -101,6 +101,20 @@ class UnknownAgent(XaiMcpError):
     """An agent name that no `AgentInit` set up in this run, or that the history does not know."""
 
 
+class NoTools(XaiMcpError):
+    """A run ended before its model was asked: its sources, or a required one, gave it no tool.
+
+    `reasons` has one for each source without a tool.
+    """
+
+    stopped = "no_tools"
+    """How the run ended, as the word in its transcript and on the port of AgentRun."""
+
+    def __init__(self, problem: str, reasons: Sequence[str]) -> None:
+        super().__init__("\n".join((problem, *reasons)))
+        self.reasons = tuple(reasons)
+
+
 class UnknownTool(XaiMcpError):
     """A tool name that nothing offers; the message names the nearest ones."""
 

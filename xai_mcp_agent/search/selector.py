@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
-from ..core.tools import ToolKey
+from ..core.tools import JsonObject, ToolKey
 from .meta_tools import is_meta_tool
 
 ALL_FIT = "all tools fit"
@@ -60,6 +60,17 @@ class Selection:
         of_budget = f" of {self.budget_tokens:,}" if self.budget_tokens else ""
         return f"{len(self.shown)} of {total:,} tools shown, {self.tokens:,}{of_budget} tokens"
 
+    def as_json(self, *, deferred_names: bool = True) -> JsonObject:
+        """All of it; of the deferred ones only their number, where their names are not wanted."""
+        deferred = [_named(x) for x in self.deferred] if deferred_names else len(self.deferred)
+        return {
+            "budget_tokens": self.budget_tokens,
+            "tokens": self.tokens,
+            "shown": [_shown_json(x) for x in self.shown],
+            "deferred": deferred,
+            "left_out": [{**_named(x.definition), "why": x.why} for x in self.left_out],
+        }
+
     @property
     def is_whole(self) -> bool:
         """Whether all that is available is shown."""
@@ -88,3 +99,13 @@ class ShowEverything:
         """All of them, but those with which others are found."""
         others = (x for x in available if not is_meta_tool(x.tool.key))
         return Selection(tuple(Shown(x, ALL_FIT) for x in others))
+
+
+def _shown_json(shown: Shown) -> JsonObject:
+    found = {**_named(shown.definition), "why": shown.why}
+    return {**found, "shortened": shown.shortened} if shown.shortened else found
+
+
+def _named(definition: ToolDefinition) -> JsonObject:
+    tool = definition.tool
+    return {"name": definition.name, "server": tool.source, "tokens": definition.tokens}

@@ -43,6 +43,7 @@ ALL_TOOLS = "*"
 FIRST = "first"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
+WAIT_SECONDS = 20.0  # for a first start with a download, or that of many servers on few cores
 
 # One that is started again, or a network that stutters, costs a call or two, not five in a row.
 _BREAKER_FAILURES = 5
@@ -238,9 +239,10 @@ class SourceSettings:
 
     `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does), `approval` has a
     word for patterns of them, which are allowed, asked for or denied. With `pin` its tools and
-    instructions are held to what was accepted. `breaker`: None if it is called however often it
-    failed. The texts of a disabled entry are kept as they
-    were written. `secrets` are the known secrets of the whole file; printing shows none of them.
+    instructions are held to what was accepted. A run of an agent that has no tool of a `required`
+    one fails. `breaker`: None if it is called however often it failed. The texts of a disabled
+    entry are kept as they were written. `secrets` are the known secrets of the whole file; printing
+    shows none of them.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
@@ -258,6 +260,7 @@ class SourceSettings:
     )
     disabled_tools: Annotated[Texts, AfterValidator(_held), spelled("disabledTools")] = ()
     pin: Annotated[Pin, PlainValidator(_pin)] = False
+    required: Flag = False
     breaker: Annotated[BreakerSettings | None, BeforeValidator(_breaker)] = BreakerSettings()
     secrets: Annotated[Secrets, OURS] = field(default_factory=Secrets, compare=False, repr=False)
 

@@ -17,7 +17,7 @@ from . import retention
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
 from .approval import SECTION as _APPROVAL_KEY
 from .document import ParsedObject, Place, kind_of, read_document
-from .entry import SourceSettings
+from .entry import WAIT_SECONDS, SourceSettings
 from .groups import SECTION as _GROUPS_KEY
 from .groups import read_groups
 from .guards import guards_beside, guards_of_entries, widening
@@ -49,6 +49,7 @@ _SERVERS_KEY = "mcpServers"
 _VSCODE_KEY = "servers"
 _STORE_KEY = "store"
 _RECORD_KEY = "record"
+_WAIT_KEY = "wait"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 _LATER_SECTIONS = (
@@ -175,6 +176,7 @@ def _settings(
     written = beside.get(_RECORD_KEY)
     record, notes = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
     read.notes += notes
+    wait_seconds = _wait(beside.get(_WAIT_KEY), place.at(_WAIT_KEY), read.notes)
     there = place.at(retention.SECTION)
     kept = read_retention(beside.get(retention.SECTION), there, read.notes)
     # In a bare map a server may have such a name.
@@ -209,7 +211,7 @@ def _settings(
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept, guards=guards,
         approval=approval, rules=rules, stored_rules=stored_rules, registries=registries,
-        planning=planning,
+        planning=planning, required=frozenset(read.required), wait_seconds=wait_seconds,
     )  # fmt: skip
 
 
@@ -231,6 +233,7 @@ class _Reader:
     sources: dict[str, SourceSettings] = field(default_factory=dict[str, SourceSettings])
     problems: dict[str, SettingsError] = field(default_factory=dict[str, SettingsError])
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
+    required: set[str] = field(default_factory=set[str])
 
     def section(self, cls: type[SourceSettings], entries: Mapping[Any, Any], place: Place) -> None:
         """Read the entries of one section. A name that is taken is a problem of the later one."""
@@ -238,6 +241,8 @@ class _Reader:
         for key, entry in entries.items():
             name, there = str(key), place.at(str(key))
             self.notes += cls.notes(entry, there)
+            if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
+                self.required.add(name)
             try:
                 _check_name(key, cls, _repeated(entries), taken, there)
                 self.sources[name] = source = cls.read(name, entry, there, self.variables)
@@ -292,6 +297,17 @@ def _store(
     return store
 
 
+def _wait(value: Any, place: Place, notes: list[str]) -> float:
+    """How long a run waits for sources that nobody named."""
+    if value is None:
+        return WAIT_SECONDS
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        fix = f"Write seconds, such as 60; {WAIT_SECONDS:g} count until then."
+        notes.append(str(place.error("must be a number, 0 or more.", fix)))
+        return WAIT_SECONDS
+    return value
+
+
 def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
     """The map of names to servers, in any of the three layouts, and its place."""
     top = _object(document, place)
@@ -310,7 +326,7 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     """What is a server where no section is for them."""
     sections = _sections_in(top)
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
-    others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
+    others |= {_STORE_KEY, _RECORD_KEY, _WAIT_KEY} if sections else set()
     # Not taken for a wrong server: what it blocks would not be blocked then.
     others |= {x for x in _LATER_SECTIONS if sections or not _is_server(top.get(x))}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})

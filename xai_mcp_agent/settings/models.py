@@ -16,7 +16,7 @@ from ..secrets.secrets import Secrets
 from .agents import AgentSettings
 from .approval import ApprovalWord, ApprovalWords
 from .builtin import BuiltinSettings
-from .entry import SourceSettings
+from .entry import WAIT_SECONDS, SourceSettings
 from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
 from .guards import Guard
@@ -58,7 +58,9 @@ class Settings:
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
     `stored_rules` is the revision that rules of the store must have; None where they do not count.
     `planning` says whether plans learn from runs. `is_vouched`: a program names the file.
-    `registries` are looked through for servers by people, never by a run.
+    `registries` are looked through for servers by people, never by a run. `required` names the
+    entries that say so, also the wrong ones. `wait_seconds` is how long a run that has one source
+    waits for the next, of those that nobody named.
     """
 
     file: str
@@ -83,6 +85,8 @@ class Settings:
     stored_rules: int | None = None
     planning: PlanningSettings = field(default_factory=PlanningSettings)
     registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
+    required: frozenset[str] = frozenset()
+    wait_seconds: float = WAIT_SECONDS
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.
@@ -118,6 +122,11 @@ class Settings:
     def usable(self) -> tuple[str, ...]:
         """The names of the sources that are neither switched off nor wrong."""
         return tuple(name for name, source in self._all() if not source.disabled)
+
+    @property
+    def switched_on(self) -> tuple[str, ...]:
+        """The names of the sources that are not switched off, also of the wrong ones."""
+        return (*self.usable, *self.problems)
 
     @property
     def names(self) -> list[str]:

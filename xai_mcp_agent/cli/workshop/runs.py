@@ -17,10 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...bridge.transcript import ENVIRONMENT_VARIABLE
 from ...canvas.lessons.goals import Judged, judge
 from ...canvas.lessons.lessons import WORKSHOP, Lesson
 from ...canvas.lessons.problems import last_lines, why_not_compiled, why_stopped
-from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ...canvas.transcript import read_transcript
 from ...core.installed import COMPONENTS, LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -33,6 +34,9 @@ _CALLS_SECONDS = 1.0
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
+# A process that ends waits so long for the last of it: on a busy machine the store may not even be
+# open when the first call is done.
+_EXIT_SECONDS = 8.0
 _GOES_ON = "The agent goes on; what happens is written down when the history works again."
 
 
@@ -217,9 +221,10 @@ class HistoryWriter:
         return question.answer
 
     def close(self, seconds: float) -> None:
-        """Write what is left, end the run and let go of the store, within so long.
+        """Write what is left, end the run and let go of the store; wait for it so long at most.
 
-        That happens without a wait for it if it may take no time.
+        It goes on without a wait afterwards. Python does not end before it is done, or
+        `_EXIT_SECONDS` have passed.
         """
         with self._starting:
             self._is_closing.set()
@@ -229,10 +234,24 @@ class HistoryWriter:
         if thread is None or self._pid != os.getpid() or not seconds:
             return
         thread.join(seconds)
+        if not thread.is_alive():
+            return
+        if threading.main_thread().is_alive():
+            atexit.register(self._finish)
+        else:  # Python is ending
+            self._finish()
+
+    def _finish(self) -> None:
+        """At the end of Python: the last wait, and a word about what is missing after it."""
+        thread, self._thread = self._thread, None
+        if thread is None or self._pid != os.getpid():
+            return
+        with suppress(KeyboardInterrupt):  # somebody does not want to wait
+            thread.join(_EXIT_SECONDS)
         if thread.is_alive() and self._waiting:
             logger.warning(
-                "The history took longer than %g s: %s of what happened may not be in it.",
-                seconds, len(self._waiting),
+                "The history could not be written in time: %s of what happened are missing in it.",
+                len(self._waiting),
             )  # fmt: skip
 
     def _is_over(self) -> bool:
@@ -368,6 +387,7 @@ class HistoryWriter:
             logger.exception("A warning about the history could not be told: %s", text)
 
     def _end(self) -> None:
+        atexit.unregister(self._finish)
         with self._asking:  # nobody asks any more: it is closing
             for question in self._waiting.take_questions():
                 question.refuse(self._trouble or _closed())

@@ -26,11 +26,7 @@ CONNECT = (
     "`--model openai:NAME`. For one on your own machine, wire an AgentModel with its `base_url` to "
     "`model_settings`, or give `--base-url`."
 )
-_NO_TOOLS = (
-    "No tools reached me. The notes of this run, above, say which server failed or which toolbelt "
-    "is not wired, and what to do. If there are none, wire a toolbelt to `toolbelt_spec` of "
-    "AgentInit, or give `--server` to `xai-mcp-agent ask`."
-)
+_NO_TOOLS = "I have no tools."
 _GREETING = re.compile(
     r"\s*(?:(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|yo|hallo|hola|"
     r"bonjour|ciao|hej|salut)\b[\s,.!:)]*(?:there|all|everyone|you)?[\s,.!:)]*)+",

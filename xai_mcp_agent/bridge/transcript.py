@@ -1,0 +1,114 @@
+"""A transcript of what really happened: one line of JSON for each event, added to a file.
+
+`XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
+(the same in all lines of one run of a workflow, or of one run of an agent from Python or a
+command), the `agent` or the `node` it is about, the `event`, and the event's own fields. Lines of
+one run of an agent, or of a node that calls a tool, have the `run_id` that the calls have in the
+history. Runs, threads and processes may share a file: a line is one write at its end. Secrets are
+masked and long values cut. Only the owner can read the file, also where others could before. A file
+that cannot be written is reported once, and no run stops for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned, ToolsSelected
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from ..secrets.private_files import append_private
+from ..secrets.redactor import Redactor
+from ..secrets.secrets import Secrets
+from ..sources.canvas import CANVAS
+
+ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
+
+_told: set[str] = set()
+
+
+def transcript_file() -> str:
+    """The file that the environment names; empty where it names none."""
+    return os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+
+
+class Recorder:
+    """Writes the events of one agent or node. Holds neither the run's `ctx` nor its bridge.
+
+    `who` is what every line says besides. `listen` is given each line too. Without it and a file
+    it does nothing, and is not `is_on`.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        who: Mapping[str, str],
+        secrets: Iterable[Secrets] = (),
+        listen: Callable[[JsonObject], None] | None = None,
+    ) -> None:
+        self._file = file
+        self._who = who
+        self._listen = listen
+        self.is_on = bool(file or listen)
+        self._redactor = Redactor(secrets, guesses=True, environ=os.environ if self.is_on else {})
+
+    def event(self, event: RunEvent, at: float) -> None:
+        """Write an event of an agent's run that happened at this time.
+
+        Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
+        So is what only tells that something is waited for.
+        """
+        if self.is_on and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
+            self._write(type(event).__name__, _fields_of(event), at)
+
+    def note(self, event: str, **values: Any) -> None:
+        """Write an event that is none of an agent's run."""
+        if self.is_on:
+            self._write(event, values, time.time())
+
+    def _write(self, event: str, values: Mapping[str, Any], at: float) -> None:
+        line = {"time": round(at, 3), **self._who, "event": event}
+        line |= {name: self._redactor.short(x, name) for name, x in values.items()}
+        if self._file:
+            _append(self._file, json.dumps(line, ensure_ascii=False))
+        if self._listen:
+            self._listen(line)
+
+
+def _fields_of(event: RunEvent) -> JsonObject:
+    """An event's fields, flat: the result of a tool as its text, not its parts."""
+    values = {x.name: getattr(event, x.name) for x in fields(event)}
+    result = values.pop("result", None)
+    if isinstance(event, ToolsSelected):
+        values |= values.pop("selection").as_json(deferred_names=False)
+    if isinstance(result, ToolResult):
+        values |= {"text": result.text, "is_error": result.is_error, "notes": result.notes}
+        values["structured"] = result.structured
+    if values.get("source") == CANVAS:
+        values["source"] = "canvas"
+    return {k: asdict(x) if is_dataclass(x) else _rounded(x) for k, x in values.items()}  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def _append(file: str, line: str) -> None:
+    # Odd halves of characters, which Python's texts may hold, stay readable as JSON's escapes.
+    data = f"{line}\n".encode("utf-8", "backslashreplace")
+    try:
+        append_private(Path(os.path.expanduser(file)), data)
+    except (OSError, ValueError) as reason:
+        if file not in _told:
+            _told.add(file)
+            print(
+                f"No transcript is written: {file}: {reason}. {ENVIRONMENT_VARIABLE} names this "
+                "file. The run goes on.",
+                file=sys.stderr,
+            )
