@@ -64,6 +64,13 @@ class Shape:
         """The property of this name."""
         return next((x for x in self.fields if x.name == name), None)
 
+    @property
+    def type_uris(self) -> frozenset[str]:
+        """What the schema declares its values, or one of them, to be."""
+        inner = (*self.variants, self.item) if self.item else self.variants
+        own = {self.type_uri} if self.type_uri else set[str]()
+        return frozenset(own.union(*(x.type_uris for x in inner)))
+
 
 ANY, NEVER = Shape("any"), Shape("never")
 
