@@ -22,7 +22,8 @@ __all__ = [
     "ModelError", "ModelRateLimited",
     "ModelTimeout", "ModelUnreachable", "NoTools", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
-    "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
+    "PromptMessage", "Question", "Ranked", "RankedTools", "Records", "Resource", "ResourcePart",
+    "ResultPart",
     "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
     "Secret", "SelectedTool",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
@@ -75,7 +76,7 @@ _HOMES = {
     "policy.review": "Review",
     "policy.suspicion": "Mark",
     "search.found": "SelectedTool",
-    "search.ranking": "Ranked",
+    "search.ranking": "Ranked RankedTools",
     "secrets.secrets": "Secret",
     "settings.load": "load_settings settings_from",
     "settings.models": "Settings",
@@ -163,7 +164,7 @@ if TYPE_CHECKING:
     from .policy.review import Review
     from .policy.suspicion import Mark
     from .search.found import SelectedTool
-    from .search.ranking import Ranked
+    from .search.ranking import Ranked, RankedTools
     from .secrets.secrets import Secret
     from .settings.load import load_settings, settings_from
     from .settings.models import Settings

@@ -92,7 +92,8 @@ class AgentSelectionReport(Component):
 class MCPSearchTools(Component):
     """Finds the tools that fit what you want to do, best first. No model is needed.
 
-    A server that cannot be used is told of in summary, and the others are searched.
+    A server that cannot be used is named in summary, and the others are searched. So is what a
+    search by meaning had to do without, such as `12 of 16 tools prepared`.
 
     ##### inPorts:
     - query (str): What a tool should do, in your words, such as `lend a book`.

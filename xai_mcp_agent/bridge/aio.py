@@ -27,7 +27,7 @@ from .subscription import AioNews, AioSubscription, News, OnChange
 
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
-    from ..search.ranking import Ranked
+    from ..search.ranking import RankedTools
 
 T = TypeVar("T")
 
@@ -196,11 +196,12 @@ class AioBridge(AioHistory, AioPlanning):
             meta=meta,
         )
 
-    async def search_tools(self, query: str, *servers: str, limit: int = 10) -> list[Ranked[Tool]]:
+    async def search_tools(self, query: str, *servers: str, limit: int = 10) -> RankedTools[Tool]:
         """The tools that fit what somebody wants to do, best first, with scores and reasons.
 
         Of these servers, or of all, connected for it; those that cannot be used offer nothing.
-        What the settings block is not found.
+        What the settings block is not found. The `note` of the list says what the search had to do
+        without, such as tools that are not prepared for a search by meaning yet.
         """
         return await self.run(search.ranked_tools, query, limit, servers or None)
 

@@ -486,7 +486,11 @@ class Engine:
         return features
 
     def _meaning(self) -> tuple[Embedder, VectorCache | None] | None:
-        """What is there to search by meaning. In a thread: it may load a model."""
+        """What is there to search by meaning. In a thread: it may load a model.
+
+        Raises:
+            BadModelFolder: the model of the settings cannot be used.
+        """
         if self._embed is not None:
             return Embedder(self._embed, "", "the function given as `embed`"), None
         wanted = self.settings.search.embeddings
@@ -495,11 +499,7 @@ class Engine:
         # Here, because few name one.
         from ..agent.models.embeddings import embedder_of
 
-        try:
-            embedder = embedder_of(wanted)
-        except XaiMcpError as reason:
-            logger.warning("Tools are found by their words alone: %s", reason)
-            return None
+        embedder = embedder_of(wanted)
         return embedder, StoredVectors(self.recorder, embedder.model)
 
     def _make_source(self, name: str) -> Source:

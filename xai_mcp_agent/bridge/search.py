@@ -16,7 +16,7 @@ from ..core.tools import Tool, ToolKey
 from ..search.found import ExplainedTool, FoundTool, FoundTools
 from ..search.meta_tools import DEFAULT_RESULTS
 from ..search.preferences import Preferences
-from ..search.ranking import Ranked, Ranking
+from ..search.ranking import RankedTools, Ranking
 from ..search.selector import Selection
 from .engine import Engine
 from .preferences import preferred
@@ -44,15 +44,17 @@ async def find_tools(
     tools = {key: x.require() for key, x in entries.items() if not wanted.is_blocked(key)}
     ranking = Ranking(wanted, ranking_rules(engine.rules, engine.caller))
     ranked = await engine.search.search(query, tools, limit, ranking)
-    return FoundTools(tuple(FoundTool(entries[x.tool.key], x) for x in ranked), failed)
+    found = tuple(FoundTool(entries[x.tool.key], x) for x in ranked)
+    return FoundTools(found, failed, ranked.note)
 
 
 async def ranked_tools(
     engine: Engine, query: str, limit: int, servers: Iterable[str] | None = None
-) -> list[Ranked[Tool]]:
+) -> RankedTools[Tool]:
     """The same as plain values, without what could not be searched."""
     choice = None if servers is None else engine.choice(servers)
-    return [x.ranked for x in (await find_tools(engine, query, limit, choice)).tools]
+    found = await find_tools(engine, query, limit, choice)
+    return RankedTools((x.ranked for x in found.tools), found.note)
 
 
 async def select_tools(

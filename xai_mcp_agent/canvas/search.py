@@ -55,6 +55,7 @@ def find_tools(
         )  # fmt: skip
         tell(names=[str(x.entry.key) for x in found.tools])
     lines = [found_text(x, _WIDTH) for x in found.tools] or [_NOTHING]
+    lines += [f"Note: {found.note}"] if found.note else []
     lines += [f"Left out: {reason}" for reason in found.failed.values()]
     return [found_json(x) for x in found.tools], "\n".join(lines)
 

@@ -27,19 +27,23 @@ def search(
 ) -> None:
     """Find the tools that fit what you want to do, best first, and say why they do.
 
-    A server that cannot be used is told of, and the others are searched; the exit status is then 1.
+    A server that cannot be used is named, and the others are searched; the exit status is then 1.
+    A note says which tools a search by meaning had to do without.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
         found = bridge.run(_found, query, limit, names)
     if as_json:
-        echo_json({"found": list(map(found_json, found.tools)), "failed": found.failed})
+        shown = list(map(found_json, found.tools))
+        echo_json({"found": shown, "failed": found.failed, "note": found.note})
     else:
         for tool in found.tools:
             say(found_text(tool, text_width()))
         if not found.tools:
             say(_NOTHING)
+        if found.note:
+            say(f"note: {found.note}", to_stderr=True)
         for reason in found.failed.values():
             say(f"error: {reason}", to_stderr=True)
     if found.failed:

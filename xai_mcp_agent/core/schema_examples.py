@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from .pattern_examples import texts_for
 from .schema_cost import TooCostly, check_size
+from .schema_parts import References, reference_target
 from .schemas import SchemaCheck, properties, required, types_of
 from .tools import JsonObject
 
@@ -58,7 +59,7 @@ class _Examples:
     """Makes examples for the parts of one schema; knows the whole for the references in it."""
 
     def __init__(self, root: JsonObject) -> None:
-        self._root = root
+        self._root, self._references = root, References(root)
         self._values_left, self._variants_left = _MAX_VALUES, _MAX_VARIANTS
         is_small = len(json.dumps(root, default=str)) <= _MAX_CHARACTERS
         self._checks_left = _MAX_CHECKS if is_small else 0
@@ -109,7 +110,7 @@ class _Examples:
 
     def _objects(self, spec: JsonObject, depth: int) -> Iterator[JsonObject]:
         """What must be given; then, where that is not enough, all that can be."""
-        parts, names = properties(spec), required(spec)
+        parts, names = properties(spec, self._references), required(spec)
         dependent = _object(spec.get("dependentRequired"))
         for name in names:  # grows meanwhile
             names += [x for x in required({"required": dependent.get(name)}) if x not in names]
@@ -162,14 +163,8 @@ class _Examples:
             if not isinstance(reference, str):
                 break
             own = {word: x for word, x in spec.items() if word != "$ref"}
-            spec = {**self._target(reference), **own}
+            spec = {**_object(reference_target(reference, self._root)), **own}
         return spec
-
-    def _target(self, reference: str) -> JsonObject:
-        found: Any = self._root if reference.startswith("#") else {}
-        for name in reference.split("/")[1:]:
-            found = _object(found).get(name.replace("~1", "/").replace("~0", "~"))
-        return _object(found)
 
 
 def _shown(spec: JsonObject) -> Iterator[Any]:

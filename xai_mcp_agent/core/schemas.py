@@ -153,6 +153,11 @@ def types_of(spec: Mapping[str, Any]) -> list[str]:
     return _types_of(spec, _MAX_DEPTH)
 
 
+def value_label(spec: Mapping[str, Any]) -> str:
+    """The values a parameter accepts, for a reader: `integer`, `"small"|"large"|null`, or `any`."""
+    return "|".join(dict.fromkeys(_labels(spec, _MAX_DEPTH))) or "any"
+
+
 def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
     """Read text a person typed as the value its schema asks for; text that does not fit stays text.
 
@@ -206,12 +211,17 @@ def _problem(error: Any) -> str:
 
 
 def _parameter(name: str, spec: JsonObject, is_required: bool) -> str:
-    kinds = "|".join(types_of(spec)) or "any"
-    if isinstance(spec.get("enum"), list):
-        kinds = "|".join(_shown(x) for x in spec["enum"])
     mark = "" if is_required else "?"
     default = f" = {_shown(spec['default'])}" if "default" in spec else ""
-    return f"{name}{mark}: {kinds}{default}"
+    return f"{name}{mark}: {value_label(spec)}{default}"
+
+
+def _labels(spec: Mapping[str, Any], depth: int) -> list[str]:
+    if values := [spec["const"]] if "const" in spec else _list_in(spec, "enum"):
+        return [_shown(x) for x in values]
+    choices = _choices_in(spec) if depth else []
+    labels = [y for x in choices for y in _labels(x, depth - 1)] or types_of(spec)
+    return labels or (["object"] if properties(spec) else [])
 
 
 def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
@@ -220,10 +230,9 @@ def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
         return [named]
     if isinstance(named, list):
         return [x for x in cast(list[Any], named) if isinstance(x, str)]
-    choices = _list_in(spec, "anyOf") or _list_in(spec, "oneOf")
     if depth == 0:
         return []
-    nested = [_types_of(cast(JsonObject, x), depth - 1) for x in choices if isinstance(x, dict)]
+    nested = [_types_of(x, depth - 1) for x in _choices_in(spec)]
     if not nested:
         nested = [[json_type(x)] for x in _list_in(spec, "enum")]
     return list(dict.fromkeys(name for names in nested for name in names))
@@ -240,6 +249,11 @@ def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
         return [_value_from_text(x, item_spec, depth - 1) for x in texts if x]
     value = _json_or_text(text.strip().lower() if "boolean" in wanted else text)
     return value if not wanted or _fits(value, wanted) else text
+
+
+def _choices_in(spec: Mapping[str, Any]) -> list[JsonObject]:
+    listed = _list_in(spec, "anyOf") or _list_in(spec, "oneOf") or _list_in(spec, "allOf")
+    return [cast(JsonObject, x) for x in listed if isinstance(x, dict)]
 
 
 def _list_in(spec: Mapping[str, Any], name: str) -> list[Any]:

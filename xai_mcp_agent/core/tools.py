@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
+from .schema_parts import References
+
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object as `json.loads` returns it. Treated as read-only once handed over."""
 
@@ -111,14 +113,21 @@ def json_type(value: object) -> str:
             return ""
 
 
-def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
-    """The schema's parameters by name; anything odd reads as a parameter of any type."""
+def properties(
+    schema: Mapping[str, Any], references: References | None = None
+) -> dict[str, JsonObject]:
+    """The schema's parameters by name; anything odd reads as a parameter of any type.
+
+    What they refer to stands in its place. `references` are those of the document that the schema
+    is a part of; by default it is all of it.
+    """
     found = schema.get("properties")
     if not isinstance(found, dict):
         return {}
     items = cast(dict[str, Any], found).items()
+    references = references or References(schema)
     # As JSON has them: a schema that Python made may have a number for a name.
-    return {str(x): cast(JsonObject, spec) if isinstance(spec, dict) else {} for x, spec in items}
+    return {str(name): references.resolved(spec) for name, spec in items}
 
 
 def required(schema: Mapping[str, Any]) -> list[str]:

@@ -282,7 +282,7 @@ class _Checked:
         inp, producer = call.ports.by_name.get(name), self.called[earlier].ports
         outputs = (*producer.outputs, *self.memory.outputs(producer.key))
         out = _output(told.field, outputs)
-        if out is None and told.field and any(not x.is_implied for x in outputs):
+        if out is None and told.field and any(x.path and not x.is_implied for x in outputs):
             out = self._best(producer, call.ports, inp, outputs)
             where = f"its {out.path!r}" if out else "all of it"
             self._reason(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.tools import JsonObject, Tool
-from .affinity import affinity
+from .affinity import Affinity, affinity
 from .deeds import listed
 from .fits import fit
-from .port_index import PortIndex, given_roots
+from .port_index import PortIndex, given_roots, type_words
 from .ports import ID_WORDS, Input, Output, ToolPorts, is_generic
 
 LEAST = 0.3
@@ -132,14 +132,13 @@ class Flows:
         fitting = fit(out.shape, inp.shape)
         if fitting.score <= 0:
             return None
-        near = affinity(producer, out, consumer, inp, self.rarity)
+        if declared := out.types & inp.types:
+            near = Affinity(1.0, f"both are declared as {min(declared)}")
+        else:
+            near = affinity(producer, out, consumer, inp, self.rarity)
         score = fitting.score * (_SHAPE_ALONE + (1 - _SHAPE_ALONE) * near.score)
-        if _SAYS_HOW_IT_WENT & {*out.words} and not {*out.words} & {*inp.words}:
-            score *= _HOW_IT_WENT
-        if out.is_implied and not producer.reads:
-            score *= _OF_A_WRITER
-        if out.is_opaque and not inp.is_opaque and inp.shape.kind in NUMBERS and not near.reason:
-            score *= _ID_FOR_AMOUNT
+        if not declared:
+            score *= _doubt(producer, out, inp, near)
         return Flow(
             producer.key, out.path, consumer.key, inp.name, score, fitting.score,
             fitting.conversion, (near.reason,) if near.reason else (),
@@ -161,7 +160,19 @@ def looked_for(consumer: ToolPorts, inp: Input) -> list[str]:
     found = {x for x in inp.words if x not in ID_WORDS}
     if inp.is_opaque:
         found |= {x for x in (*inp.about, *consumer.entity) if not is_generic(x)}
-    return sorted(found or {*inp.words})
+    return sorted((found or {*inp.words}) | type_words(inp))
+
+
+def _doubt(producer: ToolPorts, out: Output, inp: Input, near: Affinity) -> float:
+    """How much less a flow counts because of what its output is."""
+    doubt = 1.0
+    if _SAYS_HOW_IT_WENT & {*out.words} and not {*out.words} & {*inp.words}:
+        doubt *= _HOW_IT_WENT
+    if out.is_implied and not producer.reads:
+        doubt *= _OF_A_WRITER
+    if out.is_opaque and not inp.is_opaque and inp.shape.kind in NUMBERS and not near.reason:
+        doubt *= _ID_FOR_AMOUNT
+    return doubt
 
 
 def _ordered(flows: Iterable[Flow]) -> list[Flow]:

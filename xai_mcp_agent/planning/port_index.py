@@ -16,7 +16,7 @@ from typing import Any
 from ..core.tools import JsonObject, Tool
 from ..search.terms import root
 from ..search.tools import key_of
-from .ports import ToolPorts, is_generic, ports_of
+from .ports import Input, Output, ToolPorts, is_generic, ports_of
 
 _KEPT_PORTS = 6_000
 # A word that more tools say tells nothing, and takes long to look through.
@@ -120,11 +120,16 @@ def given_roots(ports: ToolPorts) -> set[str]:
     """The roots of what names what a tool gives."""
     found = set(ports.name_words)
     for one in ports.outputs:
-        found.update(one.words)
+        found.update(one.words, type_words(one))
         found.update(one.context)
         if one.is_implied:
             found.update(one.about)
     return {root(x) for x in found}
+
+
+def type_words(port: Input | Output) -> set[str]:
+    """The types that a port declares, as words that no text has."""
+    return {f"<{x}>" for x in port.types}
 
 
 def taken_roots(ports: ToolPorts) -> set[str]:
@@ -133,13 +138,14 @@ def taken_roots(ports: ToolPorts) -> set[str]:
     for one in ports.inputs:
         specific = [x for x in one.words if not is_generic(x)]
         found.update(specific or (ports.entity if one.is_opaque else one.words))
+        found.update(type_words(one))
     return {root(x) for x in found}
 
 
 def _words_of(ports: ToolPorts) -> set[str]:
     found = set(ports.name_words)
     for one in (*ports.inputs, *ports.outputs):
-        found.update(one.words)
+        found.update(one.words, type_words(one))
     return found
 
 

@@ -68,7 +68,7 @@ class Input:
 
     `words` are those of its name, `about` those of its description, `examples` what the values look
     like that it shows. `is_opaque` says that it is an id or the like: nobody knows it by
-    heart, and another tool gives it.
+    heart, and another tool gives it. `types` are the URIs of the types that it declares.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Input:
     is_required: bool
     is_opaque: bool
     examples: tuple[str, ...] = ()
+    types: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Output:
     about: frozenset[str]
     is_opaque: bool = False
     is_implied: bool = False
+    types: frozenset[str] = frozenset()
 
     @property
     def is_record(self) -> bool:
@@ -151,7 +153,7 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     inputs = tuple(_inputs(schema))
     outputs = tuple(outputs_of(shape_of(_schema(tool, "output_schema"))))
     if not any(x.path for x in outputs):
-        outputs = (_implied(name, description),)
+        outputs = (*outputs, _implied(name, description))
     return ToolPorts(
         key=key_of(tool), name=name, server=_text(tool, "server"), inputs=inputs, outputs=outputs,
         deed=deed, entity=entity or frozenset(named), name_words=frozenset(named), about=about,
@@ -169,7 +171,7 @@ def input_of(name: str, shape: Shape, *, is_required: bool) -> Input:
     return Input(
         name=name, shape=shape, words=words, about=_described(shape.description),
         is_required=is_required, is_opaque=is_opaque(words, shape),
-        examples=_examples(shape.description),
+        examples=_examples(shape.description), types=shape.type_uris,
     )  # fmt: skip
 
 
@@ -190,7 +192,7 @@ def output_of(path: str, shape: Shape, *, is_implied: bool = False) -> Output:
     context = frozenset(x for one in steps[:-1] for x in terms(one))
     return Output(
         path, shape, words, context, _described(shape.description),
-        is_opaque=is_opaque(words, shape), is_implied=is_implied,
+        is_opaque=is_opaque(words, shape), is_implied=is_implied, types=shape.type_uris,
     )  # fmt: skip
 
 
@@ -222,13 +224,16 @@ def _forbids(schema: Any) -> bool:
 
 
 def outputs_of(shape: Shape) -> Iterator[Output]:
-    """The leaves, those of upper levels first; and what holds several: it may be wanted whole."""
+    """The leaves, those of upper levels first; and what holds several: it may be wanted whole.
+
+    All of it, too, where its type is declared.
+    """
     level: list[tuple[str, Shape]] = [("", shape)]
     left = MAX_OUTPUTS
     for _ in range(_MAX_LEVELS):
         below: list[tuple[str, Shape]] = []
         for path, one in level:
-            if path and left > 0:
+            if (path or one.type_uris) and left > 0:
                 left -= 1
                 yield output_of(path, one)
             below += _below(path, one)

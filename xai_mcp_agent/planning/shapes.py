@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
+from ..core.schema_parts import reference_target
 from ..core.tools import json_type
 
 MAX_DEPTH = 8
@@ -62,6 +63,13 @@ class Shape:
     def field(self, name: str) -> Field | None:
         """The property of this name."""
         return next((x for x in self.fields if x.name == name), None)
+
+    @property
+    def type_uris(self) -> frozenset[str]:
+        """What the schema declares its values, or one of them, to be."""
+        inner = (*self.variants, self.item) if self.item else self.variants
+        own = {self.type_uri} if self.type_uri else set[str]()
+        return frozenset(own.union(*(x.type_uris for x in inner)))
 
 
 ANY, NEVER = Shape("any"), Shape("never")
@@ -160,26 +168,10 @@ class _Reader:
     ) -> Shape:
         if reference in seen:
             return _with_words(ANY, spec)
-        target = self._target(reference)
+        target = reference_target(reference, self._root)
         found = self.shape(target, depth + 1, (*seen, reference))
         beside = {key: value for key, value in spec.items() if key != "$ref"}
         return _both(found, self.shape(beside, depth + 1, seen)) if beside else found
-
-    def _target(self, reference: str) -> object:
-        """What a reference within the schema means; others are not followed."""
-        if not reference.startswith("#") or len(reference) > _MAX_TEXT:
-            return None
-        place: object = self._root
-        for step in [x for x in reference[1:].split("/") if x][:_MAX_CHOICES]:
-            name = _unquoted(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(place, Mapping):
-                place = cast("Mapping[object, object]", place).get(name)
-            elif isinstance(place, list) and name.isdecimal() and len(name) < 6:
-                items = cast("list[object]", place)
-                place = items[int(name)] if int(name) < len(items) else None
-            else:
-                return None
-        return place
 
     def _by_itself(self, spec: Mapping[object, Any], depth: int, seen: tuple[str, ...]) -> Shape:
         for word in ("anyOf", "oneOf"):
@@ -222,14 +214,6 @@ class _Reader:
             return joined(self.shape(x, depth + 1, seen) for x in listed[:_MAX_CHOICES])
         items = _object(spec.get("items"))
         return self.shape(items, depth + 1, seen) if items else ANY
-
-
-def _unquoted(step: str) -> str:
-    if "%" not in step:
-        return step
-    from urllib.parse import unquote  # takes as long to load as all of this package
-
-    return unquote(step)
 
 
 def _with_words(shape: Shape, spec: Mapping[object, Any]) -> Shape:

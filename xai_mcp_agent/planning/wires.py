@@ -99,8 +99,8 @@ class WireCheck:
         if key is None or key not in self._flows:
             return ""
         producer, path = self._flows.ports(key), _PLACE.sub("[]", source.field or "")
-        outputs = [x for x in producer.outputs if not x.is_implied]
-        outputs += self._memory.outputs(key)
+        outputs = (*producer.outputs, *self._memory.outputs(key))
+        outputs = [x for x in outputs if x.path and not x.is_implied]
         if not outputs or not path or len(outputs) >= MAX_OUTPUTS:
             return ""
         if not _is_there(path, outputs):

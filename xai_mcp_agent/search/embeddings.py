@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from array import array
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -123,19 +123,22 @@ class DenseIndex(Generic[K]):
         """Forget a key, if it is there."""
         self._index.remove(key)
 
+    def recall(self, cache: VectorCache) -> None:
+        """Take the vectors that a cache has of those that are missing."""
+        missing = list(self._index.missing())
+        for begin in range(0, len(missing), _LOOKED_UP):
+            self._index.add(self._remembered(cache, missing[begin : begin + _LOOKED_UP]))
+
     def fill(self, cache: VectorCache | None = None, seconds: float = FILL_SECONDS) -> bool:
-        """Make or look up some of the vectors that are missing; whether there is more to do now.
+        """Make some of the vectors that are missing; whether there is more to do now.
 
         Takes as long as the model for 16 texts, but no longer than `seconds`; what comes later is
         taken when it comes. If there is nothing more to do, all are there, or the model failed and
         is left alone for `wait_seconds`.
         """
-        missing = self._index.missing(_LOOKED_UP)
-        if not missing or self.wait_seconds:
+        texts = self._index.missing(self._for_texts.most)
+        if not texts or self.wait_seconds:
             return False
-        if cache is not None and self._index.add(self._remembered(cache, missing)):
-            return True
-        texts = dict(list(missing.items())[: self._for_texts.most])
 
         def take(answer: Any) -> bool:
             vectors = dict(zip(texts, self._checked(answer, len(texts)), strict=True))
@@ -148,6 +151,14 @@ class DenseIndex(Generic[K]):
         if not is_done:
             self._index.postpone(texts)  # it may be one of these that it cannot do
         return bool(is_done)
+
+    def prepared(self, keys: Iterable[K]) -> int:
+        """How many of these keys have a vector."""
+        return self._index.count(keys)
+
+    def knows(self, query: str) -> bool:
+        """Whether the vector of a query is there, so that a search by meaning need not wait."""
+        return _cut(query.strip()) in self._queries
 
     def vectors(self, query: str, parts: Sequence[str]) -> list[array[float]]:
         """What a query means, and each of its parts; the longest queries have few of them.

