@@ -295,7 +295,7 @@ def _check_names(bridge: Bridge, names: Iterable[str]) -> None:
             bridge.settings.source(name)
 
 
-def _wait(bridge: Bridge, seconds: float | None) -> float:
+def _wait(bridge: Bridge, seconds: Any) -> float:
     if seconds is None:
         return bridge.settings.wait_seconds
     is_it = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
