@@ -64,7 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def bridge(folder: Path) -> Any:
     """A bridge to it."""
     args = [catalog_server.__file__, str(folder / "tools.jsonl")]
-    office = {"command": warm_python(), "args": args}
+    office = {"command": warm_python(), "args": args, "approval": "allow"}
     search = {"tokenBudget": BUDGET, "groups": {"paper": ["office/*_contract"]}}
     with Bridge({"mcpServers": {"office": office}, "toolSearch": search}) as made:
         yield made
@@ -468,7 +468,7 @@ def test_the_two_never_find_themselves(bridge: Bridge):
 
 def test_all_is_shown_where_it_fits_and_nothing_is_searched(folder: Path):
     args = [catalog_server.__file__, str(folder / "tools.jsonl")]
-    office = {"command": warm_python(), "args": args}
+    office = {"command": warm_python(), "args": args, "approval": "allow"}
     settings = {"mcpServers": {"office": office}, "toolSearch": {"tokenBudget": 6_000}}
     with Bridge(settings) as bridge, model_endpoint([says("Done.")]) as endpoint:
         told = run(bridge, endpoint)
