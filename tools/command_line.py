@@ -63,7 +63,9 @@ def _overview(found: Mapping[tuple[str, ...], Any]) -> str:
 
 
 def _section(words: tuple[str, ...], command: Any) -> str:
-    pieces = (x.replace("{", "").replace("}", "") for x in command.collect_usage_pieces(_context(command)))
+    pieces = (
+        x.replace("{", "").replace("}", "") for x in command.collect_usage_pieces(_context(command))
+    )
     usage = " ".join(("xai-mcp-agent", *words, *pieces))
     parts = [f"## {' '.join(words)}", *_paragraphs(command), f"    {usage}"]
     rows = list(_rows(command))

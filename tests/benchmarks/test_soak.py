@@ -18,7 +18,8 @@ def test_every_call_of_a_short_soak_is_answered_or_explained_and_nothing_is_left
     around = {x: y for x, y in os.environ.items() if x != "XAI_MCP_TRUST"}  # as with `make soak`
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.1", "--print-only"],
-        cwd=ROOT, env=around, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_SECONDS,
+        cwd=ROOT, env=around, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=LIMIT_SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| anything else | 0 |" in done.stdout
