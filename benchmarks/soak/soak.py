@@ -23,7 +23,7 @@ from .fleet import Fleet, model_process
 from .stalls import Stalls, watched
 from .tally import Tally
 
-_SETTINGS = "XAI_MCP_SETTINGS"
+_SETTINGS, _TRUST = "XAI_MCP_SETTINGS", "XAI_MCP_TRUST"
 _LOOK_SECONDS = 2.0
 _WARM_SHARE = 0.3  # of the time: caches and pools fill up first
 _ALLOWED_GROWTH_MB = 30.0
@@ -120,6 +120,7 @@ def _world(
     file = folder / "mcp_settings.json"
     file.write_text(json.dumps(fleet.settings), encoding="utf-8")
     os.environ[_SETTINGS] = str(file)
+    os.environ[_TRUST] = "1"  # nobody is asked about a file that was just written
     ctx: dict[str, Any] = {}
     names = list(fleet.settings["mcpServers"])
     with fleet.running():
