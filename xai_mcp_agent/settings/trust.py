@@ -67,7 +67,7 @@ class TrustStore:
         switched off is asked about when it is switched on.
         """
         parts = (*settings.parts, *also)
-        if settings.is_from_python or self._is_agreed(settings.file):
+        if not settings.file or settings.is_from_python or self._is_agreed(settings.file):
             return ()
         agreed, off = self._read().get(_name(settings.file), {}), _switched_off(settings)
         waiting = [x for x in parts if not _has(agreed, x) and x.source not in off]
