@@ -17,6 +17,7 @@ from ..catalog.groups import ToolChoice
 from ..core.errors import NoTools
 from ..core.kinds import STATIC
 from ..core.names import did_you_mean, listed
+from ..core.shell import shown_command
 from ..core.tools import Tool
 from ..planning.plans import Plan
 from ..policy.review import Review
@@ -165,7 +166,9 @@ def _why_unusable(engine: Engine, wanted: WantedTools, source: str) -> str:
 
     counts = Counter(map(why, engine.catalog.tools(source)))
     told = ", ".join(f"{number:,} {words}" for words, number in counts.items())
-    return f"{source}: none of its tools can be used: {told or 'it has none'}."
+    command = shown_command("xai-mcp-agent", "tools", source)
+    step = f"\n  Next step: `{command}` shows each of them." if told else ""
+    return f"{source}: none of its tools can be used: {told or 'it has none'}.{step}"
 
 
 async def _tell_idle(
