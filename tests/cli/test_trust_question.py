@@ -92,7 +92,7 @@ SHOWN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         "mcpServers",
         {**NPX, "autoApprove": True, "sampling": "allow", "samplingMaxCalls": 9, "roots": ["/"]},
         ["called without your approval: every tool", "use of your model (sampling): allow",
-         "samplingMaxCalls: 9", "is told of the folders /"],
+         "samplingMaxCalls: 9", "gets the folders / as its roots"],
     ),
     "words of approval": (
         "mcpServers",

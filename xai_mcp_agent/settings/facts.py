@@ -27,7 +27,7 @@ _SENTENCES = {
     "cwd": "works in the folder {}",
     "workspace": "may use the files in {}",
     "tools": "has the tools {}",
-    "roots": "is told of the folders {}",
+    "roots": "gets the folders {} as its roots",
     "sampling": "use of your model (sampling): {}",
 }
 _OF_APPROVAL = {
