@@ -32,6 +32,7 @@ _SENTENCES = {
 }
 _OF_APPROVAL = {
     "allow": "called without your approval: {}",
+    "ask_unless_read_only": "called without your approval where it only reads: {}",
     "ask": "called after your approval only: {}",
     "deny": "never called: {}",
 }

@@ -93,7 +93,7 @@ def widening(
     than a pattern.
     """
     for pattern, word in approval.items():
-        if word == "allow" or (word == "ask" and is_denied):
+        if word == "allow" or (word != "deny" and is_denied):
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in rules:
         if rule.word == "allow":
@@ -135,7 +135,7 @@ def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Gua
     for pattern, word in words.items():
         if word != "allow":
             lost = f"`approval` of `{pattern}` was `{word}`, and is removed or weakened: "
-            lost += _UNASKED if word == "ask" else _REFUSED
+            lost += _REFUSED if word == "deny" else _UNASKED
             fact = approval_fact(word, pattern)
             yield _guard(path, f"approval: {pattern}", WORDS.index(word), fact, lost, source)
 
