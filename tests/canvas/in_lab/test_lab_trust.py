@@ -43,7 +43,7 @@ def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
     script.write_text(_DISTRUST.format(settings=settings) + code + _AS_BEFORE, "utf-8")
     canvas.start_script(script.name)
     page = canvas.follow(f"Answer {theirs} here")
-    assert "mcpServers.theirs: " in page.inner_text(".said")
+    assert "mcpServers.theirs:\n" in page.inner_text(".said")
     page.get_by_role("button", name="Accept").click()
     page.locator("text=Your answer was sent").wait_for()
     page.close()
