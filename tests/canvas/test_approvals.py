@@ -105,7 +105,7 @@ def test_with_nobody_there_nothing_hangs_and_both_are_told(folder: Path) -> None
     shown = " ".join((done.output + done.errors).split())
     assert "shredded contract" not in shown
     assert "nobody could be asked. Do not repeat the call." in shown
-    assert '"approval": {"shred": "allow"} for \'shredder\' in the settings' in shown
+    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in shown
 
 
 def test_a_toolbelt_says_which_calls_are_asked_for() -> None:

@@ -123,7 +123,7 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     sent = endpoint.requests[1].body["messages"]
     results = [x["content"] for x in sent if x["role"] == "tool"]
     assert results[0].startswith("filed the deed")
-    assert results[1] == f"shredded the will {SECRET}"
+    assert results[1] == "shredded the will ***"
     assert "was not approved (the person said no)" in results[2]
     assert len(endpoint.requests) == 2
 

@@ -114,7 +114,8 @@ SHOWN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
          "called without your approval: every tool"],
     ),
     "another alphabet": (
-        "mcpServers", {"url": "https://\u0430pple.com/mcp"}, ["reaches https://xn--pple-43d.com/mcp"],
+        "mcpServers", {"url": "https://me@\u0430pple.com:8443/mcp"},
+        ["reaches https://me@xn--pple-43d.com:8443/mcp"],
     ),
     "a line of its own": (
         "mcpServers",

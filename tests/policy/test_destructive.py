@@ -63,7 +63,8 @@ def test_a_tool_that_says_nothing_is_asked_for_if_its_name_begins_with_a_destruc
     harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
     names = (
         *(f"{x}_everything" for x in DESTRUCTIVE_VERBS),
-        "deleteEverything", "Delete-All", "DELETE_ALL", "delete", "remove.user", "d\u0435lete_it",
+        "deleteEverything", "DELETEFile", "Delete-All", "DELETE_ALL", "delete", "remove.user",
+        "d\u0435lete_it",
     )  # fmt: skip
     tools = [listed(x) for x in (*names, *harmless)]
     assert asked_for(shop(*tools)) == set(names)

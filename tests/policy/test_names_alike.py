@@ -13,7 +13,17 @@ from tests.support.journals import calls_in
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent import Agent, AgentModel, Bridge
 
-ALIKE = ("del", "Del", "DEL", "d\u0435l", "del\n", "d\u200bel", "\uff44\uff45\uff4c", " del ")
+ALIKE = (
+    "del",
+    "Del",
+    "DEL",
+    "d\u0435l",
+    "del\n",
+    "d\u200bel",
+    "\x1bdel",
+    "\uff44\uff45\uff4c",
+    " del ",
+)
 NEVER: dict[str, Any] = {"then": "deny"}
 HOLDING: dict[str, dict[str, Any]] = {
     "off": {},

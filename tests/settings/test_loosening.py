@@ -128,6 +128,10 @@ LOOSENED: dict[str, tuple[Document, Document, str]] = {
         {"approval": {"del*": "deny"}}, {"approval": {"del*": "deny", "delete": "ask"}},
         "called after your approval only: delete",
     ),
+    "a word for what only reads beside one that asks": (
+        {"approval": "ask"}, {"approval": {"*": "ask", "get_*": "ask_unless_read_only"}},
+        "called without your approval where it only reads: get_*",
+    ),
     "a word of an entry": (
         entry(approval={"x": "ask"}), entry(), "`approval` of `x` was `ask`",
     ),
@@ -148,6 +152,7 @@ LOOSENED: dict[str, tuple[Document, Document, str]] = {
 }  # fmt: skip
 
 TIGHTENED: dict[str, tuple[Document, Document]] = {
+    "a server that runs need": (entry(), entry(required=True)),
     "a rule more": ({}, rules(rule("deny"), rule("ask"), rule({"limit": "5 a day"}))),
     "a stricter word": (rules(rule("ask")), rules(rule("deny"))),
     "a lower limit": (rules(rule({"limit": "5 a day"})), rules(rule({"limit": "0 a day"}))),

@@ -64,7 +64,6 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
         RunFileError: it cannot be written, or not read again, as it is too large; or somebody else
             wrote a newer state.
     """
-    _refuse_older(file, stamp)
     state = stamp.state + 1
     run = {**run, "stamp": [stamp.run, state]}
     run = json.loads(json.dumps(run, default=str))  # as it is read back
@@ -75,12 +74,14 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
             f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
             "most. What was done last is not in it. Have tools give less, or keep no file."
         )
-    try:
-        replace_private(followed(file), data)
-    except OSError as cause:
-        raise RunFileError(f"{file} cannot be written: {cause}.") from cause
-    # After the file: a process that is killed in between leaves one that can be used.
-    _note(stamp.run, state)
+    with _states_locked():  # of two processes with copies of a file one goes on
+        _refuse_older(file, stamp)
+        try:
+            replace_private(followed(file), data)
+        except OSError as cause:
+            raise RunFileError(f"{file} cannot be written: {cause}.") from cause
+        # After the file: a process that is killed in between leaves one that can be used.
+        _note(stamp.run, state)
     stamp.state = state
 
 
@@ -91,7 +92,8 @@ def remove_used(file: Path, stamp: Stamp) -> None:
         RunFileError: that cannot be noted.
     """
     if stamp.state:
-        _note(stamp.run, stamp.state + 1)
+        with _states_locked():
+            _note(stamp.run, stamp.state + 1)
     file.unlink(missing_ok=True)
 
 
@@ -182,17 +184,22 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
 
 def _note(run: str, state: int) -> None:
     """Note the newest state of a run; of very many runs the oldest are forgotten."""
+    others = [x for x in _newest_states().items() if x[0] != run]
+    states = dict([*others, (run, state)][-_MOST_STATES:])
+    replace_private(user_settings_path().parent / _STATES, json.dumps(states).encode())
+
+
+@contextmanager
+def _states_locked() -> Generator[None]:
     file = user_settings_path().parent / _STATES
     try:
         make_private_folder(file.parent)
         with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
-            others = [x for x in _newest_states().items() if x[0] != run]
-            states = dict([*others, (run, state)][-_MOST_STATES:])
-            replace_private(file, json.dumps(states).encode())
+            yield
     except OSError as cause:
         raise RunFileError(
-            f"No run can be kept to wait: {file} cannot be written: {cause}. It has to note which "
-            "files of runs are used up. Make it writable."
+            f"No run can wait: {file} cannot be written: {cause}. It notes which files of runs are "
+            "used up. Make it writable."
         ) from cause
 
 
@@ -204,8 +211,8 @@ def _newest_states() -> dict[str, int]:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as cause:
         raise RunFileError(
-            f"{file} cannot be read, so nobody knows which run files are used up: {cause}. Mend "
-            "it. Or delete it together with the files of all runs that wait."
+            f"{file} cannot be read, so it is unknown which run files are used up: {cause}. "
+            "Mend it, or delete it together with the files of all runs that wait."
         ) from cause
 
 

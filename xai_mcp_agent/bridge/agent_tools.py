@@ -113,7 +113,8 @@ async def ready_tools(
     if not left_out:  # else what they name may be there, and is not known
         await _tell_idle(engine, wanted, CombinedToolset(*parts), listener)
         await _tell_unknown(wanted.choice, sources, listener)
-    usable = [x.tool for x in (await tools.available()).definitions]
+    offered = (x.tool for x in (await tools.available()).definitions)
+    usable = [x for x in offered if not _is_denied(engine, x)]
     without = [x for x in required if not any(map(choice.part(x), usable))]
     if not without and not any(map(_is_of_person, usable)):
         without = [*choice.sources, *(x.name for x in choice.groups)]
@@ -129,6 +130,11 @@ def _required(engine: Engine, wanted: WantedTools) -> list[str]:
 def _is_of_person(tool: Tool) -> bool:
     """Whether it is of a source, drawn, or a function of the program: none of our own."""
     return bool(tool.source) or tool.key.kind == STATIC.name
+
+
+def _is_denied(engine: Engine, tool: Tool) -> bool:
+    """Whether the settings or the toolbelt deny every call of it."""
+    return engine.approvals.verdict(tool, engine.caller).word == "deny"
 
 
 def _no_tools(
@@ -162,6 +168,8 @@ def _why_unusable(engine: Engine, wanted: WantedTools, source: str) -> str:
             return "blocked"
         if engine.rules.why_never(tool, engine.caller):
             return "denied by a rule"
+        if _is_denied(engine, tool):
+            return "denied by `approval`"
         return "held back until somebody accepts it"
 
     counts = Counter(map(why, engine.catalog.tools(source)))

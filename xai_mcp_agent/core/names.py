@@ -140,7 +140,7 @@ def skeleton(name: str) -> str:
 @lru_cache(maxsize=10_000)
 def folded(name: str) -> str:
     """As `skeleton`, for a part of a name: with what separates it from the rest."""
-    if not name.isascii():
+    if not (name.isascii() and name.isprintable()):
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
         name = "".join(map(_seen, plain))
     return _AROUND.sub("/", _SEPARATORS.sub("_", name.lower().translate(_SAME)))
@@ -168,7 +168,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def _seen(letter: str) -> str:
     """What is seen of it: nothing of marks and of what is drawn as nothing."""
     category = unicodedata.category(letter)
-    if category in _AS_SEPARATOR:
+    if category in _AS_SEPARATOR or letter.isspace():
         return "_"
     return "" if category[0] in "MC" or letter in _BLANK_LETTERS else letter
 

@@ -77,7 +77,7 @@ DESTRUCTIVE_VERBS = (
     "uninstall",
 )  # fmt: skip
 _VERB_LOOKS = {skeleton(x): x for x in DESTRUCTIVE_VERBS}
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FIRST_WORD = re.compile("[a-z]*")
 
 

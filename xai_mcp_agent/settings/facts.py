@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -145,9 +146,9 @@ def line(text: str) -> str:
 
 def _ascii_host(text: str) -> str:
     """A host as nobody can disguise it."""
-    if text.isascii():
-        return text
-    try:
-        return text.encode("idna").decode()
-    except UnicodeError:
-        return ascii(text)[1:-1]
+    user, at, address = text.rpartition("@")
+    host, colon, port = address.partition(":")
+    if not host.isascii():
+        with suppress(UnicodeError):
+            host = host.encode("idna").decode()
+    return ascii(f"{user}{at}{host}{colon}{port}")[1:-1]

@@ -85,15 +85,15 @@ def widening(
     rules: tuple[Rule, ...],
     groups: GroupsSettings,
     record: Iterable[str],
-    is_denied: bool,
+    strictest: int,
 ) -> Iterator[Part]:
     """What lets calls through, shows more tools, or keeps more of calls.
 
-    Where something `is_denied`, a word that only asks may let it through: a name counts for more
-    than a pattern.
+    A word may let through what the `strictest` one holds back: a name counts for more than a
+    pattern.
     """
     for pattern, word in approval.items():
-        if word == "allow" or (word != "deny" and is_denied):
+        if word == "allow" or WORDS.index(word) < strictest:
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in rules:
         if rule.word == "allow":

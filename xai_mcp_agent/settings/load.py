@@ -16,6 +16,7 @@ from ..secrets.secrets import Secrets
 from . import retention
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
 from .approval import SECTION as _APPROVAL_KEY
+from .approval import WORDS as _APPROVAL_WORDS
 from .document import ParsedObject, Place, kind_of, read_document
 from .entry import WAIT_SECONDS, SourceSettings
 from .groups import SECTION as _GROUPS_KEY
@@ -197,9 +198,10 @@ def _settings(
     stored_rules = least_revision(later.get(_RULES_KEY), there)
     written = [(x, there) for _, x, there in sections]
     held = [*guards_beside(approval, rules, stored_rules, search, groups)]
-    denies = (*approval.values(), *(w for x in read.sources.values() for w in x.approval.values()))
+    words = (*approval.values(), *(w for x in read.sources.values() for w in x.approval.values()))
+    strictest = max(map(_APPROVAL_WORDS.index, words), default=0)
     recorded = () if variables.environ.get(RECORD_VARIABLE, "").strip() else record
-    wider = [*widening(approval, rules, groups, recorded, is_denied="deny" in denies)]
+    wider = [*widening(approval, rules, groups, recorded, strictest)]
     if held or wider:  # a variable may stand in them; what the file calls a secret hides nothing
         hide = Redactor((), environ=variables.environ)
         held = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in held]

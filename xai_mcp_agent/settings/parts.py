@@ -15,8 +15,8 @@ _DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessi
 # What neither starts nor reaches anything, nor lets anything through that was held.
 _HARMLESS = frozenset({
     "breaker", "description", "disabled", "elicitationTimeout", "enabled", "instructions",
-    "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "startTimeout",
-    "start_timeout", "timeout",
+    "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "required",
+    "startTimeout", "start_timeout", "timeout",
 })  # fmt: skip
 STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
 """The places beside the sources that name an address or a file."""

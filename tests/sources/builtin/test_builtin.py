@@ -42,7 +42,7 @@ def test_none_is_there_that_nobody_has_switched_on() -> None:
 
 
 def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered() -> None:
-    with bridge_with(tools=["calculate", "current_time"], disabledTools=["calculate"]) as bridge:
+    with bridge_with(tools=["calculate", "current_time"], disabledTools=["Calculate"]) as bridge:
         assert names_of(bridge.list_tools("handy")) == ["current_time"]
 
 

@@ -159,7 +159,10 @@ class AgentSource(ReadSource[RemoteAgent]):
     def _unknown(self, found: dict[str, Offer]) -> Iterator[str]:
         lists = {"include": self._settings.include, "exclude": self._settings.exclude}
         for key, names in (lists | {"disabledTools": self._settings.disabled_tools}).items():
-            for name in idle(names, found):
+            unused = idle(names, found)
+            if key == "disabledTools":
+                unused = tuple(x for x in names if not any(map(guard(x), found)))
+            for name in unused:
                 hint = did_you_mean(name, found)
                 yield f"`{key}` names {name!r}, which the agent does not have. {hint}".rstrip()
 

@@ -9,6 +9,7 @@ import anyio.to_thread
 from ...core.events import Inventory
 from ...core.invocation import ToolInvocation
 from ...core.kinds import BUILTIN
+from ...core.patterns import guard
 from ...core.results import ToolResult
 from ...core.tools import ToolAnnotations, ToolKey
 from ...settings.builtin import BuiltinSettings
@@ -47,7 +48,7 @@ class BuiltinSource(ReadSource[Mapping[str, Function]]):
 
 
 def _functions(settings: BuiltinSettings) -> Mapping[str, Function]:
-    files = Workspace(settings.workspace)
+    files, is_off = Workspace(settings.workspace), guard(*settings.disabled_tools)
     runs: Mapping[str, Callable[..., object]] = {
         "current_time": current_time,
         "calculate": calculate,
@@ -63,5 +64,5 @@ def _functions(settings: BuiltinSettings) -> Mapping[str, Function]:
             _WRITES if name == "write_file" else _LOOKS,
         )
         for name in settings.tools
-        if name not in settings.disabled_tools
+        if not is_off(name)
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, idle
+from ...core.patterns import Patterns, guard, idle
 from ...core.tools import ToolKey
 from ...settings.functions import FunctionSettings
 from .function import Function
@@ -46,18 +46,18 @@ def read_functions(settings: FunctionSettings) -> FunctionFile:
     found = dict(_public(module, settings.include))
     notes = [*_unknown(settings, found)]
     include, exclude = Patterns.of(settings.include or ("*",)), Patterns.of(settings.exclude)
-    disabled = Patterns.of(settings.disabled_tools)
+    is_off = guard(*settings.disabled_tools)
     wanted = {n: x for n, x in found.items() if include.fit_any((n,))}
     functions: dict[str, Function] = {}
     for name, run in wanted.items():
-        if exclude.fit_any((name,)) or disabled.fit_any((name,)):
+        if exclude.fit_any((name,)) or is_off(name):
             continue
         try:
             key = ToolKey(FUNCTIONS.name, settings.name, name)
             functions[name] = Function.of(key, file, run)
         except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
             notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
-    off = tuple(x for x in wanted if disabled.fit_any((x,)) and not exclude.fit_any((x,)))
+    off = tuple(x for x in wanted if is_off(x) and not exclude.fit_any((x,)))
     return FunctionFile(functions, tuple(notes), off, module.__name__)
 
 
@@ -81,7 +81,10 @@ def _public(
 def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]:
     lists = {"include": settings.include, "exclude": settings.exclude}
     for key, names in (lists | {"disabledTools": settings.disabled_tools}).items():
-        for name in idle(names, found):
+        unused = idle(names, found)
+        if key == "disabledTools":
+            unused = tuple(x for x in names if not any(map(guard(x), found)))
+        for name in unused:
             hint = did_you_mean(name, list(found))
             yield f"`{key}` names {name!r}, which is none of its functions. {hint}".rstrip()
 

@@ -16,6 +16,7 @@ from ...core.events import Inventory
 from ...core.invocation import ToolInvocation
 from ...core.kinds import WORKFLOW
 from ...core.limits import left_of
+from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import JsonObject
 from ...settings.workflows import WorkflowSettings
@@ -95,7 +96,7 @@ class WorkflowSource(ReadSource[Workflow]):
         return os.path.basename(self._settings.file)
 
     def _inventory_of(self, value: Workflow) -> Inventory:
-        is_off = value.tool.name in self._settings.disabled_tools
+        is_off = guard(*self._settings.disabled_tools)(value.tool.name)
         disabled, tools = ((value.tool.name,), ()) if is_off else ((), (value.tool,))
         return Inventory(self.name, tools, notes=value.notes, disabled=disabled)
 
