@@ -97,6 +97,12 @@ def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def idle_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the patterns that hold back none of the names, each once."""
+    known = list(names)
+    return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), known)))
+
+
 def guard(*patterns: str) -> Fits:
     """Whether a name fits one of these, or only looks like one that does.
 

@@ -17,7 +17,7 @@ from ...core.invocation import ToolInvocation
 from ...core.kinds import ACP
 from ...core.limits import left_of
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, idle
+from ...core.patterns import Patterns, guard, idle, idle_guards
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...settings.agents import AgentProtocol, AgentSettings
@@ -157,12 +157,13 @@ class AgentSource(ReadSource[RemoteAgent]):
         return Inventory(self.name, tools, notes=notes, disabled=disabled)
 
     def _unknown(self, found: dict[str, Offer]) -> Iterator[str]:
-        lists = {"include": self._settings.include, "exclude": self._settings.exclude}
-        for key, names in (lists | {"disabledTools": self._settings.disabled_tools}).items():
-            unused = idle(names, found)
-            if key == "disabledTools":
-                unused = tuple(x for x in names if not any(map(guard(x), found)))
-            for name in unused:
+        idle_names = {
+            "include": idle(self._settings.include, found),
+            "exclude": idle(self._settings.exclude, found),
+            "disabledTools": idle_guards(self._settings.disabled_tools, found),
+        }
+        for key, names in idle_names.items():
+            for name in names:
                 hint = did_you_mean(name, found)
                 yield f"`{key}` names {name!r}, which the agent does not have. {hint}".rstrip()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, idle
+from ...core.patterns import Patterns, guard, idle, idle_guards
 from ...core.tools import ToolKey
 from ...settings.functions import FunctionSettings
 from .function import Function
@@ -79,12 +79,13 @@ def _public(
 
 
 def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]:
-    lists = {"include": settings.include, "exclude": settings.exclude}
-    for key, names in (lists | {"disabledTools": settings.disabled_tools}).items():
-        unused = idle(names, found)
-        if key == "disabledTools":
-            unused = tuple(x for x in names if not any(map(guard(x), found)))
-        for name in unused:
+    idle_names = {
+        "include": idle(settings.include, found),
+        "exclude": idle(settings.exclude, found),
+        "disabledTools": idle_guards(settings.disabled_tools, found),
+    }
+    for key, names in idle_names.items():
+        for name in names:
             hint = did_you_mean(name, list(found))
             yield f"`{key}` names {name!r}, which is none of its functions. {hint}".rstrip()
 
