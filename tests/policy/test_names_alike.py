@@ -21,6 +21,10 @@ ALIKE = (
     "del\n",
     "d\u200bel",
     "\x1bdel",
+    "d\nel",
+    "d el",
+    "d\u2028el",
+    "del\x00",
     "\uff44\uff45\uff4c",
     " del ",
 )

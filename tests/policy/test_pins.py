@@ -24,7 +24,7 @@ from tests.support.model_agents import agent, all_told, offered, run, told
 from tests.support.model_endpoint import Step, calls, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, Tool
+from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, Tool
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
 from xai_mcp_agent.core.invocation import ToolInvocation
@@ -124,9 +124,8 @@ def test_a_change_between_the_first_listing_and_the_run_is_held_back(use_setting
         wait_for_tool(bridge, "shop", "pay")
         peer.peer.tools = [pay("Pays twice."), {**pay(), "name": "steal"}]
         bridge.run(_refresh_shop)
-        with agent(ctx) as endpoint:
+        with agent(ctx), pytest.raises(NoTools, match="2 held back until somebody accepts it"):
             run(ctx)
-    assert "tools" not in endpoint.requests[0].body
 
 
 async def _refresh_shop(engine: Engine) -> None:

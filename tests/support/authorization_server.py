@@ -329,8 +329,8 @@ class _Verifier:
 def _add_tools(server: MCPServer) -> None:
     @server.tool()
     def who(ctx: Context) -> str:
-        """The token of this request."""
-        return (ctx.headers or {}).get("authorization", "")
+        """The token of this request, backwards: as it is, it would be masked."""
+        return (ctx.headers or {}).get("authorization", "")[::-1]
 
     @server.tool()
     async def wait() -> str:

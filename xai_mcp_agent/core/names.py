@@ -137,6 +137,11 @@ def skeleton(name: str) -> str:
     return folded(name).strip("_")
 
 
+def letters(name: str) -> str:
+    """A skeleton without what separates words: `d el` and `d-el` pass for `del`."""
+    return folded(name).replace("_", "")
+
+
 @lru_cache(maxsize=10_000)
 def folded(name: str) -> str:
     """As `skeleton`, for a part of a name: with what separates it from the rest."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .names import folded, skeleton
+from .names import folded, letters, skeleton
 from .tools import ToolKey
 
 REGEX = "regex:"
@@ -107,16 +107,16 @@ def guard(*patterns: str) -> Fits:
     """Whether a name fits one of these, or only looks like one that does.
 
     Letters of either case and of other alphabets, what cannot be seen, line breaks and what
-    separates words make no other name of it; see `core.names.skeleton`.
+    separates words make no other name of it; see `core.names`.
 
     Raises:
         ValueError: one of them is no pattern; says why.
     """
-    plain = frozenset(skeleton(x) for x in patterns if not is_wild(x))
+    plain = frozenset(letters(x) for x in patterns if not is_wild(x))
     wild = tuple(y for x in patterns if is_wild(x) for y in _wide(x))
 
     def is_held(name: str) -> bool:
-        if skeleton(name) in plain:
+        if letters(name) in plain:
             return True
         return bool(wild) and any(fit(x) for x in _looks(name) for fit in wild)
 
@@ -152,7 +152,7 @@ def _wide(pattern: str) -> tuple[Fits, ...]:
 
 
 def _looks(name: str) -> set[str]:
-    return {name, folded(name), skeleton(name)}
+    return {name, folded(name), skeleton(name), skeleton("".join(name.split()))}
 
 
 def _regex(written: str, flags: str = "") -> Fits:

@@ -70,8 +70,10 @@ _LESS_HARMLESS = (
 _NOTE = (
     "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
     "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or "
-    'approve it for good with `{}`, or write "approval": {{{}: "allow"}} {} of the settings.'
+    "approve it for good with `{}`, or {}."
 )
+_ALLOW = 'write "approval": {{{}: "allow"}} {} of the settings'
+_CHANGE_RULE = "change that rule, which counts more than a word of `approval`"
 DESTRUCTIVE_VERBS = (
     "delete", "remove", "drop", "purge", "destroy", "erase", "wipe", "truncate", "revoke",
     "uninstall",
@@ -260,10 +262,11 @@ class Approvals:
         sections = [x for x, kind in SECTIONS.items() if isinstance(entry, kind)]
         where = f"under {sections[0]}.{tool.source}" if sections else "at the top"
         allowed = tool.name if sections or not tool.source else f"{tool.source}/{tool.name}"
-        command = tool_command("approve", tool.source or "canvas", tool.name)
+        allow = _ALLOW.format(json.dumps(allowed), where)
         note = _NOTE.format(
-            tool.source or "drawn", tool.name, verdict.reason, answer.reason, command,
-            json.dumps(allowed), where,
+            tool.source or "drawn", tool.name, verdict.reason, answer.reason,
+            tool_command("approve", tool.source or "canvas", tool.name),
+            _CHANGE_RULE if invocation.ruling.word == "ask" else allow,
         )  # fmt: skip
         return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NoReturn, cast
 
 from ..core.kinds import KIND_NAMES, MCP, SourceKind, kind_named
-from ..core.names import did_you_mean, nearest, skeleton
+from ..core.names import did_you_mean, letters, nearest, skeleton
 from ..core.tools import JsonObject, ToolKey
 from ..history.event import NAMELESS
 
@@ -69,7 +69,7 @@ class SourceLock:
 
     def is_off(self, tool: str) -> bool:
         """Whether no agent may use it; also one whose name only looks like that of such a tool."""
-        return bool(self.off) and skeleton(tool) in self._off_skeletons
+        return bool(self.off) and letters(tool) in self._letters_off
 
     def looks_like(self, tool: str) -> str:
         """The accepted tool for which its name may be taken; empty if there is none."""
@@ -89,8 +89,8 @@ class SourceLock:
         """With this tool on or off. One that is on takes along those that look like it."""
         if not is_enabled:
             return replace(self, off=self.off | {tool})
-        alike = skeleton(tool)
-        return replace(self, off=frozenset(x for x in self.off if skeleton(x) != alike))
+        alike = letters(tool)
+        return replace(self, off=frozenset(x for x in self.off if letters(x) != alike))
 
     def with_approved(self, tool: str, word: str) -> SourceLock:
         """With this word about its calls; an empty one takes back what was said."""
@@ -103,8 +103,8 @@ class SourceLock:
         self.looks_like("")
 
     @cached_property
-    def _off_skeletons(self) -> frozenset[str]:
-        return frozenset(map(skeleton, self.off))
+    def _letters_off(self) -> frozenset[str]:
+        return frozenset(map(letters, self.off))
 
     @cached_property
     def _accepted_skeletons(self) -> Mapping[str, str]:

@@ -46,14 +46,16 @@ _TAKES = {
 _SCHEME = re.compile(r"\s*(?:bearer|basic|token)?\s*", re.I)
 _DEFAULT = re.compile(r"(?<=:-).+(?=\})", re.S)
 _HOST = re.compile(r"(?<=://)[^/?#\s'\"\\]+")
-_MOST_CHARS = 2_000
+_MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 
 def facts_of(written: Any) -> tuple[str, ...]:
     """A line for each fact, in which no character breaks it or is hidden."""
     if not isinstance(written, Mapping):
         return tuple(map(line, _facts("", written)))
-    entry = {str(key): x for key, x in cast(Mapping[Any, Any], written).items()}
+    # A key such as "approval.delete_*" is none of ours, and is not shown as if it were.
+    items = ((str(key), x) for key, x in cast(Mapping[Any, Any], written).items())
+    entry = {key if key.isidentifier() else json.dumps(key): x for key, x in items}
     keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
     return tuple(map(line, chain(_started(entry), *(_facts(x, entry[x]) for x in keys))))
 
@@ -141,7 +143,10 @@ def line(text: str) -> str:
     """A text in one line, in which nothing is hidden, with hosts that nobody can disguise."""
     plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
     more = len(plain) - _MOST_CHARS
-    return plain if more <= 0 else f"{plain[:_MOST_CHARS]}... and {more} more characters: read it"
+    if more <= 0:
+        return plain
+    head, tail = plain[: _MOST_CHARS - _TAIL_CHARS], plain[-_TAIL_CHARS:]
+    return f"{head} ... ({more} more characters: read them) ... {tail}"
 
 
 def _ascii_host(text: str) -> str:

@@ -14,7 +14,7 @@ from .facts import facts_of
 _DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessing
 # What neither starts nor reaches anything, nor lets anything through that was held.
 _HARMLESS = frozenset({
-    "breaker", "description", "disabled", "elicitationTimeout", "enabled", "instructions",
+    "breaker", "description", "disabled", "elicitationTimeout", "enabled",
     "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "required",
     "startTimeout", "start_timeout", "timeout",
 })  # fmt: skip

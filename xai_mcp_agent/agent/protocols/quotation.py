@@ -32,6 +32,7 @@ _GOES_ON = re.compile(r"[\w{(\[]")
 _SPACE_BESIDE_MARKS = re.compile(r" (?!\w)|(?<!\w) ")
 _UNICODE_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _ESCAPED_SPACE = re.compile(r"\\[nrt]")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")  # &shy; and &ZeroWidthSpace;
 # A page in JSON in JSON has escapes of escapes; nobody reads through more layers.
 _MOST_LAYERS = 4
 _SENTENCE = re.compile(r"\w+\W+\w+")
@@ -128,6 +129,7 @@ def _unescaped(text: str) -> str:
         plain = unquote_plus(html.unescape(text))
         plain = _UNICODE_ESCAPES.sub(_decoded, plain)
         plain = _ESCAPED_SPACE.sub("\n", plain).replace("\\", "")
+        plain = _UNSEEN.sub("", plain)
         if plain == text:
             break
         text = plain

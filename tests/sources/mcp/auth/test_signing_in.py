@@ -36,7 +36,7 @@ def test_somebody_signs_in_once_and_calls_go_through(
     protected: Protected, tmp_path: Path, mode: str
 ):
     with bridge_to(protected, tmp_path, mode=mode) as bridge:
-        token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
+        token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         assert token in protected.service.tokens
         assert protected.service.asked == [
             "metadata", "register", "authorize", "authorization_code",
@@ -47,7 +47,7 @@ def test_the_next_bridge_uses_the_token_that_is_kept(protected: Protected, tmp_p
     with bridge_to(protected, tmp_path) as bridge:
         bridge.call_tool("it", "who")
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
-        assert bridge.call_tool("it", "who").text.startswith("Bearer access-")
+        assert bridge.call_tool("it", "who").text[::-1].startswith("Bearer access-")
     assert protected.service.count("authorize") == 1
 
 

@@ -119,7 +119,7 @@ def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
             child.kill()
             child.wait()
     assert said[0] == said[1], "both use the same token"
-    assert said[0].startswith("Bearer access-")
+    assert said[0].strip()[::-1].startswith("Bearer access-")
     assert protected.service.count("refresh_token") == 1
 
 
@@ -170,7 +170,7 @@ def test_a_changed_sign_in_service_gets_nothing_of_the_old_one(
     with protected_server() as other:
         protected.move_to(other.service)
         with bridge_to(protected, tmp_path) as bridge:
-            token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
+            token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         assert token in other.service.tokens
         assert other.service.asked == ["metadata", "register", "authorize", "authorization_code"]
 
@@ -197,7 +197,7 @@ def test_no_token_is_in_an_error_or_a_log(
 ):
     caplog.set_level("DEBUG")
     with bridge_to(protected, tmp_path) as bridge:
-        token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
+        token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         kept = json.loads(next(tmp_path.glob("*.json")).read_text())["tokens"]
         masked = bridge.settings.secrets.redact(f"it is {token} or {kept['refresh_token']}")
         assert masked == "it is *** or ***"
