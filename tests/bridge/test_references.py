@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_servers import command
+from tests.support import catalog_server
 from tests.support.model_endpoint import calls, model_endpoint, says
 from xai_mcp_agent import Agent, AgentModel, Bridge, InvalidArguments
 from xai_mcp_agent.agent.events import ToolFinished
@@ -115,6 +117,32 @@ CHOICES = '"small"|"large"|null'
 HUGE = {"item": {"upholstery": "wool"}, "size": "huge"}
 
 
+PARAMETERS: dict[str, tuple[Any, str]] = {
+    "one_reference_twice": (
+        {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Item"}}, {"$ref": "#/$defs/Item"}]},
+        "array|object",
+    ),
+    "an_anchor": ({"$ref": "#Size"}, "any"),
+    "a_choice_of_any_text": (
+        {"type": "string", "anyOf": [{"const": "x"}, {"format": "uri"}]},
+        "string",
+    ),
+    "a_choice_of_anything": ({"anyOf": [{"const": "x"}, {"format": "uri"}]}, "any"),
+    "a_choice_beside_a_type": (
+        {"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]},
+        "string",
+    ),
+    "all_of_a_type_and_its_values": (
+        {"allOf": [{"type": "string"}, {"enum": ["a", "b"]}]},
+        '"a"|"b"',
+    ),
+    "all_of_two_types": (
+        {"allOf": [{"type": ["string", "null"]}, {"type": "string"}]},
+        "string",
+    ),
+}
+
+
 @pytest.fixture(params=["functions", "openapiServices"])
 def settings(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Settings with a source `shop` that has a tool with such types, and one without."""
@@ -171,6 +199,29 @@ def test_a_model_that_searches_reads_the_choices(settings: Any) -> None:
         events = [*Agent(bridge, "shop", model=model).stream("Order a chair.")]
     (finished,) = [x for x in events if isinstance(x, ToolFinished)]
     assert f"size?: {CHOICES}" in finished.result.text
+
+
+def test_parameters_show_just_what_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    schema = {
+        "type": "object",
+        "properties": {name: spec for name, (spec, _) in PARAMETERS.items()},
+        "$defs": {
+            "Item": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "Size": {"$anchor": "Size", "type": "string"},
+        },
+    }
+    tool = {"name": "pack", "description": "Pack.", "input_schema": schema}
+    (tmp_path / "tools.jsonl").write_text(json.dumps(tool) + "\n", encoding="utf-8")
+    server = {"command": sys.executable, "args": [catalog_server.__file__, "tools.jsonl"]}
+    settings = json.dumps({"mcpServers": {"box": server}})
+    (tmp_path / "mcp_settings.json").write_text(settings, encoding="utf-8")
+    _, out, _ = command(capsys, "explain", "box", "pack")
+    lines = [x.strip() for x in out.splitlines()]
+    labels = {x: next((y for y in lines if y.startswith(f"{x} (")), "") for x in PARAMETERS}
+    assert labels == {name: f"{name} ({label})" for name, (_, label) in PARAMETERS.items()}
 
 
 def test_types_that_contain_themselves_are_shown_and_found(

@@ -119,6 +119,23 @@ def test_a_history_that_is_named_is_read_and_not_written(
     assert files(file.parent) == before
 
 
+@pytest.mark.parametrize("reader", READERS, ids=lambda x: x[0])
+def test_a_copy_with_its_wal_file_is_read_with_all_in_it_and_not_written(
+    reader: list[str], folder: Path, capsys: Any
+):
+    """As somebody copies them both while a workflow runs."""
+    (folder / "live").mkdir()
+    (folder / "copied").mkdir()
+    with recorder(folder / "live") as live:
+        live.record([listed(connected=True)])
+        for name in ("history.db", "history.db-wal"):
+            shutil.copy(folder / "live" / name, folder / "copied")
+    before = files(folder / "copied")
+    status, out, _ = command(capsys, *reader, "--store", "copied/history.db")
+    assert (status, bool(out)) == (0, True)
+    assert files(folder / "copied") == before
+
+
 def test_a_history_of_an_older_version_that_is_named_is_read_and_not_written(
     folder: Path, capsys: Any
 ):

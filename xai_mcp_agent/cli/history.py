@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -221,17 +223,39 @@ def opened(
         StoreFailed: it cannot be used, or is not where somebody said that it is.
         SettingsError: the settings file cannot be read.
     """
-    place = _place(store, settings)
-    found = _found(replace(place, is_still=bool(store) and not follow), is_named=bool(store))
-    if found is None:
-        yield None
+    place = replace(_place(store, settings), is_still=bool(store) and not follow)
+    with _without_shm(place) as readable:
+        found = _found(readable, is_named=bool(store))
+        if found is None:
+            yield None
+            return
+        try:
+            if not store:
+                _note_ends(found)
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def _without_shm(place: Place) -> Generator[Place]:
+    """The place, or a private copy of its file where SQLite would leave a `-shm` file beside it.
+
+    It does so beside a copied `-wal` file, which nobody has open: then there is no `-shm` yet.
+    """
+    file = place.file if place.is_still else None
+    there = [os.path.exists(f"{file}{end}") for end in ("", "-wal", "-shm")]
+    if file is None or there != [True, True, False]:
+        yield place
         return
-    try:
-        if not store:
-            _note_ends(found)
-        yield found
-    finally:
-        found.close()
+    with tempfile.TemporaryDirectory(prefix="xai-history-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder, file.name)
+        try:
+            for end in ("", "-wal"):
+                shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+        except OSError as cause:
+            raise StoreFailed(place.shown, f"it cannot be copied: {cause}.") from cause
+        yield replace(place, file=copy)
 
 
 def say_nothing_yet(store: str | None, settings: Path | None) -> None:

@@ -21,53 +21,53 @@ class References:
     def __init__(self, root: object) -> None:
         self._root = root
         self._left = _MOST_OF_ALL
-        self._seen = set[str]()
 
     def resolved(self, schema: object) -> dict[str, Any]:
         """A schema with what it refers to in its place, also in its choices and items.
 
-        Each reference is followed once, so that one which leads back to itself ends. What the
-        schema's own properties refer to stays as it is.
+        A reference that leads back to itself is not followed again. What the schema's own
+        properties refer to stays as it is.
         """
         if not isinstance(schema, dict):
             return {}
         before, self._left = self._left, min(self._left, _MOST_PARTS)
-        granted, self._seen = self._left, set[str]()
-        found = self._part(cast("dict[str, Any]", schema), 0)
+        granted = self._left
+        found = self._part(cast("dict[str, Any]", schema), ())
         self._left += before - granted
         return found
 
-    def _part(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _part(
+        self, schema: dict[str, Any], chain: tuple[str, ...], depth: int = 0
+    ) -> dict[str, Any]:
+        """`chain` are the references that led to it."""
         self._left -= 1
         if self._left < 0 or depth > _MAX_DEPTH:
             return schema
-        schema = self._followed(schema)
-        parts = {x: self._parts(schema[x], depth + 1) for x in _PARTS if x in schema}
-        return {**schema, **parts} if parts else schema
-
-    def _followed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        while isinstance(reference := schema.get("$ref"), str) and reference not in self._seen:
-            self._seen.add(reference)
+        while isinstance(reference := schema.get("$ref"), str) and reference not in chain:
+            if self._left < 0:
+                break
+            chain = (*chain, reference)
             self._left -= 1
             target = reference_target(reference, self._root)
             if isinstance(target, dict):
                 beside = {word: x for word, x in schema.items() if word != "$ref"}
                 schema = {**cast("dict[str, Any]", target), **beside}
-        return schema
+        parts = {x: self._parts(schema[x], chain, depth + 1) for x in _PARTS if x in schema}
+        return {**schema, **parts} if parts else schema
 
-    def _parts(self, value: Any, depth: int) -> Any:
-        if not isinstance(value, list):
-            return self._resolved_part(value, depth)
-        return [self._resolved_part(x, depth) for x in cast("list[Any]", value)]
+    def _parts(self, value: Any, chain: tuple[str, ...], depth: int) -> Any:
+        if isinstance(value, list):
+            return [self._resolved_part(x, chain, depth) for x in cast("list[Any]", value)]
+        return self._resolved_part(value, chain, depth)
 
-    def _resolved_part(self, value: Any, depth: int) -> Any:
+    def _resolved_part(self, value: Any, chain: tuple[str, ...], depth: int) -> Any:
         is_schema = isinstance(value, dict)
-        return self._part(cast("dict[str, Any]", value), depth) if is_schema else value
+        return self._part(cast("dict[str, Any]", value), chain, depth) if is_schema else value
 
 
 def reference_target(reference: str, root: object) -> Any:
     """The part of `root` that a pointer such as `#/$defs/Size` names; None where there is none."""
-    if not reference.startswith("#"):
+    if reference != "#" and not reference.startswith("#/"):
         return None
     place: Any = root
     for step in reference.split("/")[1:]:

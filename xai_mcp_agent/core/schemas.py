@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,6 +38,7 @@ _MAX_SHOWN = 500
 _MAX_CHECKS = 1000
 # Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
 _MAX_DEPTH = 20
+_TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 
 class SchemaCheck:
@@ -149,7 +150,7 @@ def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> Json
 
 
 def types_of(spec: Mapping[str, Any]) -> list[str]:
-    """The JSON types a parameter accepts, from `type`, `enum`, `anyOf`/`oneOf`; may be empty."""
+    """The JSON types a parameter accepts, from `type`, `enum` or its choices; may be empty."""
     return _types_of(spec, _MAX_DEPTH)
 
 
@@ -217,11 +218,13 @@ def _parameter(name: str, spec: JsonObject, is_required: bool) -> str:
 
 
 def _labels(spec: Mapping[str, Any], depth: int) -> list[str]:
-    if values := [spec["const"]] if "const" in spec else _list_in(spec, "enum"):
+    if values := _values_in(spec):
         return [_shown(x) for x in values]
-    choices = _choices_in(spec) if depth else []
-    labels = [y for x in choices for y in _labels(x, depth - 1)] or types_of(spec)
-    return labels or (["object"] if properties(spec) else [])
+    labels = _choices_in(spec, lambda x: _labels(x, depth - 1)) if depth else []
+    if "type" in spec:
+        types = types_of(spec)
+        labels = [x for x in labels if x in types or x not in _TYPES]
+    return labels or types_of(spec) or (["object"] if properties(spec) else [])
 
 
 def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
@@ -232,10 +235,8 @@ def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
         return [x for x in cast(list[Any], named) if isinstance(x, str)]
     if depth == 0:
         return []
-    nested = [_types_of(x, depth - 1) for x in _choices_in(spec)]
-    if not nested:
-        nested = [[json_type(x)] for x in _list_in(spec, "enum")]
-    return list(dict.fromkeys(name for names in nested for name in names))
+    values = [json_type(x) for x in _values_in(spec)]
+    return list(dict.fromkeys(values or _choices_in(spec, lambda x: _types_of(x, depth - 1))))
 
 
 def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
@@ -251,9 +252,24 @@ def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
     return value if not wanted or _fits(value, wanted) else text
 
 
-def _choices_in(spec: Mapping[str, Any]) -> list[JsonObject]:
-    listed = _list_in(spec, "anyOf") or _list_in(spec, "oneOf") or _list_in(spec, "allOf")
-    return [cast(JsonObject, x) for x in listed if isinstance(x, dict)]
+def _choices_in(spec: Mapping[str, Any], read: Callable[[JsonObject], list[str]]) -> list[str]:
+    """What is read of all choices; nothing where one of them takes anything.
+
+    What fits `allOf` fits each of its parts, so the narrowest says most: values before types.
+    """
+    if choices := _schemas_in(spec, "anyOf") or _schemas_in(spec, "oneOf"):
+        labels = [read(x) for x in choices]
+        return [y for x in labels for y in x] if all(labels) else []
+    parts = [x for x in map(read, _schemas_in(spec, "allOf")) if x]
+    return min(parts, key=lambda x: (_TYPES.issuperset(x), len(x)), default=list[str]())
+
+
+def _schemas_in(spec: Mapping[str, Any], name: str) -> list[JsonObject]:
+    return [cast(JsonObject, x) for x in _list_in(spec, name) if isinstance(x, dict)]
+
+
+def _values_in(spec: Mapping[str, Any]) -> list[Any]:
+    return [spec["const"]] if "const" in spec else _list_in(spec, "enum")
 
 
 def _list_in(spec: Mapping[str, Any], name: str) -> list[Any]:
