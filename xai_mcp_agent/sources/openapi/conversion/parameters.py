@@ -110,7 +110,7 @@ def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
 
     Only where the document describes `id`, and not what is in the braces.
     """
-    declared = {x.get("name") for x in parameters if x.get("in") == "path"}
+    declared = [x.get("name") for x in parameters if x.get("in") == "path"]
 
     def plain(found: re.Match[str]) -> str:
         is_its_name = found[1] in declared and found[0][1:-1] not in declared
