@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.canvas import make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
-from xai_mcp_agent import BadSetting
+from xai_mcp_agent import BadSetting, NoTools
 from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
 from xai_mcp_agent.search_components import AgentPinTools, AgentPreferTools
 from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
@@ -204,7 +204,8 @@ def test_names_are_not_doubted_where_a_server_could_not_be_used(
     """What they name may be there."""
     use_servers(library={"command": "no-such-program-anywhere"})
     pin = make(AgentPinTools, tools="search_books")
-    play({}, *agent_with(pin), make(AgentRun, agent_name="a", conversation="Hello!"))
+    with pytest.raises(NoTools):
+        play({}, *agent_with(pin), make(AgentRun, agent_name="a", conversation="Hello!"))
     assert "search_books" not in capsys.readouterr().out
 
 

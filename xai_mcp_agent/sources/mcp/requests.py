@@ -115,7 +115,10 @@ class Requests:
             error = self._failures.of_request(
                 verdict, cause, self._link, what, seconds, said_before
             )
-        raise error  # here, where it has no cause: that one has the server's words unmasked
+        try:
+            raise error  # here, where it has no cause: that one has the server's words unmasked
+        finally:
+            del error  # its traceback has this frame, and so all that a run holds
 
     async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
         """All items of a listing that a server need not have."""
