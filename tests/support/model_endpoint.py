@@ -280,7 +280,9 @@ def _event(data: str) -> str:
 
 def _stream(events: Sequence[str], step: Step, closing: asyncio.Event) -> Response:
     async def body() -> AsyncIterator[str]:
-        for event in events:
+        for number, event in enumerate(events):
+            if number % 100 == 99:  # a long answer holds up nobody else of this loop
+                await asyncio.sleep(0)
             if step.pause_seconds and not closing.is_set():
                 await asyncio.sleep(step.pause_seconds)
             yield event

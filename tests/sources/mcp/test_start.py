@@ -255,8 +255,9 @@ def test_only_what_the_settings_list_reaches_the_server(
     server = {**entry(), "env": {"TOKEN": "from settings"}, "cwd": str(tmp_path)}
     with bridge_with(it=server) as bridge:
         text = bridge.call_tool("it", "environment").text
-    assert "from settings" in text
-    assert str(tmp_path) in text
+    assert '"TOKEN": "***"' in text  # it has the secret, and the result does not
+    assert "from settings" not in text
+    assert str(tmp_path.parent) in text
     assert "parent-only" not in text
 
 
