@@ -113,10 +113,13 @@ async def ready_tools(
     if not left_out:  # else what they name may be there, and is not known
         await _tell_idle(engine, wanted, CombinedToolset(*parts), listener)
         await _tell_unknown(wanted.choice, sources, listener)
-    offered = (x.tool for x in (await tools.available()).definitions)
-    usable = [x for x in offered if not _is_denied(engine, x)]
-    without = [x for x in required if not any(map(choice.part(x), usable))]
-    if not without and not any(map(_is_of_person, usable)):
+    offered = [x.tool for x in (await tools.available()).definitions]
+
+    def has_usable(is_wanted: Callable[[Tool], bool]) -> bool:
+        return any(is_wanted(x) and not _is_denied(engine, x) for x in offered)
+
+    without = [x for x in required if not has_usable(choice.part(x))]
+    if not without and not has_usable(_is_of_person):
         without = [*choice.sources, *(x.name for x in choice.groups)]
     why = _no_tools(engine, wanted, sources, required, without) if without else None
     return ReadyTools(tools, pages, left_out, why)
