@@ -255,10 +255,17 @@ def test_a_name_that_only_looks_like_it_is_off_too(settings: Path):
     use_server(ctx, "grow", None)
     with Bridge.open(settings) as bridge:
         bridge.disable("grow", "shrink")
-    alike = calls(*(("grow_grow", {"name": x}) for x in ("Shrink", "shr\u0456nk", "shri-nk")))
-    with agent(ctx, alike, says("done")) as endpoint:
+
+    def list_again(ctx: dict[str, Any], text: str, _: Any) -> str:
+        ctx["mcp_bridge"].bridge.refresh("grow")
+        return "listed"
+
+    define_tool(ctx, None, "list_again", "Lists the tools again.", list_again)
+    names = ("Shrink", "shr\u0456nk", "shri-nk", "drink")
+    grown = calls(*(("grow_grow", {"name": x}) for x in names))
+    with agent(ctx, grown, calls(("list_again", {})), says("done")) as endpoint:
         run(ctx)
-    assert list(offered(endpoint, 1)) == ["grow_grow", "grow_shri-nk"]
+    assert list(offered(endpoint, 2)) == ["list_again", "grow_grow", "grow_drink"]
 
 
 def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
