@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from .lab_canvas import Canvas
 from .processes import free_port, wait_until
@@ -99,10 +99,15 @@ def open_lab(
     page = running.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
     page.set_default_timeout(_PAGE_MILLISECONDS)
     page.goto(f"{address}/lab?token={_TOKEN}&reset")
+    wait_for_lab(page)
+    return Canvas(page)
+
+
+def wait_for_lab(page: Page) -> None:
+    """Wait until the lab stands, also after the page was loaded again."""
     page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored")
     page.evaluate("() => window.jupyterapp.restored.then(() => null)")
     page.add_style_tag(content=_STILL_LINES)
-    return Canvas(page)
 
 
 def interrupt_kernels(address: str) -> None:

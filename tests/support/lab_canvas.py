@@ -176,6 +176,7 @@ class Canvas:
         if not self.page.locator(_LAUNCHER_TAB).count():
             self.command("launcher:create")
         self.page.evaluate(_CLOSE_ALL)
+        self.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
         # What is opened next comes beside it, and not beside the output panel.
         self.page.locator(_LAUNCHER_TAB).first.click()
         self.page.evaluate(_MARK_OLD, _NOTICE)
@@ -256,11 +257,19 @@ class Canvas:
 
     def run(self) -> str:
         """Press Run, answer its questions, wait for the end; the panel's text."""
+        self.start()
+        return self.wait_for_output(_END)
+
+    def start(self) -> None:
+        """Press Run, and answer its questions."""
+        self.start_beside()
+        self._choose_kernel()
+
+    def start_beside(self) -> None:
+        """Press Run where a kernel is chosen and may be busy."""
         self.page.evaluate(_MARK_OLD, _OUTPUT)
         self._press("run")
         self.accept("Execute Workflow")
-        self._choose_kernel()
-        return self.wait_for_output(_END)
 
     def run_script(self, path: str) -> str:
         """Run a compiled workflow in the panel as Run does, without its questions."""

@@ -31,10 +31,15 @@ def fail(reason: str) -> str:
 
 @server.tool()
 async def wait(seconds: float) -> str:
-    """Wait; a file `<pid file>.waiting` says that it began."""
+    """Wait; a file `<pid file>.waiting` says that it began, `.cancelled` that it was cancelled."""
     if began is not None:
         began.touch()
-    await anyio.sleep(seconds)
+    try:
+        await anyio.sleep(seconds)
+    except anyio.get_cancelled_exc_class():
+        if began is not None:
+            began.with_suffix(".cancelled").touch()
+        raise
     return "Waited."
 
 

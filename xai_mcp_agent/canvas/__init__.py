@@ -6,6 +6,7 @@ Xircuits imports every component file of a workflow, and that should cost nothin
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..core.imports import import_aside
@@ -55,3 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 tell_interrupts_in_few_words()
+if "ipykernel" in sys.modules:
+    from .lab_channel import follow_nodes
+
+    follow_nodes()

@@ -53,6 +53,7 @@ from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
 from .lease import busy
 from .nesting import nested
+from .panel.chat import note_conversation, take_question
 from .ports import as_text, required
 from .preferences import preferences_of
 from .questions import conversation_with, is_nothing
@@ -126,6 +127,7 @@ def run_agent(
         NoTools: the agent's sources, or a required one, gave it no tool.
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
+    question, conversation = take_question(question, conversation)
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
     asked = conversation_with(conversation, question, "AgentRun")
@@ -172,6 +174,7 @@ def run_agent(
             outcome.structured = finished.structured
         finally:
             outcome.follow(run)
+            note_conversation(outcome.conversation)
             keep(ctx, run.state.kept)
             ctx["last_answer"] = outcome.answer or None
 

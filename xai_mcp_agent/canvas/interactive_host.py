@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 import time
 from functools import partial
 from typing import Any, Protocol
 
 import anyio
+from anyio import to_thread
 
 from ..bridge.callers import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.form import host_of
-from ..console.question_page import Page, serving
+from ..console.question_page import Page
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.elicitation import Answer, Question, too_late
 from ..core.host import NO_MODEL
 from ..core.invocation import Caller
 from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from .lab_channel import kernel
+from .lab_questions import asking, is_attended
 from .workflow_thread import WorkflowThread
 
 _OTHERWISE = (
@@ -42,8 +44,10 @@ def ask_here(question: Question, console: Console) -> Answer:
         return Answer.declined(f"nobody can be asked: {why_not}")
     if not in_lab:
         return _at_the_terminal(question, console, threading.Event())
-    with serving(Page(question)) as page:
-        _invite(question, page.url, console)
+    page, in_panel = Page(question), is_attended()
+    with asking(page, in_panel=in_panel):
+        if not in_panel:
+            _invite(question, page.url, console)
         try:
             return page.answer.result(question.limit_seconds)
         except TimeoutError:
@@ -134,13 +138,15 @@ class InteractiveHost:
 
     async def _approved_on_a_page(self, request: ApprovalRequest) -> ApprovalAnswer:
         console, answer = self._console, ApprovalAnswer.no("nobody answered")
+        page, in_panel = ApprovalPage(request), await to_thread.run_sync(is_attended)
 
         def invite() -> None:
-            console.tell("??", request.title)
-            console.link(f"Approve {request.tool} here, or not", page.url)
+            if not in_panel:
+                console.tell("??", request.title)
+                console.link(f"Approve {request.tool} here, or not", page.url)
             console.person_awaited(request.server, f"your approval of {request.tool}")
 
-        with serving(ApprovalPage(request)) as page:
+        with asking(page, in_panel=in_panel):
             self._post(invite)
             try:
                 answer = await asyncio.wrap_future(page.answer)
@@ -151,8 +157,16 @@ class InteractiveHost:
         return answer
 
     async def _on_a_page(self, question: Question) -> Answer:
-        with serving(Page(question)) as page:
-            self._post(lambda: _invite(question, page.url, self._console))
+        page, in_panel = Page(question), await to_thread.run_sync(is_attended)
+
+        def invite() -> None:
+            if in_panel:
+                _await(question, self._console)
+            else:
+                _invite(question, page.url, self._console)
+
+        with asking(page, in_panel=in_panel):
+            self._post(invite)
             try:
                 with anyio.fail_after(question.limit_seconds):
                     answer = await asyncio.wrap_future(page.answer)
@@ -184,19 +198,16 @@ def _invite(question: Question, url: str, console: Console) -> None:
     if question.is_sign_in:
         console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
         console.link(f"Sign in to {server} here", url)
-        console.person_awaited(server, f"you to sign in to {server}")
     else:
         console.tell("??", f"{server} asks: {question.message}")
         console.link(f"Answer {server} here", url)
-        console.person_awaited(server, f"your answer to {server}")
+    _await(question, console)
 
 
-def kernel() -> Any:
-    """The kernel that this code runs in, or None."""
-    # Imported by a kernel before any code runs; a script need not load it to know.
-    shell = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None else None
-    return getattr(found, "kernel", None)
+def _await(question: Question, console: Console) -> None:
+    server = question.server
+    what = f"you to sign in to {server}" if question.is_sign_in else f"your answer to {server}"
+    console.person_awaited(server, what)
 
 
 def why_not_in_lab() -> str:
@@ -207,6 +218,6 @@ def why_not_in_lab() -> str:
     """
     if not getattr(kernel(), "_allow_stdin", False):
         return "nobody attends this kernel"
-    if os.environ.get("JUPYTERHUB_API_TOKEN"):
+    if os.environ.get("JUPYTERHUB_API_TOKEN") and not is_attended():
         return "the lab runs on another machine, whose pages your browser cannot reach"
     return ""

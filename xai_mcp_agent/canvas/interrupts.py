@@ -18,12 +18,30 @@ import traceback
 import warnings
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from ..core.errors import XaiMcpError
 from ..core.imports import end_imports
 
+STOPPED = "Stopped by you."
+
 _interrupted = threading.Event()
 _MOMENT_SECONDS = 0.01
+
+
+class Stopped(KeyboardInterrupt):
+    """A person pressed Stop in the lab, which shows the sentence in place of a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(STOPPED)
+
+    def _render_traceback_(self) -> list[str]:
+        return [STOPPED]
+
+
+def stop(*_: object) -> NoReturn:
+    """A handler for SIGINT in a kernel of the lab."""
+    raise Stopped
 
 
 def tell_interrupts_in_few_words() -> None:

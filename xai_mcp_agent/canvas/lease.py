@@ -49,6 +49,7 @@ _environs: weakref.WeakKeyDictionary[Bridge, dict[str, str]] = weakref.WeakKeyDi
 _holds: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
 _uses = itertools.count()
 _own = threading.local()
+_keeper: dict[str, Any] | None = None  # the `ctx` of a process that keeps servers between runs
 
 
 class _Claim(NamedTuple):
@@ -148,10 +149,25 @@ def add_to_run(ctx: Any, source: SourceSettings) -> str:
     return name
 
 
+def keep_servers() -> None:
+    """Before each run of a process: servers of the last one go on, unless the settings changed."""
+    global _keeper
+    if _keeper is None:
+        _keeper = {}
+    elif hold := lease_of(_keeper):
+        hold.busy -= 1
+        _end_outdated()
+        hold.busy += 1
+
+
+def _is_live(hold: Any) -> bool:
+    """One that was taken away may still have an open bridge, but nobody keeps it open for it."""
+    return isinstance(hold, BridgeLease) and hold.is_held and hold.bridge.is_open
+
+
 def _hold_of(ctx: Any) -> BridgeLease:
     hold = ctx.get(_KEY)
-    # One that was taken away may still have an open bridge, but nobody keeps it open for this run.
-    if not isinstance(hold, BridgeLease) or not hold.is_held or not hold.bridge.is_open:
+    if not _is_live(hold):
         came_back = isinstance(hold, BridgeLease)
         if not came_back:
             _tell_of_stale_components()
@@ -164,6 +180,9 @@ def _hold_of(ctx: Any) -> BridgeLease:
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
             hold.bridge.run(_record_drawn, drawn)
+        if _keeper is not None and not _is_live(_keeper.get(_KEY)):
+            _keeper[_KEY] = kept = _take_hold(came_back=True)
+            kept.busy += 1  # no other run takes it
     hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..agent.memory.notes import MemoryFailed, NoteStore
 from ..agent.memory.vecto import VectoStore, vecto_store
 from ..agent.models.embeddings import endpoint_embeddings
+from .panel.chat import kept_memory
 from .ports import secret_on
 
 
@@ -27,12 +28,15 @@ def local_memory(
     path = Path(file).expanduser() if file else None
     if path and path.is_dir():
         raise MemoryFailed(f"The memory file {path} is a folder. Name a file in it.")
-    if not embedding_model:
-        return NoteStore(path)
-    key = secret_on(api_key, "api_key", "AgentNumpyMemory")
-    return NoteStore(
-        path, endpoint_embeddings(embedding_model, base_url=base_url or "", api_key=key)
-    )
+
+    def make() -> NoteStore:
+        if not embedding_model:
+            return NoteStore(path)
+        key = secret_on(api_key, "api_key", "AgentNumpyMemory")
+        embed = endpoint_embeddings(embedding_model, base_url=base_url or "", api_key=key)
+        return NoteStore(path, embed)
+
+    return make() if path else kept_memory((embedding_model, base_url), make)
 
 
 def remote_memory(vector_space: str, api_key: Any = None, initialize: bool = False) -> VectoStore:

@@ -51,6 +51,11 @@ def nested(agent: str) -> Generator[None]:
         agents.pop()
 
 
+def is_inside_an_agent() -> bool:
+    """Whether this thread works for a run of an agent."""
+    return bool(_running.agents)
+
+
 def is_running(agent: str) -> bool:
     """Whether a run of this agent goes on in this thread."""
     return agent in _running.agents

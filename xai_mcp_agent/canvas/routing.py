@@ -10,6 +10,7 @@ from ..agent.routing import NoRoute, Route, choose_route
 from ..bridge.engine import Engine
 from .agents import agent_in, agent_named, own_agents, spec_of
 from .lease import busy
+from .panel.chat import note_value, take_question
 from .questions import conversation_with
 from .transcript import used
 from .waits import ask
@@ -51,6 +52,7 @@ def follow_route(
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
     key = result_key or DEFAULT_RESULT_KEY
     agent_name = agent_named(ctx, agent_name, _NODE)
+    question, conversation = take_question(question, conversation)
     conversation = conversation_with(conversation, question, _NODE)
     with used(ctx, _NODE, agent=agent_name, routes=list(routes)) as (_, tell):
         name = _choose(ctx, agent_name, routes, conversation)
@@ -60,7 +62,9 @@ def follow_route(
     with own_agents(ctx):
         routes[name].run(ctx, conversation)
     results = (ctx.get(key), ctx.pop("tool_output", None), ctx.get("last_answer"))
-    return name, next((x for x in results if x is not None), None)
+    value = next((x for x in results if x is not None), None)
+    note_value(conversation, value)
+    return name, value
 
 
 def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:

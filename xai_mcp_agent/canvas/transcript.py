@@ -14,8 +14,10 @@ from ..bridge.bridge import Bridge
 from ..bridge.transcript import Recorder, transcript_file
 from ..core.tools import JsonObject
 from .agents import learn_keys
+from .lab_channel import is_in_lab
 from .lease import bridge_of
 from .lessons.run import lesson_run
+from .panel.recorder import PanelRecorder
 
 _RUN_KEY = "mcp_run"
 
@@ -23,12 +25,13 @@ _RUN_KEY = "mcp_run"
 def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     """The recorder for one agent or node of this run; it knows the keys of all agents in it."""
     file, lesson = transcript_file(), lesson_run(ctx)
-    if not file and lesson is None:
+    if not file and lesson is None and not is_in_lab():
         return Recorder("", who)
     run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
     learn_keys(ctx, bridge.settings.secrets)
     secrets, listen = [bridge.settings.secrets], lesson.note if lesson else None
-    return Recorder(file, {"run": run, **who}, secrets, listen)
+    kind = PanelRecorder if is_in_lab() else Recorder
+    return kind(file, {"run": run, **who}, secrets, listen)
 
 
 @contextmanager

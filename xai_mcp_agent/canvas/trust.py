@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 
 from ..console.console import Console
 from ..core.elicitation import Question
@@ -56,7 +57,10 @@ def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _question(settings: Settings, parts: Iterable[Part]) -> Question:
     message = f"{_INTRODUCTION}\n{shown_text(settings, parts)}"
-    return Question(settings.file, message, _NOTHING_TO_FILL_IN)
+    heading = f"Start these programs? They are new in {Path(settings.file).name}."
+    return Question(
+        settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"
+    )
 
 
 def _how(settings: Settings) -> str:

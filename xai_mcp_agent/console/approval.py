@@ -19,7 +19,7 @@ from ..core.approval import (
     scope_of,
 )
 from ..core.elicitation import Answer
-from ..core.tools import ToolAnnotations
+from ..core.tools import JsonObject, ToolAnnotations
 from ..core.visible import escaped
 from .question_page import html
 from .terminal_questions import Ended, Read, Say, forget_typed
@@ -33,6 +33,9 @@ SCOPE_WORDS: Mapping[ApprovalScope, str] = {
     "no": "do not call it",
 }
 
+_BUTTONS: Mapping[ApprovalScope, str] = {
+    "once": "Allow once", "run": "For this answer", "always": "Always", "no": "Do not call",
+}  # fmt: skip
 _MOST_TRIES = 5
 _SAID_NO = "the person said no"
 _AT_THE_TERMINAL, _ON_THE_PAGE = "the person at the terminal", "the person in the lab"
@@ -106,6 +109,19 @@ class ApprovalPage:
             claims=claims(request.annotations),
             scopes=SCOPE_WORDS.items(),
         )
+
+    def as_json(self) -> JsonObject:
+        """The same for the lab's panel: plain values, to be shown as text."""
+        request = self._request
+        said = [escaped(request.description, "\n"), *claims(request.annotations)]
+        return {
+            "title": escaped(request.title),
+            "message": f"You are asked because {request.reason}." if request.reason else "",
+            "arguments": [[x.name, "\n".join(x.lines)] for x in shown_arguments(request)],
+            "server": escaped(request.server),
+            "said": [x for x in said if x] if request.server else [],
+            "buttons": [[scope, words] for scope, words in _BUTTONS.items()],
+        }
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """What was sent: the page that follows. Anything but a button of ours is no approval."""

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..core.elicitation import Answer, Question
+from ..core.tools import JsonObject
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
 from .text import clean, template
 
@@ -61,12 +62,14 @@ class Page:
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.url = ""
         self._fields = fields_of(question.schema or {})
+        self._sent: Mapping[str, list[str]] = {}
+        self._wrong: Mapping[str, str] = {}
 
     def first(self) -> str:
         """The page as the person sees it first."""
         if self.answer.done():
             return _closing("This question is answered already.")
-        return self._form({}, {})
+        return self._form()
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """What was sent: the page that follows, and where it leads instead if it does."""
@@ -97,7 +100,8 @@ class Page:
                 if value is not NO_DEFAULT:
                     content[field.name] = value
         if wrong:
-            return self._form(sent, wrong)
+            self._sent, self._wrong = sent, wrong
+            return self._form()
         self._set(Answer.accepted(content))
         return _closing("Your answer was sent. You may close this page.")
 
@@ -107,17 +111,50 @@ class Page:
         except InvalidStateError:
             logger.debug("a question was answered twice")
 
-    def _form(self, sent: Mapping[str, list[str]], wrong: Mapping[str, str]) -> str:
-        """The question; fields have what was `sent`, each beside what is `wrong` with it."""
-        names = [(f"f{number}", field) for number, field in enumerate(self._fields)]
-        fields = [
-            (name, x, sent.get(name, _defaults(x)), wrong.get(x.name, "")) for name, x in names
+    def as_json(self) -> JsonObject:
+        """The same for the lab's panel: plain values, to be shown as text."""
+        question, host = self.question, host_of(self.question.url)
+        verb, no = ("Sign in at", "Do not sign in") if question.is_sign_in else ("Open", "Decline")
+        yes = f"{verb} {host}" if host else "Send" if self._fields else "Accept"
+        shown = [
+            {
+                "name": name,
+                "kind": field.kind,
+                "label": field.label,
+                "help": field.description,
+                "wanted": field.wanted(),
+                "choices": [[x.value, x.label] for x in field.choices],
+                "is_needed": field.is_needed,
+                "values": values,
+                "wrong": wrong,
+            }
+            for name, field, values, wrong in self._shown_fields()
         ]
+        return {
+            "title": self._title,
+            "message": clean(question.message),
+            "url": question.url,
+            "fields": shown,
+            "buttons": [["accept", question.yes or yes], ["decline", question.no or no]],
+        }
+
+    @property
+    def _title(self) -> str:
         verb = "Sign in to {}" if self.question.is_sign_in else "{} asks"
-        host = host_of(self.question.url)
-        title = verb.format(self.question.server)
+        return self.question.heading or verb.format(self.question.server)
+
+    def _shown_fields(self) -> list[tuple[str, Field, list[str], str]]:
+        """Each with its name here, what was sent for it, and what is wrong with that."""
+        names = [(f"f{number}", field) for number, field in enumerate(self._fields)]
+        return [
+            (name, x, self._sent.get(name, _defaults(x)), self._wrong.get(x.name, ""))
+            for name, x in names
+        ]
+
+    def _form(self) -> str:
+        host, fields = host_of(self.question.url), self._shown_fields()
         said = clean(self.question.message)  # also of ours, which may quote anybody
-        return html(title, question=self.question, message=said, host=host, fields=fields)
+        return html(self._title, question=self.question, message=said, host=host, fields=fields)
 
 
 @contextmanager

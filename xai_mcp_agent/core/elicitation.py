@@ -34,6 +34,8 @@ class Question:
 
     `is_sign_in`: the page is one to sign in at for the server. Whoever shows it may accept at
     once: the browser brings the outcome by itself, and the question is given up when it has.
+
+    `heading`, `yes` and `no` are words of ours: a title, and what the two buttons say.
     """
 
     server: str
@@ -42,6 +44,9 @@ class Question:
     url: str = ""
     limit_seconds: float = ANSWER_SECONDS
     is_sign_in: bool = False
+    heading: str = ""
+    yes: str = ""
+    no: str = ""
 
     @staticmethod
     def of_stranger(

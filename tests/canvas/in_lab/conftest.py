@@ -16,6 +16,7 @@ from tests.canvas.conftest import workshop_entry
 from tests.support.asking_server import asking_entry
 from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
+from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
@@ -81,6 +82,12 @@ def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> I
     window.close_all()
     yield window
     window.picture(artefacts / f"{request.node.name}.png")
+
+
+@pytest.fixture
+def panel(canvas: Canvas) -> Panel:
+    """The panel at the right, which is closed before each test."""
+    return Panel(canvas)
 
 
 @pytest.fixture

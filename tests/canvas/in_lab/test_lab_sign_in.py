@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.support.authorization_server import Protected, protected_server
 from tests.support.lab_canvas import Canvas
+from tests.support.lab_panel import Panel
 from tests.support.scripts import compile_workflow
 from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
-
-LINK = "Sign in to notes here"
 
 
 @pytest.fixture(scope="module")
@@ -42,45 +41,39 @@ def script(folder: Path) -> str:
     return compile_workflow(flow.write(folder)).name
 
 
-def service_page(canvas: Canvas) -> Page:
-    """What the panel's link leads to, by way of the page that says where one is sent."""
-    page = canvas.follow(LINK)
-    assert "The server notes wants you to sign in at 127.0.0.1." in page.inner_text("body")
-    page.get_by_role("button", name="Sign in at 127.0.0.1").click()
-    page.get_by_role("button", name="Agree").wait_for()
-    return page
+def service_page(panel: Panel) -> Page:
+    """What the panel's button leads to."""
+    question = panel.questions.filter(has_text="Sign in to notes")
+    button = question.get_by_role("button", name="Sign in at 127.0.0.1")
+    with panel.page.expect_popup() as opened:
+        button.click()
+    opened.value.get_by_role("button", name="Agree").wait_for()
+    return opened.value
 
 
-def agree_to_sign_in(canvas: Canvas) -> None:
+def agree_to_sign_in(panel: Panel) -> None:
     """Answer the question that comes first, once: whether to be registered there."""
-    page = canvas.follow("Answer notes here")
-    assert "you have to sign in at 127.0.0.1" in page.inner_text("body")
-    page.get_by_role("button", name="Accept").click()
-    page.locator("text=Your answer was sent").wait_for()
-    page.close()
+    question = panel.questions.filter(has_text="you have to sign in at 127.0.0.1")
+    question.get_by_role("button", name="Accept").click()
 
 
 def test_who_does_not_want_to_be_registered_says_so_and_no_service_hears_of_it(
-    canvas: Canvas, notes: Protected, script: str
+    canvas: Canvas, panel: Panel, notes: Protected, script: str
 ) -> None:
     canvas.start_script(script)
-    page = canvas.follow("Answer notes here")
-    page.get_by_role("button", name="Decline").click()
-    page.close()
+    panel.press("Decline")
     shown = " ".join(canvas.wait_for_output("Finished Executing").split())
     assert "the page to sign in was not opened (the person said no)." in shown
     assert notes.service.count("register") == 0
 
 
 def test_who_does_not_want_to_sign_in_says_so_and_the_run_ends(
-    canvas: Canvas, notes: Protected, script: str
+    canvas: Canvas, panel: Panel, notes: Protected, script: str
 ) -> None:
     canvas.start_script(script)
-    agree_to_sign_in(canvas)
-    page = canvas.follow(LINK)
-    page.get_by_role("button", name="Do not sign in").click()
-    page.locator("text=You may close this page").wait_for()
-    page.close()
+    agree_to_sign_in(panel)
+    question = panel.questions.filter(has_text="Sign in to notes")
+    question.get_by_role("button", name="Do not sign in").click()
     shown = " ".join(canvas.wait_for_output("Finished Executing").split())
     assert "the page to sign in was not opened (the person said no)." in shown
     assert "run this again" in shown
@@ -88,10 +81,10 @@ def test_who_does_not_want_to_sign_in_says_so_and_the_run_ends(
 
 
 def test_who_refuses_at_the_service_reads_that_in_the_panel(
-    canvas: Canvas, notes: Protected, script: str
+    canvas: Canvas, panel: Panel, notes: Protected, script: str
 ) -> None:
     canvas.start_script(script)
-    page = service_page(canvas)
+    page = service_page(panel)
     page.get_by_role("button", name="Refuse").click()
     page.locator("text=notes gets no access").wait_for()
     page.close()
@@ -100,15 +93,16 @@ def test_who_refuses_at_the_service_reads_that_in_the_panel(
 
 
 def test_who_closed_the_page_opens_it_again_and_the_run_goes_on(
-    canvas: Canvas, notes: Protected, script: str
+    canvas: Canvas, panel: Panel, notes: Protected, script: str
 ) -> None:
     """The next run has access without asking."""
     canvas.start_script(script)
-    service_page(canvas).close()
-    page = service_page(canvas)
+    service_page(panel).close()
+    page = service_page(panel)
     page.get_by_role("button", name="Agree").click()
     page.locator("text=You can close this window").wait_for()
     page.close()
     assert "done" in canvas.wait_for_output("Finished Executing").split("Executing: Print")[1]
-    assert LINK not in canvas.run_script(script)
+    expect(panel.questions).to_have_count(0)
+    assert "done" in canvas.run_script(script)
     assert notes.service.count("authorization_code") == 1

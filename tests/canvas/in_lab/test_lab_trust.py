@@ -1,4 +1,4 @@
-"""A settings file of somebody else in the lab: agreed to on a page that the panel leads to."""
+"""A settings file of somebody else in the lab: agreed to in the panel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.support.asking_server import asking_entry
 from tests.support.lab_canvas import Canvas
+from tests.support.lab_panel import Panel
 from tests.support.scripts import compile_workflow
 from tools.workflows import Workflow
 
@@ -30,7 +32,7 @@ for _name, _value in _kept.items():
 
 
 def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
-    canvas: Canvas, folder: Path, tmp_path: Path
+    canvas: Canvas, panel: Panel, folder: Path, tmp_path: Path
 ) -> None:
     theirs = folder / "theirs.json"
     theirs.write_text(json.dumps({"mcpServers": {"theirs": asking_entry()}}), encoding="utf-8")
@@ -42,11 +44,10 @@ def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
     code = script.read_text("utf-8")
     script.write_text(_DISTRUST.format(settings=settings) + code + _AS_BEFORE, "utf-8")
     canvas.start_script(script.name)
-    page = canvas.follow(f"Answer {theirs} here")
-    assert "mcpServers.theirs:\n" in page.inner_text(".said")
-    page.get_by_role("button", name="Accept").click()
-    page.locator("text=Your answer was sent").wait_for()
-    page.close()
+    question = panel.questions.first
+    expect(question).to_contain_text("Start these programs? They are new in theirs.json.")
+    expect(question).to_contain_text("mcpServers.theirs:")
+    panel.press("Start them")
     shown = canvas.wait_for_output("Finished Executing")
     assert "ask(" in shown
     assert os.listdir(tmp_path / "xai-mcp-agent")

@@ -13,7 +13,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...console.surface import surface_of
 from ...console.text import wrap
 from ...core.errors import node_in
 from ...core.tools import JsonObject
+from ..lab_channel import kernel, tell
 from .goals import Judged, judge
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
@@ -53,7 +54,12 @@ class LessonRun:
     def tell(self) -> None:
         """Print which goals are met and what to do next. Nothing fails for it."""
         try:
-            _show("\n".join(goal_lines(self._lesson, self.judged())))
+            judged = self.judged()
+            _show("\n".join(goal_lines(self._lesson, judged)))
+            title = f"Lesson {self._lesson.number}, {self._lesson.title}"
+            met = all(x.is_met for x in judged)
+            following = _next_lesson(self._lesson) if met else ""
+            tell("Goals", title=title, goals=[asdict(x) for x in judged], next=following)
         except Exception:
             logger.debug("The goals of %s could not be told", self._lesson.folder, exc_info=True)
 
@@ -114,7 +120,7 @@ def _next_lesson(lesson: Lesson) -> str:
 
 def _show(text: str) -> None:
     """Print it; in the lab as an output of its own, to which the panel scrolls after a card."""
-    if getattr(_shell(), "kernel", None) is None:
+    if kernel() is None:
         print(text, flush=True)
         return
     # Here: only a kernel needs it, and has it already.
@@ -130,11 +136,11 @@ def _at_end_of_run(do: Callable[[], None]) -> None:
         atexit.register(do)
         return
 
-    def once() -> None:
-        shell.events.unregister("post_execute", once)
+    def once(_: object) -> None:
+        shell.events.unregister("post_run_cell", once)
         do()
 
-    shell.events.register("post_execute", once)
+    shell.events.register("post_run_cell", once)
 
 
 def _shell() -> Any:

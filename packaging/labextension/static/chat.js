@@ -1,0 +1,185 @@
+// @ts-check
+// What the panel shows: the turns of one workflow, the questions of runs, and the box.
+
+import { questionsOf } from './questions.js';
+import { asText } from './turns.js';
+
+const SIGNS = { running: '◌', done: '✓', failed: '✗', stopped: '■' };
+const AT_END = 40; // pixels from the end of the list, within which it stays there
+
+/** @param {any} React @param {(html: string) => string} sanitize */
+export function chatOf(React, sanitize) {
+  const { createElement: h, Component, useEffect, useLayoutEffect, useRef, useState } = React;
+  const Question = questionsOf(React);
+
+  /** A part that fails is left out, and the rest of the panel stays. */
+  class Guard extends Component {
+    constructor(props) {
+      super(props);
+      this.state = { error: null };
+    }
+
+    static getDerivedStateFromError(error) {
+      return { error };
+    }
+
+    render() {
+      const { error } = this.state;
+      return error ? h('div', { className: 'xai-wrong' }, `Not shown: ${error.message}`) : this.props.children;
+    }
+  }
+
+  const openLink = event => {
+    const link = event.target.closest('a[href]');
+    if (!link) return;
+    event.preventDefault();
+    window.open(link.href, '_blank', 'noopener,noreferrer');
+  };
+
+  function Markdown({ html, className }) {
+    const page = { __html: sanitize(html) };
+    return h('div', { className, dir: 'auto', onClick: openLink, dangerouslySetInnerHTML: page });
+  }
+
+  function Call({ call, prefix }) {
+    const { tool, state, ms, inner, result, progress } = call;
+    const [isOpen, setOpen] = useState(null); // as the person left it
+    const shown = isOpen ?? (inner.length > 0 && state === 'running');
+    const name = tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
+    const args = call.arguments === null ? '(not readable)' : JSON.stringify(call.arguments);
+    const short = args === '{}' ? '' : args.replace(/^\{/, '(').replace(/\}$/, ')');
+    const toggle = event => { event.preventDefault(); setOpen(!shown); };
+    return h('details', { className: 'xai-call', open: shown, 'data-state': state },
+      h('summary', { onClick: toggle, title: `${tool}${short}` },
+        h('span', { className: 'xai-sign', 'aria-label': state }, SIGNS[state]),
+        h('code', null, name),
+        h('span', { className: 'xai-short' }, progress || short),
+        ms !== null && h('span', { className: 'xai-hint' }, ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`)),
+      shown && h('div', { className: 'xai-inside' },
+        inner.map((agent, at) => h(Agent, { key: at, agent })),
+        short && h('b', null, 'Arguments'),
+        short && h('pre', { tabIndex: 0, 'aria-label': 'Arguments' }, asText(call.arguments)),
+        state !== 'running' && h('b', null, 'Result'),
+        state !== 'running' && h('pre', { tabIndex: 0, dir: 'auto', 'aria-label': 'Result' }, asText(result) || '(nothing)')));
+  }
+
+  /** The words that all its tools begin with, which tell nothing: `library_` of one server. */
+  function prefixOf(lines) {
+    const tools = lines.filter(x => x.kind === 'call' && !x.isDrawn).map(x => x.tool);
+    const first = tools[0]?.match(/^[^_]+_(?=.)/)?.[0] ?? '';
+    return first && tools.every(x => x.startsWith(first)) ? first : '';
+  }
+
+  const LINES = {
+    said: ({ html }) => h(Markdown, { className: 'xai-said', html }),
+    note: ({ text }) => h('div', { className: 'xai-hint xai-words' }, text),
+    call: (call, prefix) => h(Call, { call, prefix }),
+  };
+
+  function Agent({ agent, question = null }) {
+    const { lines, live, html, cost, error, asked, isOver } = agent;
+    const prefix = prefixOf(lines);
+    return h('div', { className: 'xai-agent' },
+      asked && asked !== question && h('div', { className: 'xai-hint xai-asked' }, `${agent.agent} was asked: ${asked}`),
+      lines.map((line, at) => h(Guard, { key: at }, LINES[line.kind](line, prefix))),
+      live && h(Markdown, { className: 'xai-answer', html: live }),
+      html && h(Markdown, { className: 'xai-answer', html }),
+      !isOver && !live && h('div', { className: 'xai-hint' }, 'working ...'),
+      error && h('div', { className: 'xai-wrong xai-words', role: 'alert' }, error),
+      cost && h('div', { className: 'xai-hint xai-cost' }, cost));
+  }
+
+  function Goals({ goals }) {
+    return h('div', { className: 'xai-goals', role: 'group', 'aria-label': goals.title },
+      h('b', null, `${goals.title}: ${goals.goals.filter(x => x.is_met).length} of ${goals.goals.length} goals met`),
+      goals.goals.map(({ sentence, is_met: isMet, missing }, at) => h('div', { key: at, 'data-met': isMet },
+        h('span', { 'aria-label': isMet ? 'met' : 'not met' }, isMet ? '☑ ' : '☐ '), sentence,
+        missing && h('div', { className: 'xai-hint' }, missing))),
+      goals.next && h('div', null, `Next: ${goals.next}`));
+  }
+
+  function Turn({ turn }) {
+    const { question, path, isOwn, parts, printed, goals, state, error } = turn;
+    const name = path.replace(/^.*\//, '').replace(/\.xircuits$/, '');
+    const told = parts.some(x => x.error && error.includes(x.error)); // by its agent already
+    const text = printed.join('\n').trim();
+    const isAnswer = !parts.some(x => x.kind === 'agent');
+    return h('div', { className: 'xai-turn', 'data-state': state },
+      question
+        ? h('div', { className: 'xai-asks', dir: 'auto' }, question)
+        : h('div', { className: 'xai-hint' }, isOwn ? `${name} as it is drawn` : `Run of ${name}.py`),
+      parts.map((part, at) => h(Guard, { key: at },
+        part.kind === 'agent' ? h(Agent, { agent: part, question }) : h(Call, { call: part, prefix: ' ' }))),
+      text && h('details', { className: 'xai-call', open: isAnswer || undefined },
+        h('summary', null, 'Printed'), h('pre', { tabIndex: 0, 'aria-label': 'Printed' }, text)),
+      goals && h(Goals, { goals }),
+      state === 'running' && !parts.length && h('div', { className: 'xai-hint' }, 'working ...'),
+      state === 'stopped' && h('div', { className: 'xai-stopped' }, error),
+      state === 'failed' && !told && h('div', { className: 'xai-wrong xai-words', role: 'alert' }, error),
+      state === 'done' && !parts.length && !text && h('div', { className: 'xai-hint' }, 'It ran, and printed nothing.'));
+  }
+
+  function Empty({ name, hasAgent }) {
+    if (!name) return h('p', null, 'Open a workflow to ask its agent: double-click one in the files at the left, such as examples/ex01_quickstart.xircuits.');
+    if (!hasAgent) return h('p', null, `${name} has no agent to ask. ▶ Run runs it, and shows what it does here.`);
+    return h('p', null, `Ask the agent of ${name}. Each question runs the whole workflow; nothing needs to be wired for it.`);
+  }
+
+  function Box({ name, hasAgent, isRunning, ask, stop, focus }) {
+    const [text, setText] = useState('');
+    const box = useRef(null);
+    useEffect(() => {
+      if (focus.isWanted && hasAgent) box.current.focus();
+      focus.isWanted &&= !hasAgent; // a workflow that is still being read has none yet
+    });
+    const send = () => {
+      if (!name) return;
+      const asked = hasAgent ? text.trim() : '';
+      ask(asked).then(isTaken => { if (isTaken) setText(now => (now.trim() === asked ? '' : now)); });
+    };
+    const press = event => {
+      if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
+        event.preventDefault();
+        if (text.trim()) send(); // an empty box runs nothing by a slip of a finger
+      } else if (event.key === 'Escape' && isRunning) stop();
+    };
+    const label = text.trim() && hasAgent ? 'Ask' : '▶ Run';
+    const hint = hasAgent ? `Ask ${name}` : name ? 'No agent in this workflow' : 'No workflow is open';
+    return h('div', { className: 'xai-box' },
+      h('textarea', {
+        ref: box, value: text, rows: 2, placeholder: hint, 'aria-label': hint, dir: 'auto',
+        disabled: !hasAgent, onChange: event => setText(event.target.value), onKeyDown: press,
+      }),
+      isRunning
+        ? h('button', { className: 'xai-button xai-stop', onClick: stop, title: 'Stop (Esc)' }, '■ Stop')
+        : h('button', { className: 'xai-button xai-first', onClick: send, disabled: !name, title: 'Enter asks' }, label));
+  }
+
+  /** @param {{state: any, actions: any}} props */
+  return function Chat({ state, actions }) {
+    const { name, path, hasAgent, turns, questions, isRunning } = state;
+    const list = useRef(null);
+    const isAtEnd = useRef(true);
+    const noteScroll = () => {
+      const { scrollTop, scrollHeight, clientHeight } = list.current;
+      isAtEnd.current = scrollHeight - clientHeight - scrollTop < AT_END;
+    };
+    useLayoutEffect(() => { isAtEnd.current = true; }, [path, turns.length]);
+    useLayoutEffect(() => {
+      const last = list.current.querySelector('.xai-turn:last-of-type');
+      if (!isAtEnd.current) return;
+      // Of an answer that is longer than the panel its start; while it comes, the end.
+      const isLong = last && !isRunning && last.offsetHeight > list.current.clientHeight;
+      list.current.scrollTop = isLong ? last.offsetTop : list.current.scrollHeight;
+    });
+    return h('div', { className: 'xai-chat' },
+      h('div', { className: 'xai-head' },
+        h('b', { title: path }, name || 'Chat'),
+        h('button', { className: 'xai-plain', disabled: !turns.length || isRunning, onClick: actions.beginAnew }, 'New conversation')),
+      h('div', { className: 'xai-list', ref: list, onScroll: noteScroll, role: 'log', 'aria-label': 'Conversation', tabIndex: 0 },
+        !turns.length && h(Empty, { name, hasAgent }),
+        turns.map(turn => h(Guard, { key: turn.id }, h(Turn, { turn }))),
+        questions.map(({ question, answer }) => h(Guard, { key: question.id }, h(Question, { question, answer })))),
+      h(Guard, null, h(Box, { key: path, name, hasAgent, isRunning, focus: actions.focus, ask: actions.ask, stop: actions.stop })));
+  };
+}

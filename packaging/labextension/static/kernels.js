@@ -1,0 +1,208 @@
+// @ts-check
+// The panel's own kernel, and that of Xircuits' Run: what happens in them, and what they are told.
+
+const OWN = 'xai-mcp-agent-chat'; // the path of its session, in the lab's top folder
+const XIRCUITS = 'Xircuit Output Process'; // the name of the session of Xircuits' Run
+const MESSAGE = 'xai_mcp_agent_event';
+const PYTHON = 'xai_mcp_agent.canvas';
+const ENDED = ['dead', 'restarting', 'autorestarting'];
+const GONE = { event: 'Ended', state: 'failed', error: 'The kernel ended.' };
+
+/** A call of a function of the panel's Python side; the values are texts, or objects of them. */
+const call = (module, name, ...values) =>
+  `from ${PYTHON}.${module} import ${name}; ${name}(${values.map(x => JSON.stringify(x)).join(', ')}`;
+
+/** One kernel that the panel shows. `runs` has their events, in the order in which they began. */
+class Link {
+  constructor(session, page, changed) {
+    this.session = session;
+    this.kernel = session.kernel;
+    /** @type {Map<string, {events: any[], nodes: Record<string, any>, isOver: boolean}>} */
+    this.runs = new Map();
+    this.questions = new Map();
+    this.path = session.path; // also when the session has gone
+    this.page = page;
+    this.changed = changed;
+    this.kernel.iopubMessage.connect((_, message) => {
+      if (message.header.msg_type === MESSAGE) this.take(message.content);
+    });
+    this.kernel.statusChanged.connect((_, status) => {
+      if (ENDED.includes(status)) this.end();
+    });
+    this.attended = this.attend().catch(error => console.warn('xai-mcp-agent', error));
+  }
+
+  /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
+  async attend() {
+    await this.kernel.info;
+    this.side = this.kernel.clone();
+    await this.side.info;
+    const answers = this.side.supportsSubshells;
+    if (answers) {
+      const reply = await this.side.requestCreateSubshell({}).done;
+      this.side.subshellId = reply.content.subshell_id;
+    }
+    const flag = answers ? 'True' : 'False';
+    await this.run(`${call('lab_questions', 'attend', this.page)}, answers=${flag})`);
+  }
+
+  /** Have the kernel do this beside what it is at. */
+  async tell(code) {
+    await this.attended;
+    return this.run(code);
+  }
+
+  run(code) {
+    return this.side.requestExecute({ code, silent: true, store_history: false }).done;
+  }
+
+  take(event) {
+    if (event.event === 'Replay') {
+      if (event.page === this.page) this.replay(event);
+    } else if (event.event === 'Question') {
+      this.questions.set(event.id, event);
+    } else if (event.event === 'QuestionClosed') {
+      this.questions.delete(event.id);
+    } else {
+      this.takeOfRun(event);
+    }
+    this.changed(event, this);
+  }
+
+  takeOfRun(event) {
+    if (event.event === 'Began') {
+      this.runs.set(event.run, { events: [event], nodes: {}, isOver: false });
+      return;
+    }
+    const run = this.runs.get(event.run);
+    if (!run) return; // it began before this page; its replay is on the way
+    const last = run.events.at(-1);
+    if (event.event === 'Node') run.nodes[event.node] = event;
+    else if (last.event === event.event && ['Text', 'ToolProgressed'].includes(event.event)) {
+      run.events[run.events.length - 1] = event;
+    } else run.events.push(event);
+    run.isOver ||= event.event === 'Ended';
+  }
+
+  replay({ runs, questions }) {
+    for (const { events, nodes, is_over: isOver } of runs) {
+      if (events.length) this.runs.set(events[0].run, { events, nodes, isOver });
+    }
+    for (const question of questions) this.questions.set(question.id, question);
+  }
+
+  end() {
+    for (const [id, run] of this.runs) if (!run.isOver) this.takeOfRun({ ...GONE, run: id });
+    this.questions.clear();
+    this.changed(GONE, this);
+  }
+
+  leave() {
+    this.isGone = true;
+    this.end();
+    this.side?.dispose();
+    this.session.dispose();
+  }
+
+  answer(id, sent) {
+    return this.tell(`${call('lab_questions', 'answer', id, sent)})`);
+  }
+
+  /** The run that goes on, if one does. */
+  get running() {
+    return [...this.runs.values()].find(x => !x.isOver);
+  }
+}
+
+/** Finds the kernels, and starts the panel's own when it is needed first. */
+export class Kernels {
+  /** @param {any} services @param {(event: any, link: Link) => void} changed */
+  constructor(services, changed) {
+    this.services = services;
+    this.changed = changed;
+    this.page = crypto.randomUUID?.() ?? String(Math.random()); // plain http has no randomUUID
+    /** @type {Map<string, Link>} */
+    this.links = new Map();
+    /** @type {Promise<Link> | null} */
+    this.starting = null;
+    services.sessions.runningChanged.connect(() => this.look());
+    services.sessions.ready.then(() => this.look());
+  }
+
+  /** Connect to what runs now, and forget what has ended. */
+  look() {
+    const models = [...this.services.sessions.running()];
+    for (const [id, link] of this.links) {
+      if (models.some(x => x.id === id)) continue;
+      if (!link.isGone) link.leave(); // its runs stay in the chat
+      if (link.path === OWN) this.starting = null;
+    }
+    for (const model of models) {
+      const isOurs = model.path === OWN || model.name === XIRCUITS;
+      if (isOurs && !this.links.has(model.id)) this.connect(model);
+    }
+  }
+
+  connect(model) {
+    const session = this.services.sessions.connectTo({ model });
+    const link = new Link(session, this.page, this.changed);
+    this.links.set(model.id, link);
+    return link;
+  }
+
+  /** The panel's own kernel; it starts if there is none. @returns {Promise<Link>} */
+  own() {
+    const known = [...this.links.values()].find(x => x.path === OWN && !x.isGone);
+    if (known) return known.attended.then(() => known);
+    this.starting ??= this.start().catch(error => {
+      this.starting = null;
+      throw error;
+    });
+    return this.starting;
+  }
+
+  async start() {
+    const { sessions, kernelspecs } = this.services;
+    await Promise.all([sessions.ready, kernelspecs.ready]);
+    await sessions.refreshRunning();
+    let model = [...sessions.running()].find(x => x.path === OWN);
+    if (!model) {
+      const kernel = { name: kernelspecs.specs.default };
+      const begun = await sessions.startNew({ name: 'Chat', path: OWN, type: OWN, kernel });
+      model = begun.model;
+    }
+    const link = this.links.get(model.id) ?? this.connect(model);
+    await link.attended;
+    return link;
+  }
+
+  /** The link to Xircuits' Run, if it ran. */
+  get xircuits() {
+    return [...this.links.values()].find(x => x.path !== OWN && !x.isGone);
+  }
+
+  get running() {
+    return [...this.links.values()].filter(x => x.running);
+  }
+
+  stop() {
+    return Promise.all(this.running.map(link => link.kernel.interrupt()));
+  }
+
+  /** Run a workflow; the error that came before it began, or nothing. */
+  async ask(path, question) {
+    const { kernel } = await this.own();
+    const code = `${call('panel.runs', 'ask', path, question)})`;
+    const reply = await kernel.requestExecute({ code, store_history: false, stop_on_error: false }).done;
+    return reply.content.status === 'error' ? `${reply.content.ename}: ${reply.content.evalue}` : '';
+  }
+
+  async beginAnew(path) {
+    for (const link of this.links.values()) {
+      for (const [id, run] of link.runs) {
+        if (run.isOver && run.events[0].path === path) link.runs.delete(id);
+      }
+      if (!link.isGone) await link.tell(`${call('panel.runs', 'begin_anew', path)})`);
+    }
+  }
+}

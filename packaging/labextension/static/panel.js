@@ -1,0 +1,232 @@
+// @ts-check
+// The panel at the right: it joins the kernels, the chat and the marks on nodes to the lab.
+
+import { chatOf } from './chat.js';
+import { Kernels } from './kernels.js';
+import { Marks } from './marks.js';
+import { panelTab } from './run_card.js';
+import { turnOf } from './turns.js';
+
+const ID = 'xai-mcp-agent-chat';
+const EXECUTE = 'Xircuit-output-panel:execute';
+const AGENTS = /"name"\s*:\s*"(AgentRun|AgentRouter)"/;
+const WIDTH = '330px'; // inline, because the lab measures the widget before its style sheet is there
+const AGAIN_MILLISECONDS = 1500; // in which a run that waited has begun, or was dropped
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
+  <path class="jp-icon3 jp-icon-selectable" fill="#616161" d="M4 3h16a2 2 0 0 1 2 2v11a2 2 0 0 1-2 2H9l-5
+  4v-4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2zm3 5v2h10V8zm0 4v2h7v-2z"/></svg>`;
+
+/** The plugins of the lab, made with the lab's own libraries. */
+export default function plugins(lab, base) {
+  const panel = {
+    id: 'xai-mcp-agent:panel',
+    description: 'Chat with the agent of a workflow; Stop; marks on nodes; questions of runs.',
+    autoStart: true,
+    activate: app => { new Panel(app, lab, base); },
+  };
+  return [panel, panelTab];
+}
+
+class Panel {
+  constructor(app, lab, base) {
+    this.app = app;
+    this.lab = lab;
+    this.document = null; // the workflow that was in front last
+    this.known = new WeakSet(); // workflows that are watched for changes
+    this.pending = null; // a question whose run has not begun yet
+    this.focus = { isWanted: false }; // by the box, when it is drawn next
+    this.marks = new Marks(app.shell);
+    this.kernels = new Kernels(app.serviceManager, (event, link) => this.take(event, link));
+    const sanitizer = new lab.apputils.Sanitizer();
+    this.Chat = chatOf(lab.React, html => sanitizer.sanitize(html));
+    document.head.append(Object.assign(document.createElement('link'), {
+      rel: 'stylesheet', href: `${base}panel.css`,
+    }));
+    this.addWidget();
+    this.addBar();
+    this.addCommands();
+    app.shell.currentChanged?.connect(() => this.look());
+    app.restored.then(() => this.look());
+    setInterval(() => { if (this.kernels.running.length) this.show(); }, 1000);
+  }
+
+  addWidget() {
+    const { React, ui } = this.lab;
+    const me = this;
+    this.widget = new (class extends ui.ReactWidget {
+      render() {
+        return React.createElement(me.Chat, { state: me.state, actions: me.actions });
+      }
+
+      onActivateRequest() {
+        if (!me.isQuiet) me.open();
+      }
+    })();
+    this.widget.id = ID;
+    this.widget.addClass('xai-panel');
+    this.widget.node.style.minWidth = WIDTH;
+    this.widget.title.icon = new ui.LabIcon({ name: `${ID}:icon`, svgstr: ICON });
+    this.widget.title.caption = 'Chat with the workflow (Alt+Q)';
+    this.app.shell.add(this.widget, 'right', { rank: 100 });
+    this.actions = {
+      ask: question => this.ask(question),
+      stop: () => this.kernels.stop(),
+      beginAnew: () => this.kernels.beginAnew(this.path).then(() => this.show()),
+      focus: this.focus,
+    };
+  }
+
+  addBar() {
+    const { React, ui } = this.lab;
+    const h = React.createElement;
+    const me = this;
+    this.bar = new (class extends ui.ReactWidget {
+      render() {
+        const began = Math.min(...me.kernels.running.map(x => x.running.events[0].time));
+        const seconds = Math.max(0, Math.floor(Date.now() / 1000 - began));
+        return Number.isFinite(began) && h('div', { className: 'xai-bar' },
+          h('span', null, `Running ${seconds} s`),
+          h('button', { className: 'xai-button xai-stop', onClick: me.actions.stop }, '■ Stop'));
+      }
+    })();
+    this.bar.id = `${ID}-bar`;
+    this.app.shell.add(this.bar, 'top', { rank: 900 });
+    this.bar.hide();
+  }
+
+  addCommands() {
+    const { commands } = this.app;
+    commands.addCommand('xai-mcp-agent:chat', {
+      label: 'Chat with the Workflow',
+      execute: () => this.app.shell.activateById(ID),
+    });
+    commands.addKeyBinding({ command: 'xai-mcp-agent:chat', keys: ['Alt Q'], selector: 'body' });
+    commands.commandExecuted.connect((_, { id, args }) => {
+      if (id === EXECUTE) this.queue(args);
+    });
+  }
+
+  get path() {
+    return this.document?.context.path ?? '';
+  }
+
+  /** Follow the workflow that is in front; what lies beside it, as Xircuits' output, changes nothing. */
+  look() {
+    const front = this.app.shell.currentWidget;
+    if (front?.context?.path?.endsWith('.xircuits')) this.follow(front);
+    else if (this.document?.isDisposed) this.document = null;
+    this.marks.draw();
+    this.show();
+  }
+
+  follow(document) {
+    this.document = document;
+    if (this.known.has(document)) return;
+    this.known.add(document);
+    document.context.model.contentChanged.connect(() => this.show()); // it may get an agent
+    document.context.pathChanged.connect(() => this.show());
+  }
+
+  /** All that the chat shows. */
+  get state() {
+    const { path, kernels, pending } = this;
+    const links = [...kernels.links.values()];
+    const runs = links.flatMap(x => [...x.runs.values()]).filter(x => x.events[0].path === path);
+    const turns = runs.map(x => turnOf(x.events)).sort((a, b) => a.time - b.time);
+    if (pending?.path === path) turns.push(turnOf(pending.events));
+    return {
+      path,
+      name: path.replace(/^.*\//, '').replace(/\.xircuits$/, ''),
+      hasAgent: AGENTS.test(this.document?.context.model.toString() ?? ''),
+      turns,
+      questions: links.flatMap(link => [...link.questions.values()].map(question => ({
+        question, answer: sent => link.answer(question.id, sent),
+      }))),
+      isRunning: kernels.running.length > 0 || pending?.events.length === 1,
+    };
+  }
+
+  show() {
+    this.widget.update();
+    this.bar.setHidden(!this.kernels.running.length);
+    this.bar.update();
+    this.marks.draw();
+  }
+
+  take(event, link) {
+    const run = link.runs.get(event.run);
+    if (event.event === 'Began' && event.by === 'panel' && event.path === this.pending?.path) this.pending = null;
+    if (event.event === 'Began') this.marks.set(event.path, run.nodes);
+    if (event.event === 'Replay') {
+      for (const { events, nodes } of link.runs.values()) this.marks.set(events[0].path, nodes);
+    }
+    if (link.questions.size && event.event !== 'Node') this.openQuietly();
+    this.soon ??= requestAnimationFrame(() => {
+      this.soon = null;
+      this.show();
+    });
+  }
+
+  /** A person opens the panel: the kernel starts, so that the first answer comes sooner. */
+  open() {
+    this.focus.isWanted = true;
+    this.show();
+    this.kernels.own().then(link => link.tell('from xai_mcp_agent.canvas.panel import runs; from xai_mcp_agent.canvas import agent_run'));
+  }
+
+  /** A question comes: the panel opens, and the focus stays where it is. */
+  openQuietly() {
+    if (this.widget.isVisible) return;
+    this.isQuiet = true;
+    const at = document.activeElement;
+    this.app.shell.activateById(ID);
+    requestAnimationFrame(() => {
+      this.isQuiet = false;
+      if (document.activeElement !== at && at instanceof HTMLElement) at.focus();
+    });
+  }
+
+  /** Ask, or without a question run as drawn; whether it was taken. */
+  async ask(question) {
+    const { document: shown, path } = this;
+    const own = this.kernels.running.find(x => x.path === ID);
+    if (own && !await this.mayRun(own)) return false;
+    if (shown.context.model.dirty) await shown.context.save();
+    const began = { run: 'pending', event: 'Began', path, question, by: 'panel', time: Date.now() / 1000 };
+    const pending = { path, events: [began] };
+    this.pending = pending;
+    this.show();
+    this.kernels.ask(path, question).catch(String).then(error => {
+      if (this.pending === pending) pending.events.push({ ...began, event: 'Ended', state: 'failed', error });
+      this.show();
+    });
+    return true;
+  }
+
+  /** While a run goes on: wait for its end, or stop it; whether the next one may begin. */
+  async mayRun(link) {
+    const { showDialog, Dialog } = this.lab.apputils;
+    const seconds = Math.floor(Date.now() / 1000 - link.running.events[0].time);
+    const result = await showDialog({
+      title: 'A run is still going on',
+      body: `It has run for ${seconds} s. The new one waits for it.`,
+      buttons: [Dialog.warnButton({ label: 'Stop it' }), Dialog.okButton({ label: 'Wait' })],
+      defaultButton: 1,
+    });
+    if (result.button.label === 'Stop it' && link.running) await link.kernel.interrupt();
+    return result.button.accept;
+  }
+
+  /** Xircuits' Run was pressed; its kernel does one run after the other. */
+  async queue(args) {
+    const link = this.kernels.xircuits;
+    const before = link?.running;
+    if (!before || !await this.mayRun(link) || !before) return;
+    const known = link.runs.size;
+    if (link.running === before) return; // it waits
+    setTimeout(() => {
+      // An interrupt may have the kernel drop what waits.
+      if (link.runs.size === known && link.kernel.status === 'idle') this.app.commands.execute(EXECUTE, args);
+    }, AGAIN_MILLISECONDS);
+  }
+}

@@ -1,0 +1,36 @@
+// What JupyterLab asks of an extension, written by hand: there is no build. The parts are ES modules
+// beside this file, which get the lab's own libraries.
+'use strict';
+(() => {
+  const NAME = 'xai-mcp-agent';
+  const LIBRARIES = {
+    React: 'react',
+    apputils: '@jupyterlab/apputils',
+    rendermime: '@jupyterlab/rendermime',
+    ui: '@jupyterlab/ui-components',
+  };
+  const base = document.currentScript.src.replace(/[^/]*$/, '');
+  let shared;
+
+  async function library(name) {
+    const versions = Object.values(shared[name]);
+    const chosen = versions.find(x => x.loaded) ?? versions[0];
+    return (await chosen.get())();
+  }
+
+  async function libraries() {
+    const entries = Object.entries(LIBRARIES);
+    const modules = await Promise.all(entries.map(([, name]) => library(name)));
+    return Object.fromEntries(entries.map(([key], at) => [key, modules[at]]));
+  }
+
+  window._JUPYTERLAB = window._JUPYTERLAB || {};
+  window._JUPYTERLAB[NAME] = {
+    init: scope => { shared = scope; },
+    get: async part => {
+      const module = await import(`${base}${part.slice(2)}.js`);
+      const plugin = module.default(await libraries(), base);
+      return () => ({ __esModule: true, default: plugin });
+    },
+  };
+})();

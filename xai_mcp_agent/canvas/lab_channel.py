@@ -1,0 +1,203 @@
+"""What happens in a run of this kernel, sent to the lab's panel over the kernel's own channel.
+
+Each event is a message of our own kind on the iopub channel: the lab hands it to our extension, and
+no output area keeps it. The events of the last runs stay here for a page that is loaded again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.errors import XaiMcpError, node_in
+from ..core.tools import JsonObject
+from ..secrets.redactor import Redactor
+from .interrupts import stop
+
+MESSAGE = "xai_mcp_agent_event"
+
+_RUN = re.compile(r"%run (.+?)\.py(?=\s|$)", re.MULTILINE)  # as Xircuits' Run writes it
+_OWN_LINES = ("Executing: ", "Finished Executing")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_MOST_RUNS, _MOST_EVENTS = 50, 1_000
+BRIEF = frozenset(("Text", "ToolProgressed"))  # the next one takes their place
+
+
+@dataclass
+class Run:
+    """One run of a workflow. `nodes` has the last state of each, by its id on the canvas."""
+
+    id: str
+    path: str
+    events: list[JsonObject] = field(default_factory=list[JsonObject])
+    nodes: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    is_over: bool = False
+
+
+runs = deque[Run](maxlen=_MOST_RUNS)
+
+
+def kernel() -> Any:
+    """The kernel that this code runs in, or None."""
+    # Imported by a kernel before any code runs; a script need not load it to know.
+    ipython = sys.modules.get("IPython")
+    return getattr(ipython.get_ipython() if ipython else None, "kernel", None)
+
+
+def is_in_lab() -> bool:
+    """Whether this is a kernel that a lab started, and not for a notebook."""
+    session = os.environ.get("JPY_SESSION_NAME", "")
+    return bool(session) and not session.endswith(".ipynb") and kernel() is not None
+
+
+def send(event: str, **values: Any) -> None:
+    """Send an event that belongs to no run."""
+    _send({"event": event, **values})
+
+
+def tell(event: str, **values: Any) -> None:
+    """Send an event of the run that goes on, if one does, and keep it."""
+    if (run := _current_run()) is None:
+        return
+    told = {"run": run.id, "event": event, **values}
+    last = run.events[-1] if run.events else {}
+    if last.get("event") in BRIEF and last["event"] == event:
+        run.events.pop()
+    run.events.append(told)
+    if len(run.events) > _MOST_EVENTS:
+        del run.events[1]
+    _send(told)
+
+
+def begin(path: str, **values: Any) -> None:
+    """A run of this workflow begins; it ends with the cell that runs now."""
+    shell, before = kernel().shell, getattr(sys, "last_value", None)
+    run = Run(kernel().get_parent()["header"]["msg_id"], path)
+    runs.append(run)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, stop)  # until the cell's end: the kernel sets its own then
+
+    close = _show_prints()
+
+    def end(_: object) -> None:
+        shell.events.unregister("post_run_cell", end)
+        close()
+        error = getattr(sys, "last_value", None)
+        _end(run, None if error is before else error)
+
+    shell.events.register("post_run_cell", end)
+    tell("Began", path=path, time=time.time(), **values)
+
+
+def _show_prints() -> Callable[[], None]:
+    """Send what is printed, but for Xircuits' own lines, until the returned function is called."""
+    out, line = sys.stdout, ""
+    write = out.write
+
+    def write_and_tell(text: str) -> int:
+        nonlocal line
+        *lines, line = f"{line}{text}".split("\n")
+        for whole in lines:
+            if not whole.startswith(_OWN_LINES):
+                tell("Printed", text=_COLOURS.sub("", whole.rpartition("\r")[2]))
+        return write(text)
+
+    def close() -> None:
+        del out.write
+
+    # On the kernel's stream itself: its libraries know it by its class.
+    out.write = write_and_tell
+    return close
+
+
+def follow_nodes() -> None:
+    """Have the panel know which node runs: Xircuits calls a logger of its own around each."""
+    base = sys.modules.get("xai_components.base")
+    home: Any = getattr(base, "StructuredDebugLogger", None)  # old folders have a base without it
+    if home is not None and is_in_lab() and not isinstance(home.get_logger(), _NodeLogger):
+        home.logger = _NodeLogger(home.get_logger())
+
+
+class _NodeLogger:
+    """Xircuits' own logger, and the panel's."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self._began = dict[str, float]()
+
+    def log_before_execution(self, comp: Any, ctx: Any) -> None:
+        """A node begins."""
+        self._own.log_before_execution(comp, ctx)
+        if node := _id_of(comp):
+            self._began[node] = time.monotonic()
+            _tell_node(node, state="running", time=time.time())
+
+    def log_after_execution(self, comp: Any, ctx: Any) -> None:
+        """It has ended."""
+        self._own.log_after_execution(comp, ctx)
+        if began := self._began.pop(_id_of(comp), 0.0):
+            ms = round((time.monotonic() - began) * 1_000)
+            _tell_node(_id_of(comp), state="done", ms=ms)
+
+
+def _current_run() -> Run | None:
+    """The run of the cell that goes on; one of Xircuits' Run begins when it is asked for first."""
+    if not is_in_lab():
+        return None
+    last = runs[-1] if runs else None
+    if last and not last.is_over:
+        return last
+    parent: JsonObject = kernel().get_parent() or {"header": {}, "content": {}}
+    if last and last.id == parent["header"].get("msg_id"):
+        return last  # what is told at its end
+    if script := _RUN.search(parent["content"].get("code", "")):
+        begin(f"{script[1]}.xircuits")
+        return runs[-1]
+    return None
+
+
+def _end(run: Run, error: BaseException | None) -> None:
+    state = "done"
+    if error is not None:
+        state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+    for node, told in list(run.nodes.items()):
+        if told["state"] == "running":  # the nodes that it was in
+            _tell_node(node, state=state)
+    run.is_over = True
+    words = (
+        "" if error is None else Redactor([], guesses=True, environ=os.environ)(_words_of(error))
+    )
+    tell("Ended", state=state, error=words)
+
+
+def _words_of(error: BaseException) -> str:
+    if isinstance(error, XaiMcpError | KeyboardInterrupt):
+        return str(error)
+    words = "".join(traceback.format_exception_only(error)).strip()
+    node = node_in(error.__traceback__)
+    return f"{node} failed: {words}" if node else words
+
+
+def _tell_node(node: str, **values: Any) -> None:
+    """Not one of the kept events: a loop has thousands, and only the last of each node counts."""
+    if node and (run := _current_run()) is not None:
+        run.nodes[node] = told = {**run.nodes.get(node, {}), **values}
+        _send({"run": run.id, "event": "Node", "node": node, **told})
+
+
+def _id_of(component: Any) -> str:
+    return getattr(component, "__id__", None) or ""
+
+
+def _send(content: JsonObject) -> None:
+    to = kernel()
+    to.session.send(to.iopub_socket, MESSAGE, content, parent=to.get_parent())

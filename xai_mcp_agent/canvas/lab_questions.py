@@ -1,0 +1,80 @@
+"""Questions to a person in the lab: shown in the panel where a page of it is open.
+
+Else a page is served as before, and a line in the output leads to it. The answer comes in a
+subshell of the kernel, which works while the run waits; kernels before ipykernel 7 have none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from secrets import token_hex
+from typing import Any, Protocol
+
+from ..console.question_page import Served, serving
+from ..core.tools import JsonObject
+from . import lab_channel
+
+
+class Askable(Served, Protocol):
+    """A question that a page or the panel can ask."""
+
+    answer: Any
+
+    def as_json(self) -> JsonObject:
+        """What the panel shows of it."""
+        ...
+
+
+_ATTEND_SECONDS = 2.0  # a first run begins before the lab's page has found its kernel
+_ID_BYTES = 6
+_open = dict[str, Askable]()
+_attended = threading.Event()
+
+
+def attend(page: str, *, answers: bool) -> None:
+    """A page of the lab shows this kernel's runs, and `answers` questions if the kernel can.
+
+    It is sent all that it missed.
+    """
+    if answers:
+        _attended.set()
+    runs = [{"events": x.events, "nodes": x.nodes, "is_over": x.is_over} for x in lab_channel.runs]
+    asked = [{"id": id, **page_.as_json()} for id, page_ in _open.items()]
+    lab_channel.send("Replay", page=page, runs=runs, questions=asked)
+
+
+def is_attended() -> bool:
+    """Whether the panel can ask; waits a moment for its page to come."""
+    kernel = lab_channel.kernel()
+    if not lab_channel.is_in_lab() or not getattr(kernel, "_supports_kernel_subshells", False):
+        return False
+    return _attended.wait(_ATTEND_SECONDS)
+
+
+@contextmanager
+def asking(question: Askable, *, in_panel: bool) -> Generator[None]:
+    """Ask for the length of the block: in the panel, or on a page, whose address it has then."""
+    if not in_panel:
+        with serving(question):
+            yield
+        return
+    id = token_hex(_ID_BYTES)
+    _open[id] = question
+    lab_channel.send("Question", id=id, **question.as_json())
+    try:
+        yield
+    finally:
+        del _open[id]
+        lab_channel.send("QuestionClosed", id=id)
+
+
+def answer(id: str, sent: Mapping[str, list[str]]) -> None:
+    """A person has pressed a button; the first answer counts, and a wrong one is asked again."""
+    question = _open.get(id)
+    if question is None or question.answer.done():
+        return
+    question.take(sent)
+    if not question.answer.done():
+        lab_channel.send("Question", id=id, **question.as_json())

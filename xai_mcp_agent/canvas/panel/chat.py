@@ -1,0 +1,86 @@
+"""A question from the panel, and what is kept of the conversation with a workflow.
+
+Nothing is wired for it: the first AgentRun or AgentRouter that is not inside another agent answers
+it. The workflow runs as a whole for each question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...agent.conversation import Conversation
+from ...agent.messages import Message
+from ..nesting import is_inside_an_agent
+
+
+@dataclass
+class Chat:
+    """The conversation with one workflow: what was said, and its memories in this process.
+
+    In a turn `question` waits to be asked, and `is_asked` says that a node has taken it.
+    """
+
+    conversation: list[Message] = field(default_factory=list[Message])
+    memories: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
+    question: str = ""
+    is_asked: bool = False
+    memories_used: int = 0
+
+
+chats = dict[str, Chat]()
+_now: list[Chat] = []  # the one whose turn it is
+
+
+@contextmanager
+def turn(path: str, question: str) -> Generator[Chat]:
+    """Have the workflow that runs in the block answer this; without a question it asks its own."""
+    chat = chats.setdefault(path, Chat())
+    chat.question, chat.is_asked, chat.memories_used = question, False, 0
+    _now[:] = [chat]
+    try:
+        yield chat
+    finally:
+        _now.clear()
+
+
+def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
+    """What a node asks: the panel's question after the conversation so far, or its own."""
+    if not _now or not _now[0].question or _now[0].is_asked or is_inside_an_agent():
+        return question, conversation
+    chat = _now[0]
+    chat.is_asked = True
+    return chat.question, chat.conversation or conversation
+
+
+def note_conversation(conversation: list[Message]) -> None:
+    """A node's run came to this, which the next question goes on from if it has this one in it."""
+    if not _now or not _now[0].is_asked or is_inside_an_agent():
+        return
+    chat = _now[0]
+    if any(x.get("content") == chat.question for x in conversation):
+        chat.conversation = conversation
+
+
+def note_value(conversation: Any, value: Any) -> None:
+    """A route without an agent gave this: it is the answer."""
+    chat = _now[0] if _now else None
+    if chat is None or value is None or not chat.is_asked or is_inside_an_agent():
+        return
+    said = Conversation(conversation).messages
+    if len(chat.conversation) <= len(said):  # an agent of the route has noted its own
+        chat.conversation = [*said, {"role": "assistant", "content": str(value)}]
+
+
+def kept_memory(key: Hashable, make: Callable[[], Any]) -> Any:
+    """A memory in the process: in the panel the same one for as long as the conversation lives."""
+    if not _now:
+        return make()
+    chat = _now[0]
+    chat.memories_used += 1
+    place = chat.memories_used, key
+    if place not in chat.memories:
+        chat.memories[place] = make()
+    return chat.memories[place]

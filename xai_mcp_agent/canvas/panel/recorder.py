@@ -1,0 +1,81 @@
+"""The events of an agent or a node for the panel: without secrets, answers as safe HTML."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...agent.events import ModelAskedAgain, RunEvent, RunFinished, TextArrived, ThoughtFinished
+from ...bridge.transcript import Recorder
+from ...core.tools import JsonObject
+from ...secrets.secrets import Secrets
+from ..lab_channel import BRIEF, tell
+
+_STREAM_SECONDS = 0.08  # text that streams is gathered for so long, or for longer where it is long
+_STREAM_PAUSE = 10.0  # times what rendering it took
+_TOLD = BRIEF | {
+    "RunStarted", "ToolStarted", "ToolFinished", "ThoughtFinished", "ModelAskedAgain",
+    "RunFinished", "RunFailed", "NodeStarted", "NodeFinished", "NodeFailed",
+}  # fmt: skip
+
+
+class PanelRecorder(Recorder):
+    """Sends the events of one agent or node to the panel, text as it streams too."""
+
+    def __init__(
+        self,
+        file: str,
+        who: Mapping[str, str],
+        secrets: Iterable[Secrets],
+        listen: Callable[[JsonObject], None] | None,
+    ) -> None:
+        super().__init__(file, who, secrets, self._hear)
+        self._also = listen
+        self._page = ""
+        self._said = ""
+        self._next = 0.0
+
+    def event(self, event: RunEvent, at: float) -> None:
+        """As it was promised there; text that streams is sent too."""
+        match event:
+            case TextArrived(text):
+                self._said += text
+                self._stream()
+                return
+            case ThoughtFinished(text=text) | RunFinished(answer=text):
+                self._said, self._page = "", self._as_html(text.strip())
+            case ModelAskedAgain():
+                self._said = ""
+            case _:
+                pass
+        super().event(event, at)
+
+    def _hear(self, line: JsonObject) -> None:
+        if self._also:
+            self._also(line)
+        if line["event"] in _TOLD:
+            tell(**_without_run(line), html=self._page)
+        self._page = ""
+
+    def _stream(self) -> None:
+        if (now := time.monotonic()) < self._next:
+            return
+        # A word that is not complete may be the beginning of a secret.
+        whole = max(self._said.rfind(" "), self._said.rfind("\n")) + 1
+        tell("Text", **_without_run(self._who), html=self._as_html(self._said[:whole]))
+        pause = (time.monotonic() - now) * _STREAM_PAUSE
+        self._next = time.monotonic() + max(_STREAM_SECONDS, pause)
+
+    def _as_html(self, text: str) -> str:
+        # Here: it takes a while, and a run without an answer does without.
+        from ...console.markdown import first_paragraphs, markdown_as_html
+        from ...console.text import MOST_CHARS
+
+        shown = first_paragraphs(self._redactor(text), MOST_CHARS)
+        return markdown_as_html(shown) if shown else ""
+
+
+def _without_run(values: Mapping[str, Any]) -> JsonObject:
+    """A run of a transcript is another one than a run of the panel."""
+    return {name: x for name, x in values.items() if name != "run"}

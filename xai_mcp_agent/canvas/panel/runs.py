@@ -1,0 +1,76 @@
+"""Runs a workflow in the panel's kernel, as Xircuits' Run does: saved, compiled, and whole."""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+
+from ...core.errors import BadSetting
+from .. import lab_channel
+from ..lease import keep_servers
+from .chat import chats, turn
+
+_BASE = "xai_components.base"
+_changed = dict[str, int]()
+
+
+def ask(path: str, question: str = "") -> None:
+    """Run a workflow, whose agent answers the question; without one it runs as it is drawn.
+
+    Raises:
+        BadSetting: the workflow cannot be compiled, or none of its agents took the question.
+    """
+    lab_channel.begin(path, question=question, by="panel")
+    import_module(_BASE)
+    lab_channel.follow_nodes()
+    script = _compile(Path(path))
+    _drop_changed_modules()
+    keep_servers()
+    sys.path.insert(0, str(script.parent))
+    try:
+        with turn(path, question) as chat:
+            runpy.run_path(str(script), run_name="__main__")
+    finally:
+        sys.path.remove(str(script.parent))
+        _drop_changed_modules()  # what is new is known from now on
+    if question and not chat.is_asked:
+        raise BadSetting("No agent of this workflow took the question; it ran as it is drawn.")
+
+
+def begin_anew(path: str) -> None:
+    """New conversation: what was said with this workflow is forgotten, and what ran of it."""
+    chats.pop(path, None)
+    for run in [x for x in lab_channel.runs if x.path == path and x.is_over]:
+        lab_channel.runs.remove(run)
+
+
+def _compile(workflow: Path) -> Path:
+    # Here: it takes a while, and a page that only looks on does without.
+    from xircuits.compiler.compiler import (  # pyright: ignore[reportMissingTypeStubs]
+        recursive_compile,  # pyright: ignore[reportUnknownVariableType]
+    )
+
+    script, said = workflow.absolute().with_suffix(".py"), io.StringIO()
+    try:
+        with redirect_stdout(said):
+            recursive_compile(str(workflow))
+    except ValueError:
+        why = said.getvalue().strip() or "Xircuits does not say why"
+        raise BadSetting(f"{workflow} cannot be compiled: {why}") from None
+    return script
+
+
+def _drop_changed_modules() -> None:
+    """Files of nodes that were written anew are imported again, but for Xircuits' own."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not name.startswith("xai_components.") or name == _BASE or not file:
+            continue
+        changed = os.stat(file).st_mtime_ns if os.path.exists(file) else 0
+        if _changed.setdefault(name, changed) != changed:
+            del sys.modules[name], _changed[name]
