@@ -13,6 +13,8 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from xai_mcp_agent.canvas import lab_channel
+
 from .processes import wait_until
 from .scripts import child_environment
 
@@ -26,7 +28,7 @@ _LOOK_SECONDS = 0.1
 class Ran:
     """What came of a piece of code; `error` is an exception's name, `traceback` what is shown.
 
-    `displayed` has the richer outputs, by their kind.
+    `displayed` has the richer outputs, by their kind, `events` what the lab's panel gets.
     """
 
     output: str
@@ -34,6 +36,7 @@ class Ran:
     error: str
     traceback: str = ""
     displayed: tuple[dict[str, Any], ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
 
 
 class Kernel:
@@ -88,6 +91,7 @@ class Kernel:
         ends_at = time.monotonic() + limit
         texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""
         displayed: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         while True:
             message = self._next(ends_at)
             if message["parent_header"].get("msg_id") != asked:
@@ -101,8 +105,10 @@ class Kernel:
                 case "display_data":
                     displayed.append(content["data"])
                 case "status" if content["execution_state"] == "idle":
-                    told = tuple(displayed)
-                    return Ran(texts["stdout"], texts["stderr"], error, traceback, told)
+                    told = tuple(displayed), tuple(events)
+                    return Ran(texts["stdout"], texts["stderr"], error, traceback, *told)
+                case lab_channel.MESSAGE:
+                    events.append(content)
                 case _:
                     pass
 

@@ -176,9 +176,14 @@ class RunCard:
             self._is_old = True
         self._draw_soon()
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, *, by_person: bool = False) -> None:
         """The run was stopped from without; nothing happens if it was over already."""
-        if not self.is_over:
+        if self.is_over:
+            return
+        if by_person:
+            self._plain.lines.say("!!", reason)
+            self._end(reason)
+        else:
             self.show(RunFailed(reason))
 
     def _fail(self, event: RunFailed) -> None:

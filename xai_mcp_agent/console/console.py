@@ -66,7 +66,8 @@ class Console:
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         try:
             if self._card is not None:
-                self._card.stop(str(error) or type(error).__name__)
+                words, by_person = str(error), isinstance(error, KeyboardInterrupt)
+                self._card.stop(words or type(error).__name__, by_person=by_person)
                 if isinstance(error, XaiMcpError):
                     error.is_in_card = self._card.ended_with == str(error)
             self._lines.end_speech()

@@ -6,7 +6,7 @@ import io
 import os
 import runpy
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -56,12 +56,10 @@ def _compile(workflow: Path) -> Path:
     )
 
     script, said = workflow.absolute().with_suffix(".py"), io.StringIO()
-    try:
-        with redirect_stdout(said):
-            recursive_compile(str(workflow))
-    except ValueError:
-        why = said.getvalue().strip() or "Xircuits does not say why"
-        raise BadSetting(f"{workflow} cannot be compiled: {why}") from None
+    with redirect_stdout(said), suppress(ValueError):
+        recursive_compile(str(workflow))
+    if f"Compiled {workflow.absolute()} to" not in said.getvalue():
+        raise BadSetting(f"{workflow} cannot be compiled. {said.getvalue().strip()}")
     return script
 
 

@@ -1,0 +1,229 @@
+"""Questions from the lab's panel, in a kernel as the lab starts it for the panel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kernels import Kernel, Ran, kernel
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.processes import is_running, pid_in
+from tests.support.warm_python import warm_python
+from tools.workflows import Workflow
+from xai_mcp_agent.cli.init import init_folder
+
+from .conftest import SERVERS, workshop_entry
+
+NODE = """
+from xai_components.base import Component, InArg, xai_component
+
+@xai_component
+class Says(Component):
+    msg: InArg[any]
+
+    def execute(self, ctx) -> None:
+        print("{text}")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with the examples and two servers."""
+    made = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
+    library = {"command": warm_python(), "args": [str(SERVERS / "library.py")]}
+    servers = {"library": library, "workshop": workshop_entry(made / "workshop.pid")}
+    settings = json.dumps({"mcpServers": servers})
+    (made / "mcp_settings.json").write_text(settings, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def shell(folder: Path) -> Iterator[Kernel]:
+    """The panel's kernel."""
+    with kernel(folder, JPY_SESSION_NAME="chat", XAI_MCP_TRUST="1") as running:
+        running.run("from xai_mcp_agent.canvas.panel.runs import ask, begin_anew")
+        yield running
+
+
+def ask(shell: Kernel, path: str, question: str = "") -> Ran:
+    return shell.run(f"ask({path!r}, {question!r})")
+
+
+def told(ran: Ran, event: str) -> list[dict[str, Any]]:
+    return [x for x in ran.events if x["event"] == event]
+
+
+def answer(ran: Ran) -> str:
+    """The last answer of an agent, without its marks."""
+    return told(ran, "RunFinished")[-1]["answer"]
+
+
+def test_a_conversation_goes_on_until_a_new_one_begins(shell: Kernel, folder: Path) -> None:
+    steps = [says("Hello Ada."), says("You are Ada."), says("I do not know.")]
+    with model_endpoint(steps) as endpoint:
+        path = talking(folder, "talk", endpoint.base_url)
+        assert answer(ask(shell, path, "I am Ada.")) == "Hello Ada."
+        ask(shell, path, "Who am I?")
+        shell.run(f"begin_anew({path!r})")
+        ask(shell, path, "Who am I?")
+        said = [[x["content"] for x in y.body["messages"]] for y in endpoint.requests]
+    assert said[1][-3:] == ["I am Ada.", "Hello Ada.", "Who am I?"]
+    assert "I am Ada." not in said[2]
+
+
+def test_servers_go_on_between_questions_and_end_when_the_settings_change(
+    shell: Kernel, folder: Path
+) -> None:
+    path = adding(folder)
+    first = pid_after(shell, path)
+    assert pid_after(shell, path) == first
+    settings = folder / "mcp_settings.json"
+    known = json.loads(settings.read_text())
+    known["mcpServers"]["workshop"]["env"] = {"SOMETHING": "else"}
+    settings.write_text(json.dumps(known), encoding="utf-8")
+    assert pid_after(shell, path) != first
+    assert not is_running(first)
+
+
+def test_a_file_of_nodes_that_was_written_anew_is_used(shell: Kernel, folder: Path) -> None:
+    home = folder / "xai_components" / "xai_says"
+    home.mkdir(parents=True)
+    (home / "__init__.py").touch()
+    file = home / "says_components.py"
+    file.write_text(NODE.format(text="one"), encoding="utf-8")
+    script = folder / "says.xircuits"
+    script.write_text(drawn("Says", "xai_components/xai_says/says_components.py"), "utf-8")
+    assert [x["text"] for x in told(ask(shell, script.name), "Printed") if x["text"]] == ["one"]
+    file.write_text(NODE.format(text="another"), encoding="utf-8")
+    assert [x["text"] for x in told(ask(shell, script.name), "Printed") if x["text"]] == ["another"]
+
+
+def test_nodes_are_told_with_their_ids_and_their_time(shell: Kernel, folder: Path) -> None:
+    path = adding(folder)
+    ids = {x["node"]: x for x in told(ask(shell, path), "Node")}
+    text = (folder / path).read_text()
+    assert len(ids) == 2
+    assert all(x in text for x in ids)
+    assert {x["state"] for x in ids.values()} == {"done"}
+
+
+def test_an_error_names_the_node_and_marks_it(shell: Kernel, folder: Path) -> None:
+    flow = Workflow("wrong")
+    flow.main(flow.node("MCPListTools", server_name="libary"))
+    ran = ask(shell, flow.write(folder).name)
+    (ended,) = told(ran, "Ended")
+    assert ended["state"] == "failed"
+    assert "Did you mean 'library'" in ended["error"]
+    assert told(ran, "Node")[-1]["state"] == "failed"
+
+
+def test_a_workflow_that_cannot_be_compiled_says_why(shell: Kernel, folder: Path) -> None:
+    (folder / "broken.xircuits").write_text("{", encoding="utf-8")
+    (ended,) = told(ask(shell, "broken.xircuits", "Hello?"), "Ended")
+    assert "broken.xircuits cannot be compiled" in ended["error"]
+
+
+def test_a_question_that_no_agent_took_is_said(shell: Kernel, folder: Path) -> None:
+    (ended,) = told(ask(shell, adding(folder), "Hello?"), "Ended")
+    assert ended["error"].startswith("No agent of this workflow took the question")
+
+
+def test_a_memory_of_the_process_lives_as_long_as_the_conversation(
+    shell: Kernel, folder: Path
+) -> None:
+    path = "examples/ex06_memory_of_an_agent.xircuits"
+    ask(shell, path, "Remember that my cat is called Tom.")
+    assert "Tom" in first_answer(ask(shell, path, "What is my cat called?"))
+    shell.run(f"begin_anew({path!r})")
+    assert "Tom" not in first_answer(ask(shell, path, "What is my cat called?"))
+
+
+def test_an_agent_inside_another_is_asked_what_its_tool_was_given(shell: Kernel) -> None:
+    ran = ask(
+        shell,
+        "examples/ex10_agent_as_a_tool.xircuits",
+        "Ask the librarian to find a book about whales.",
+    )
+    outer, inner = told(ran, "RunStarted")
+    assert outer["asked"] == "Ask the librarian to find a book about whales."
+    assert inner["asked"] == "Find a book about whales."
+    assert "Moby-Dick" in answer(ran)
+
+
+def test_a_route_without_an_agent_answers_too(shell: Kernel) -> None:
+    path = "examples/ex11_router_with_two_routes.xircuits"
+    ask(shell, path, "What are the rules?")
+    chat = f"__import__('xai_mcp_agent.canvas.panel.chat', fromlist=['x']).chats[{path!r}]"
+    assert "A loan lasts 21 days." in shell.value(f"{chat}.conversation[-1]['content']")
+
+
+def test_secrets_are_masked_in_all_that_is_told(shell: Kernel, folder: Path) -> None:
+    secret = "sk-" + "a1b2c3d4" * 4
+    asked = calls(("workshop_fail", {"reason": f"the key {secret} is wrong"}))
+    with model_endpoint([asked, says(f"It is {secret} indeed.")]) as endpoint:
+        path = talking(folder, "secretive", endpoint.base_url, "workshop")
+        ran = ask(shell, path, "What is the key?")
+    assert told(ran, "Text")
+    assert secret not in json.dumps(ran.events)
+    assert "sk-a1" not in json.dumps(ran.events)
+
+
+def test_a_run_of_xircuits_is_told_as_well_and_a_notebook_tells_nothing(folder: Path) -> None:
+    path = adding(folder)
+    with kernel(folder, JPY_SESSION_NAME="0a1b", XAI_MCP_TRUST="1") as running:
+        running.run(f"from xai_mcp_agent.canvas.panel.runs import ask\nask({path!r})")
+        ran = running.run(f"%run {path.replace('.xircuits', '.py')}")
+    assert told(ran, "Began")[0]["path"] == path
+    assert told(ran, "NodeFinished")[0]["text"] == "42"
+    assert told(ran, "Ended")[0]["state"] == "done"
+    with kernel(folder, JPY_SESSION_NAME="a.ipynb", XAI_MCP_TRUST="1") as running:
+        assert running.run(f"%run {path.replace('.xircuits', '.py')}").events == ()
+
+
+def first_answer(ran: Ran) -> str:
+    return told(ran, "RunFinished")[0]["answer"]
+
+
+def pid_after(shell: Kernel, path: str) -> int:
+    """Run the workflow; which process its server is."""
+    ran = ask(shell, path)
+    assert told(ran, "Ended")[0]["state"] == "done", ran
+    return pid_in(Path(shell.value("__import__('os').getcwd()").strip("'")) / "workshop.pid")
+
+
+def adding(folder: Path) -> str:
+    """A workflow that calls a tool and prints; its path."""
+    flow = Workflow("adding")
+    arguments = {"a": 20, "b": 22}
+    node = flow.node("MCPCallTool", server_name="workshop", tool_name="add", arguments=arguments)
+    flow.main(node, flow.node("Print", msg=node["text"]))
+    return flow.write(folder).name
+
+
+def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
+    """A workflow whose agent has the tools of these servers; its path."""
+    flow = Workflow(name)
+    nodes = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
+    belt = flow.node("AgentMakeToolbelt")
+    model = flow.node("AgentModel", base_url=base_url)
+    init = flow.node(
+        "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
+        model_settings=model["model_settings"],
+    )  # fmt: skip
+    flow.main(*nodes, belt, model, init, flow.node("AgentRun", question="Nothing is asked here."))
+    return flow.write(folder).name
+
+
+def drawn(node: str, file: str) -> str:
+    """A workflow of one node of another library."""
+    text = Workflow("other")
+    text.main(text.node("Print", msg="x"))
+    return (
+        text.text()
+        .replace('"Print"', f'"{node}"')
+        .replace("xai_components/xai_utils/utils.py", file)
+    )
