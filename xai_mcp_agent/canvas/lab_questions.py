@@ -58,6 +58,7 @@ def asking(question: Askable, *, in_panel: bool) -> Generator[None]:
     """Ask for the length of the block: in the panel, or on a page, whose address it has then."""
     if not in_panel:
         with serving(question):
+            lab_channel.tell("Page", title=question.as_json()["title"], url=question.url)
             yield
         return
     id = token_hex(_ID_BYTES)

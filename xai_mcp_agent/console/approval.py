@@ -117,7 +117,9 @@ class ApprovalPage:
         return {
             "title": escaped(request.title),
             "message": f"You are asked because {request.reason}." if request.reason else "",
-            "arguments": [[x.name, "\n".join(x.lines)] for x in shown_arguments(request)],
+            "arguments": [
+                [x.name, "\n".join(x.lines).lstrip("\n")] for x in shown_arguments(request)
+            ],
             "server": escaped(request.server),
             "said": [x for x in said if x] if request.server else [],
             "buttons": [[scope, words] for scope, words in _BUTTONS.items()],

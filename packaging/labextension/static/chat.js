@@ -99,7 +99,7 @@ export function chatOf(React, sanitize) {
   }
 
   function Turn({ turn }) {
-    const { question, path, isOwn, parts, printed, goals, state, error } = turn;
+    const { question, path, isOwn, parts, printed, page, goals, state, error } = turn;
     const name = path.replace(/^.*\//, '').replace(/\.xircuits$/, '');
     const told = parts.some(x => x.error && error.includes(x.error)); // by its agent already
     const text = printed.join('\n').trim();
@@ -112,6 +112,7 @@ export function chatOf(React, sanitize) {
         part.kind === 'agent' ? h(Agent, { agent: part, question }) : h(Call, { call: part, prefix: ' ' }))),
       text && h('details', { className: 'xai-call', open: isAnswer || undefined },
         h('summary', null, 'Printed'), h('pre', { tabIndex: 0, 'aria-label': 'Printed' }, text)),
+      page && state === 'running' && h('a', { href: page.url, onClick: openLink }, page.title),
       goals && h(Goals, { goals }),
       state === 'running' && !parts.length && h('div', { className: 'xai-hint' }, 'working ...'),
       state === 'stopped' && h('div', { className: 'xai-stopped' }, error),
@@ -141,7 +142,7 @@ export function chatOf(React, sanitize) {
       if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
         event.preventDefault();
         if (text.trim()) send(); // an empty box runs nothing by a slip of a finger
-      } else if (event.key === 'Escape' && isRunning) stop();
+      }
     };
     const label = text.trim() && hasAgent ? 'Ask' : '▶ Run';
     const hint = hasAgent ? `Ask ${name}` : name ? 'No agent in this workflow' : 'No workflow is open';
@@ -172,7 +173,8 @@ export function chatOf(React, sanitize) {
       const isLong = last && !isRunning && last.offsetHeight > list.current.clientHeight;
       list.current.scrollTop = isLong ? last.offsetTop : list.current.scrollHeight;
     });
-    return h('div', { className: 'xai-chat' },
+    const press = event => { if (event.key === 'Escape' && isRunning) actions.stop(); };
+    return h('div', { className: 'xai-chat', onKeyDown: press },
       h('div', { className: 'xai-head' },
         h('b', { title: path }, name || 'Chat'),
         h('button', { className: 'xai-plain', disabled: !turns.length || isRunning, onClick: actions.beginAnew }, 'New conversation')),

@@ -12,9 +12,20 @@ const GONE = { event: 'Ended', state: 'failed', error: 'The kernel ended.' };
 const call = (module, name, ...values) =>
   `from ${PYTHON}.${module} import ${name}; ${name}(${values.map(x => JSON.stringify(x)).join(', ')}`;
 
+const connected = kernel => new Promise(resolve => {
+  const look = () => {
+    if (kernel.connectionStatus !== 'connected') return;
+    kernel.connectionStatusChanged.disconnect(look);
+    resolve(null);
+  };
+  kernel.connectionStatusChanged.connect(look);
+  look();
+});
+
 /** One kernel that the panel shows. `runs` has their events, in the order in which they began. */
 class Link {
-  constructor(session, page, changed) {
+  constructor(session, page, changed, createMessage) {
+    this.createMessage = createMessage;
     this.session = session;
     this.kernel = session.kernel;
     /** @type {Map<string, {events: any[], nodes: Record<string, any>, isOver: boolean}>} */
@@ -34,16 +45,24 @@ class Link {
 
   /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
   async attend() {
-    await this.kernel.info;
     this.side = this.kernel.clone();
-    await this.side.info;
-    const answers = this.side.supportsSubshells;
-    if (answers) {
-      const reply = await this.side.requestCreateSubshell({}).done;
-      this.side.subshellId = reply.content.subshell_id;
-    }
-    const flag = answers ? 'True' : 'False';
+    this.side.subshellId = await this.createSubshell();
+    const flag = this.side.subshellId ? 'True' : 'False';
     await this.run(`${call('lab_questions', 'attend', this.page)}, answers=${flag})`);
+  }
+
+  /** The id of a new subshell; null where the kernel has none. */
+  async createSubshell() {
+    const { side } = this;
+    await connected(side);
+    // `requestCreateSubshell` waits for what the kernel says of itself, and a busy one does not.
+    const created = side.sendControlMessage(this.createMessage({
+      msgType: 'create_subshell_request', channel: 'control', content: {},
+      username: side.username, session: side.clientId,
+    }), true, true).done;
+    const known = side.info.then(() => (side.supportsSubshells ? created : null));
+    const reply = await Promise.race([created, known]);
+    return reply?.content.subshell_id ?? null;
   }
 
   /** Have the kernel do this beside what it is at. */
@@ -116,9 +135,13 @@ class Link {
 
 /** Finds the kernels, and starts the panel's own when it is needed first. */
 export class Kernels {
-  /** @param {any} services @param {(event: any, link: Link) => void} changed */
-  constructor(services, changed) {
+  /**
+   * @param {any} services @param {(options: any) => any} createMessage
+   * @param {(event: any, link: Link) => void} changed
+   */
+  constructor(services, createMessage, changed) {
     this.services = services;
+    this.createMessage = createMessage;
     this.changed = changed;
     this.page = crypto.randomUUID?.() ?? String(Math.random()); // plain http has no randomUUID
     /** @type {Map<string, Link>} */
@@ -145,7 +168,7 @@ export class Kernels {
 
   connect(model) {
     const session = this.services.sessions.connectTo({ model });
-    const link = new Link(session, this.page, this.changed);
+    const link = new Link(session, this.page, this.changed, this.createMessage);
     this.links.set(model.id, link);
     return link;
   }

@@ -36,7 +36,9 @@ class Panel {
     this.pending = null; // a question whose run has not begun yet
     this.focus = { isWanted: false }; // by the box, when it is drawn next
     this.marks = new Marks(app.shell);
-    this.kernels = new Kernels(app.serviceManager, (event, link) => this.take(event, link));
+    const { createMessage } = lab.services.KernelMessage;
+    const take = (event, link) => this.take(event, link);
+    this.kernels = new Kernels(app.serviceManager, createMessage, take);
     const sanitizer = new lab.apputils.Sanitizer();
     this.Chat = chatOf(lab.React, html => sanitizer.sanitize(html));
     document.head.append(Object.assign(document.createElement('link'), {

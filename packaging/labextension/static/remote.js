@@ -7,6 +7,7 @@
     React: 'react',
     apputils: '@jupyterlab/apputils',
     rendermime: '@jupyterlab/rendermime',
+    services: '@jupyterlab/services',
     ui: '@jupyterlab/ui-components',
   };
   const base = document.currentScript.src.replace(/[^/]*$/, '');

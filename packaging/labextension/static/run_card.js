@@ -74,51 +74,44 @@ function endsWith(output) {
   return true;
 }
 
-// Keeps the end of a run in view as the panel means to, until somebody looks elsewhere.
-class Follow {
-  constructor(scroller) {
+// Keeps something in view whatever is drawn, until somebody looks elsewhere.
+class Keeper {
+  constructor(scroller, node = null) {
     this.scroller = scroller;
-    this.keep = this.keep.bind(this);
-    this.release = this.release.bind(this);
-    this.changes = new MutationObserver(this.keep);
+    this.node = node;
+    this.watch = () => this.keep();
+    this.leave = () => this.release();
+    this.changes = new MutationObserver(this.watch);
     this.changes.observe(scroller, { childList: true, subtree: true, characterData: true });
-    this.sizes = new ResizeObserver(this.keep);
-    this.sizes.observe(scroller);
+    this.sizes = new ResizeObserver(this.watch);
+    for (const part of [scroller, node]) if (part) this.sizes.observe(part);
     for (const kind of BY_HAND) {
-      scroller.addEventListener(kind, this.release, { capture: true, passive: true });
+      scroller.addEventListener(kind, this.leave, { capture: true, passive: true });
     }
     this.keep();
-  }
-
-  keep() {
-    if (!held) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
   release() {
     this.changes.disconnect();
     this.sizes.disconnect();
     for (const kind of BY_HAND) {
-      this.scroller.removeEventListener(kind, this.release, { capture: true });
+      this.scroller.removeEventListener(kind, this.leave, { capture: true });
     }
   }
 }
 
-class Hold {
+// The end of a run, as the panel means to.
+class Follow extends Keeper {
+  keep() {
+    if (!held) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+}
+
+// A finished card.
+class Hold extends Keeper {
   constructor(node, scroller) {
-    this.node = node;
-    this.scroller = scroller;
-    this.keep = this.keep.bind(this);
-    this.release = this.release.bind(this);
-    this.changes = new MutationObserver(this.keep);
-    this.changes.observe(scroller, { childList: true, subtree: true, characterData: true });
-    this.sizes = new ResizeObserver(this.keep);
-    this.sizes.observe(scroller);
-    this.sizes.observe(node);
-    scroller.addEventListener('scroll', this.keep);
-    for (const kind of BY_HAND) {
-      scroller.addEventListener(kind, this.release, { capture: true, passive: true });
-    }
-    this.keep();
+    super(scroller, node);
+    scroller.addEventListener('scroll', this.watch);
   }
 
   keep() {
@@ -144,12 +137,8 @@ class Hold {
   }
 
   release() {
-    this.changes.disconnect();
-    this.sizes.disconnect();
-    this.scroller.removeEventListener('scroll', this.keep);
-    for (const kind of BY_HAND) {
-      this.scroller.removeEventListener(kind, this.release, { capture: true });
-    }
+    super.release();
+    this.scroller.removeEventListener('scroll', this.watch);
     if (held === this) held = null;
   }
 }

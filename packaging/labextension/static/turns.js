@@ -9,8 +9,8 @@
  * @typedef {{kind: 'agent', agent: string, model: string, asked: string, lines: Line[],
  *   live: string, html: string, cost: string, error: string, isOver: boolean}} Agent
  * @typedef {{id: string, path: string, question: string, isOwn: boolean, time: number,
- *   parts: (Agent | Call)[], printed: string[], goals: Event | null, state: string,
- *   error: string}} Turn
+ *   parts: (Agent | Call)[], printed: string[], page: Event | null, goals: Event | null,
+ *   state: string, error: string}} Turn
  */
 
 /** Fields that events have besides their own. */
@@ -68,6 +68,7 @@ export function turnOf(events) {
       finish(nodes.get(event.node), event, false, text ?? asText(others));
     },
     NodeFailed: event => { finish(nodes.get(event.node), event, true, event.error); },
+    Page: event => { turn.page = event; },
     Printed: event => { turn.printed.push(event.text); },
     Goals: event => { turn.goals = event; },
     Ended: event => { Object.assign(turn, { state: event.state, error: event.error }); },
@@ -102,7 +103,7 @@ function newTurn(began) {
   const { run, path = '', question = '', by, time = 0 } = began ?? {};
   return {
     id: run, path, question, isOwn: by === 'panel', time,
-    parts: [], printed: [], goals: null, state: 'running', error: '',
+    parts: [], printed: [], page: null, goals: null, state: 'running', error: '',
   };
 }
 

@@ -34,22 +34,10 @@ SCHEMA = {
 }
 QUICKSTART = "examples/ex01_quickstart.xircuits"
 STOPPED = "Stopped by you."
-MOST_SECONDS = 0.3  # from Enter to the second answer of the offline model
 _SESSIONS = """async () => {
   const { sessions } = window.jupyterapp.serviceManager;
   await sessions.refreshRunning();
   return [...sessions.running()].map(x => x.name);
-}"""
-_ANSWER_TIME = """async () => {
-  const box = document.querySelector('.xai-box textarea');
-  const count = document.querySelectorAll('.xai-cost').length;
-  const began = performance.now();
-  box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}));
-  while (document.querySelectorAll('.xai-cost').length === count) {
-    if (performance.now() - began > 20000) break;
-    await new Promise(resolve => requestAnimationFrame(resolve));
-  }
-  return (performance.now() - began) / 1000;
 }"""
 
 
@@ -107,16 +95,6 @@ def test_three_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Can
     panel.button("New conversation").click()
     expect(panel.turns).to_have_count(0)
     assert canvas.errors() == []
-
-
-def test_the_second_answer_comes_at_once(panel: Panel, canvas: Canvas) -> None:
-    canvas.open_workflow(QUICKSTART)
-    panel.begin_anew().ask("Which books do you have about travel?")
-    seconds = []
-    for _ in range(3):
-        panel.box.fill("Which books do you have about the sea?")
-        seconds.append(canvas.page.evaluate(_ANSWER_TIME))
-    assert min(seconds) < MOST_SECONDS
 
 
 def test_a_workflow_without_an_agent_says_so_and_runs_as_drawn(
@@ -275,7 +253,7 @@ def test_a_page_that_is_loaded_again_in_a_run_shows_it_to_its_end(
 ) -> None:
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew().ask("Which books do you have about travel?")
-    with model_endpoint([calls(("workshop_wait", {"seconds": 8})), says("Over.")]) as endpoint:
+    with model_endpoint([calls(("workshop_wait", {"seconds": 12})), says("Over.")]) as endpoint:
         path = talking(folder, "long", endpoint.base_url, "workshop")
         canvas.open_workflow(path)
         panel.begin_anew().send("Wait.")
@@ -285,6 +263,7 @@ def test_a_page_that_is_loaded_again_in_a_run_shows_it_to_its_end(
         canvas.open_workflow(path)
         panel.open()
         expect(panel.turns).to_have_count(1)
+        expect(panel.turns.last).to_have_attribute("data-state", "running")
         assert "Over." in panel.answer()
     canvas.open_workflow(QUICKSTART)
     expect(panel.turns).to_have_count(1)
