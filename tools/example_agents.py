@@ -359,9 +359,9 @@ def progress_of_an_agent() -> Workflow:
 def _ask_note(flow: Workflow, run: Node) -> None:
     flow.note(
         "3. Ask",
-        "Press Run. To ask something else,\n"
-        "double-click the text that leads to\n"
-        "question.",
+        "Press Alt+Q and ask, or press\n"
+        "Run: it asks the text that leads\n"
+        "to question.",
         above=run,
     )  # fmt: skip
 

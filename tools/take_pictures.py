@@ -11,8 +11,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, FloatRect, Locator
 
-from tests.support.lab import browser, lab, open_lab
+from tests.support.lab import SMALL, browser, lab, open_lab
 from tests.support.lab_palette import Palette
+from tests.support.lab_panel import Panel
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.steps import Joined, Reference
 from xai_mcp_agent.drawing.calls import DrawnCall
@@ -33,17 +34,23 @@ _PALETTE_PIXELS = 900  # as wide as the palette and the longest line of a tip
 _HEADING_PIXELS, _MARGIN_PIXELS = 64, 12
 
 
-def take_quickstart(running: Browser, address: str) -> Path:
-    """The whole quickstart on the canvas, and under it what its run printed."""
-    canvas = open_lab(running, address, width=1440, height=1080, scale=_SCALE)
+def take_panel(running: Browser, address: str) -> list[Path]:
+    """The quickstart on a laptop with a chat at its side, and a call that waits for a word."""
+    canvas = open_lab(running, address, width=SMALL[0], height=SMALL[1])
+    canvas.page.set_default_timeout(_RUN_MILLISECONDS)
     canvas.command("application:toggle-left-area")
     canvas.open_workflow(_EXAMPLE)
-    canvas.page.set_default_timeout(_RUN_MILLISECONDS)
-    canvas.run()
+    panel = Panel(canvas).open()
     canvas.fit(margin=28)
-    file = IMAGES / "quickstart.png"
-    canvas.page.screenshot(path=file)
-    return file
+    panel.ask("Which books do you have about travel?")  # what comes first takes longer
+    panel.begin_anew().ask("Which books do you have about the sea?")
+    files = [IMAGES / "quickstart.png", IMAGES / "panel-approval.png"]
+    canvas.page.screenshot(path=files[0], style=_NO_NOTICES)
+    panel.send("Bring back Jane Eyre.")
+    panel.questions.first.wait_for()
+    canvas.page.screenshot(path=files[1], style=_NO_NOTICES)
+    panel.press("Do not call")
+    return files
 
 
 def take_cards(running: Browser, address: str) -> list[Path]:
@@ -117,7 +124,7 @@ def main() -> None:
         working = init_folder(Path(folder) / "lab").folder
         with lab(working) as address, browser() as running:
             pictures = (
-                take_quickstart(running, address),
+                *take_panel(running, address),
                 *take_cards(running, address),
                 take_palette(running, address),
                 take_drawn(running, address, working),

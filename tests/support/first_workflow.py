@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from .lab_canvas import Canvas
 from .lab_mouse import Mouse
+from .lab_panel import Panel
 
 QUESTION = "Which books do you have about the sea?"
 ANSWER = "Moby-Dick"
@@ -18,6 +19,7 @@ def draw(canvas: Canvas, name: str) -> None:
     canvas.new_workflow()
     canvas.rename(f"{name}.xircuits")
     canvas.close_panel()
+    Panel(canvas).close()
     mouse = Mouse(canvas)
     _place_nodes(canvas, mouse)
     for source, target in pairwise(_FLOW):

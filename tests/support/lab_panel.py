@@ -22,6 +22,7 @@ class Panel:
         self.turns = self.page.locator(".xai-turn")
         self.questions = self.page.locator(".xai-form")
         self.bar = self.page.locator(".xai-bar")
+        self._bubble = self.page.locator('.lm-TabBar-tab[data-id="xai-mcp-agent-chat"]')
 
     def open(self) -> Panel:
         """Press Alt+Q until the cursor is in the box: a lab that still opens takes it away."""
@@ -32,6 +33,12 @@ class Panel:
 
         wait_until(is_open, "the cursor is in the box")
         return self
+
+    def close(self) -> None:
+        """Press the speech bubble where the panel is open."""
+        if self.box.is_visible():
+            self._bubble.click()
+            self.box.wait_for(state="hidden")
 
     def begin_anew(self) -> Panel:
         """Open it, and press New conversation if there is one."""

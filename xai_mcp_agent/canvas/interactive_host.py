@@ -1,7 +1,7 @@
-"""The person in front of a run: asked at the terminal, or in the lab on a page to click on.
+"""The person in front of a run: asked at the terminal, or in the lab's panel, else on a page.
 
-The lab's output panel shows no place to type (a run that asks there waits for ever, unseen); so
-the page is served by this process, to this machine only.
+Xircuits' output panel shows no place to type (a run that asks there waits for ever, unseen). The
+page is served by this process, to this machine only.
 """
 
 from __future__ import annotations

@@ -344,5 +344,5 @@ def _next_steps(folder: Path, workshop: bool) -> Iterator[str]:
         yield f"      then open {WORKSHOP}/README.md: five lessons"
         yield "  xai-mcp-agent check-lessons .    shows which goals are met"
         return
-    yield f"      then open {FIRST_EXAMPLE} and press Run"
+    yield f"      then open {FIRST_EXAMPLE}, press Alt+Q and ask"
     yield "  xai-mcp-agent servers    shows the MCP servers this folder knows"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.first_workflow import ANSWER, draw
+from tests.support.first_workflow import ANSWER, QUESTION, draw
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_mouse import Mouse
+from tests.support.lab_panel import Panel
 from tools.canvas_file import load, problems
 
 pytestmark = pytest.mark.browser
@@ -20,21 +21,26 @@ EMPTY = 400, 500  # a place of the canvas below all nodes
 
 
 def test_a_newcomer_draws_an_agent_and_it_answers(
-    small: Canvas, folder: Path, artefacts: Path
+    small: Canvas, panel: Panel, folder: Path, artefacts: Path
 ) -> None:
-    """Each step as the README has it: the quickstart first, whose output stays open.
+    """Each step as the README has it: the quickstart first, in the panel, which stays open.
 
-    Buttons, menus, the palette, arrows, boxes for texts, Save, Run: on a small laptop.
+    Buttons, menus, the palette, arrows, boxes for texts, the panel, Run: on a small laptop.
     """
     canvas = small
     canvas.show_top_folder()
     canvas.open_by_hand(EXAMPLE)
-    canvas.run()
+    assert ANSWER in panel.begin_anew().ask(QUESTION)
+    panel.send("Bring back Jane Eyre.")
+    panel.press("Allow once")
+    assert "Jane Eyre" in panel.answer("done")
     draw(canvas, NAME)
     assert measure(canvas).faults() == []
     assert beside(canvas) == []
     canvas.picture(artefacts / "drawn-with-the-mouse.png")
     assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
+    assert "Candide" in panel.open().ask("Which books do you have about travel?")
+    assert ANSWER in panel.run()
     text = canvas.run()
     assert ANSWER in text.split("\u2713 library_search_books")[1]
     assert text.strip().endswith("Finished Executing")
