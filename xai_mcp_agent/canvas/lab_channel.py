@@ -190,8 +190,8 @@ def _words_of(error: BaseException) -> str:
 def _tell_node(node: str, **values: Any) -> None:
     """Not one of the kept events: a loop has thousands, and only the last of each node counts."""
     if node and (run := _current_run()) is not None:
-        run.nodes[node] = told = {**run.nodes.get(node, {}), **values}
-        _send({"run": run.id, "event": "Node", "node": node, **told})
+        run.nodes[node] = told = {**run.nodes.get(node, {"node": node}), **values}
+        _send({"run": run.id, "event": "Node", **told})
 
 
 def _id_of(component: Any) -> str:

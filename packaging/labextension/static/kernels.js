@@ -38,13 +38,24 @@ class Link {
       if (message.header.msg_type === MESSAGE) this.take(message.content);
     });
     this.kernel.statusChanged.connect((_, status) => {
-      if (ENDED.includes(status)) this.end();
+      if (ENDED.includes(status)) {
+        this.isAnew = true;
+        this.end();
+      } else if (this.isAnew) {
+        this.isAnew = false; // it was restarted, and knows nothing of this page
+        this.begin();
+      }
     });
+    this.begin();
+  }
+
+  begin() {
     this.attended = this.attend().catch(error => console.warn('xai-mcp-agent', error));
   }
 
   /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
   async attend() {
+    this.side?.dispose();
     this.side = this.kernel.clone();
     this.side.subshellId = await this.createSubshell();
     const flag = this.side.subshellId ? 'True' : 'False';

@@ -32,10 +32,12 @@ def ask(path: str, question: str = "") -> None:
     _drop_changed_modules()
     keep_servers()
     sys.path.insert(0, str(script.parent))
+    words, sys.argv = sys.argv, [str(script)]  # Xircuits reads its arguments there
     try:
         with turn(path, question) as chat:
             runpy.run_path(str(script), run_name="__main__")
     finally:
+        sys.argv = words
         sys.path.remove(str(script.parent))
         _drop_changed_modules()  # what is new is known from now on
     if question and not chat.is_asked:
