@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..console.text import clean
 from ..core.errors import XaiMcpError, node_in
 from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
@@ -29,18 +30,68 @@ _RUN = re.compile(r"%run (.+?)\.py(?=\s|$)", re.MULTILINE)  # as Xircuits' Run w
 _OWN_LINES = ("Executing: ", "Finished Executing")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MOST_RUNS, _MOST_EVENTS = 50, 1_000
+_GATHER_SECONDS = 0.1
 BRIEF = frozenset(("Text", "ToolProgressed"))  # the next one takes their place
 
 
 @dataclass
 class Run:
-    """One run of a workflow. `nodes` has the last state of each, by its id on the canvas."""
+    """One run of a workflow. `nodes` has the last state of each, by its id on the canvas.
+
+    Nodes and printed lines are gathered: a loop has thousands of them in a second, and Jupyter's
+    server drops what comes faster than that.
+    """
 
     id: str
     path: str
     events: list[JsonObject] = field(default_factory=list[JsonObject])
     nodes: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     is_over: bool = False
+    next_update: float = 0.0
+    _changed: set[str] = field(default_factory=set[str])
+    _printed: list[str] = field(default_factory=list[str])
+    _timer: threading.Timer | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def node(self, node: str, **values: Any) -> None:
+        """A node is in this state now."""
+        with self._lock:
+            self.nodes[node] = {**self.nodes.get(node, {"node": node}), **values}
+            self._changed.add(node)
+            self._flush_soon()
+
+    def print(self, line: str) -> None:
+        """The run has printed this line."""
+        with self._lock:
+            self._printed.append(line)
+            self._flush_soon()
+
+    def keep(self, told: JsonObject) -> None:
+        """Keep an event for a page that comes later; of very many the first ones go."""
+        self.events.append(told)
+        if len(self.events) > _MOST_EVENTS:
+            del self.events[1]
+
+    def flush(self) -> None:
+        """Send what was gathered."""
+        with self._lock:
+            changed, self._changed = self._changed, set[str]()
+            printed, self._printed = self._printed, list[str]()
+            self._timer = None
+        if changed:
+            nodes = [self.nodes[x] for x in changed]
+            _send({"run": self.id, "event": "Nodes", "nodes": nodes})
+        if printed:
+            text = clean(_COLOURS.sub("", _redacted("\n".join(printed))))
+            told = {"run": self.id, "event": "Printed", "text": text}
+            self.keep(told)
+            _send(told)
+
+    def _flush_soon(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(_GATHER_SECONDS, self.flush)
+            self._timer.daemon = True
+            self._timer.start()
 
 
 runs = deque[Run](maxlen=_MOST_RUNS)
@@ -68,14 +119,15 @@ def tell(event: str, **values: Any) -> None:
     """Send an event of the run that goes on, if one does, and keep it."""
     if (run := _current_run()) is None:
         return
+    run.flush()
     told = {"run": run.id, "event": event, **values}
     last = run.events[-1] if run.events else {}
-    if last.get("event") in BRIEF and last["event"] == event:
+    if is_update := event in BRIEF and last.get("event") == event:
         run.events.pop()
-    run.events.append(told)
-    if len(run.events) > _MOST_EVENTS:
-        del run.events[1]
-    _send(told)
+    run.keep(told)
+    if not is_update or time.monotonic() > run.next_update:
+        run.next_update = time.monotonic() + _GATHER_SECONDS
+        _send(told)
 
 
 def begin(path: str, **values: Any) -> None:
@@ -86,7 +138,7 @@ def begin(path: str, **values: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, stop)  # until the cell's end: the kernel sets its own then
 
-    close = _show_prints()
+    close = _show_prints(run)
 
     def end(_: object) -> None:
         shell.events.unregister("post_run_cell", end)
@@ -98,17 +150,23 @@ def begin(path: str, **values: Any) -> None:
     tell("Began", path=path, time=time.time(), **values)
 
 
-def _show_prints() -> Callable[[], None]:
+def _show_prints(run: Run) -> Callable[[], None]:
     """Send what is printed, but for Xircuits' own lines, until the returned function is called."""
-    out, line = sys.stdout, ""
+    out, line, is_blank = sys.stdout, "", False
     write = out.write
 
     def write_and_tell(text: str) -> int:
-        nonlocal line
+        nonlocal line, is_blank
         *lines, line = f"{line}{text}".split("\n")
         for whole in lines:
-            if not whole.startswith(_OWN_LINES):
-                tell("Printed", text=_COLOURS.sub("", whole.rpartition("\r")[2]))
+            if whole.startswith(_OWN_LINES):
+                is_blank = False  # Xircuits prints an empty line before its own
+                continue
+            if is_blank:
+                run.print("")
+            is_blank = not whole
+            if whole:
+                run.print(whole.rpartition("\r")[2])
         return write(text)
 
     def close() -> None:
@@ -139,14 +197,16 @@ class _NodeLogger:
         self._own.log_before_execution(comp, ctx)
         if node := _id_of(comp):
             self._began[node] = time.monotonic()
-            _tell_node(node, state="running", time=time.time())
+            if run := _current_run():
+                run.node(node, state="running", time=time.time())
 
     def log_after_execution(self, comp: Any, ctx: Any) -> None:
         """It has ended."""
         self._own.log_after_execution(comp, ctx)
         if began := self._began.pop(_id_of(comp), 0.0):
             ms = round((time.monotonic() - began) * 1_000)
-            _tell_node(_id_of(comp), state="done", ms=ms)
+            if run := _current_run():
+                run.node(_id_of(comp), state="done", ms=ms)
 
 
 def _current_run() -> Run | None:
@@ -169,14 +229,14 @@ def _end(run: Run, error: BaseException | None) -> None:
     state = "done"
     if error is not None:
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-    for node, told in list(run.nodes.items()):
-        if told["state"] == "running":  # the nodes that it was in
-            _tell_node(node, state=state)
+    for node in [x["node"] for x in run.nodes.values() if x["state"] == "running"]:
+        run.node(node, state=state)  # those that it was in
     run.is_over = True
-    words = (
-        "" if error is None else Redactor([], guesses=True, environ=os.environ)(_words_of(error))
-    )
-    tell("Ended", state=state, error=words)
+    tell("Ended", state=state, error="" if error is None else _redacted(_words_of(error)))
+
+
+def _redacted(text: str) -> str:
+    return Redactor([], guesses=True, environ=os.environ)(text)
 
 
 def _words_of(error: BaseException) -> str:
@@ -185,13 +245,6 @@ def _words_of(error: BaseException) -> str:
     words = "".join(traceback.format_exception_only(error)).strip()
     node = node_in(error.__traceback__)
     return f"{node} failed: {words}" if node else words
-
-
-def _tell_node(node: str, **values: Any) -> None:
-    """Not one of the kept events: a loop has thousands, and only the last of each node counts."""
-    if node and (run := _current_run()) is not None:
-        run.nodes[node] = told = {**run.nodes.get(node, {"node": node}), **values}
-        _send({"run": run.id, "event": "Node", **told})
 
 
 def _id_of(component: Any) -> str:

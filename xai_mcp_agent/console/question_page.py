@@ -120,6 +120,7 @@ class Page:
             {
                 "name": name,
                 "kind": field.kind,
+                "format": field.schema.get("format"),
                 "label": field.label,
                 "help": field.description,
                 "wanted": field.wanted(),

@@ -2,9 +2,10 @@
 // What the panel shows: the turns of one workflow, the questions of runs, and the box.
 
 import { questionsOf } from './questions.js';
-import { asText } from './turns.js';
+import { asText, seen } from './turns.js';
 
 const SIGNS = { running: '◌', done: '✓', failed: '✗', stopped: '■' };
+const MOST_TITLE = 500; // characters of a tip
 const AT_END = 40; // pixels from the end of the list, within which it stays there
 
 /** @param {any} React @param {(html: string) => string} sanitize */
@@ -46,19 +47,20 @@ export function chatOf(React, sanitize) {
     const [isOpen, setOpen] = useState(null); // as the person left it
     const shown = isOpen ?? (inner.length > 0 && state === 'running');
     const name = tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
-    const args = call.arguments === null ? '(not readable)' : JSON.stringify(call.arguments);
+    const isReadable = call.arguments !== null;
+    const args = isReadable ? seen(JSON.stringify(call.arguments)) : '(not readable)';
     const short = args === '{}' ? '' : args.replace(/^\{/, '(').replace(/\}$/, ')');
     const toggle = event => { event.preventDefault(); setOpen(!shown); };
     return h('details', { className: 'xai-call', open: shown, 'data-state': state },
-      h('summary', { onClick: toggle, title: `${tool}${short}` },
+      h('summary', { onClick: toggle, title: `${tool}${short}`.slice(0, MOST_TITLE) },
         h('span', { className: 'xai-sign', 'aria-label': state }, SIGNS[state]),
-        h('code', null, name),
+        h('code', null, seen(name)),
         h('span', { className: 'xai-short' }, progress || short),
         ms !== null && h('span', { className: 'xai-hint' }, ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`)),
       shown && h('div', { className: 'xai-inside' },
         inner.map((agent, at) => h(Agent, { key: at, agent })),
         short && h('b', null, 'Arguments'),
-        short && h('pre', { tabIndex: 0, 'aria-label': 'Arguments' }, asText(call.arguments)),
+        short && h('pre', { tabIndex: 0, 'aria-label': 'Arguments' }, isReadable ? asText(call.arguments) : args),
         state !== 'running' && h('b', null, 'Result'),
         state !== 'running' && h('pre', { tabIndex: 0, dir: 'auto', 'aria-label': 'Result' }, asText(result) || '(nothing)')));
   }
@@ -76,11 +78,11 @@ export function chatOf(React, sanitize) {
     call: (call, prefix) => h(Call, { call, prefix }),
   };
 
-  function Agent({ agent, question = null }) {
+  function Agent({ agent, isAsked = false }) {
     const { lines, live, html, cost, error, asked, isOver } = agent;
     const prefix = prefixOf(lines);
     return h('div', { className: 'xai-agent' },
-      asked && asked !== question && h('div', { className: 'xai-hint xai-asked' }, `${agent.agent} was asked: ${asked}`),
+      asked && !isAsked && h('div', { className: 'xai-hint xai-asked' }, seen(`${agent.agent} was asked: ${asked}`)),
       lines.map((line, at) => h(Guard, { key: at }, LINES[line.kind](line, prefix))),
       live && h(Markdown, { className: 'xai-answer', html: live }),
       html && h(Markdown, { className: 'xai-answer', html }),
@@ -103,18 +105,19 @@ export function chatOf(React, sanitize) {
     const name = path.replace(/^.*\//, '').replace(/\.xircuits$/, '');
     const told = parts.some(x => x.error && error.includes(x.error)); // by its agent already
     const text = printed.join('\n').trim();
-    const isAnswer = !parts.some(x => x.kind === 'agent');
+    const first = parts.find(x => x.kind === 'agent'); // the question went to it
     return h('div', { className: 'xai-turn', 'data-state': state },
       question
         ? h('div', { className: 'xai-asks', dir: 'auto' }, question)
         : h('div', { className: 'xai-hint' }, isOwn ? `${name} as it is drawn` : `Run of ${name}.py`),
       parts.map((part, at) => h(Guard, { key: at },
-        part.kind === 'agent' ? h(Agent, { agent: part, question }) : h(Call, { call: part, prefix: ' ' }))),
-      text && h('details', { className: 'xai-call', open: isAnswer || undefined },
+        part.kind === 'agent' ? h(Agent, { agent: part, isAsked: question && part === first }) : h(Call, { call: part, prefix: ' ' }))),
+      text && h('details', { className: 'xai-call', open: !first || undefined },
         h('summary', null, 'Printed'), h('pre', { tabIndex: 0, 'aria-label': 'Printed' }, text)),
       page && state === 'running' && h('a', { href: page.url, onClick: openLink }, page.title),
       goals && h(Goals, { goals }),
       state === 'running' && !parts.length && h('div', { className: 'xai-hint' }, 'working ...'),
+      state === 'waiting' && h('div', { className: 'xai-hint' }, 'waits for the run before it'),
       state === 'stopped' && h('div', { className: 'xai-stopped' }, error),
       state === 'failed' && !told && h('div', { className: 'xai-wrong xai-words', role: 'alert' }, error),
       state === 'done' && !parts.length && !text && h('div', { className: 'xai-hint' }, 'It ran, and printed nothing.'));
@@ -171,12 +174,13 @@ export function chatOf(React, sanitize) {
       if (!isAtEnd.current) return;
       // Of an answer that is longer than the panel its start; while it comes, the end.
       const isLong = last && !isRunning && last.offsetHeight > list.current.clientHeight;
-      list.current.scrollTop = isLong ? last.offsetTop : list.current.scrollHeight;
+      const answer = isLong && (last.querySelector(':scope > .xai-agent > .xai-answer') ?? last);
+      list.current.scrollTop = answer ? answer.offsetTop : list.current.scrollHeight;
     });
     const press = event => { if (event.key === 'Escape' && isRunning) actions.stop(); };
     return h('div', { className: 'xai-chat', onKeyDown: press },
       h('div', { className: 'xai-head' },
-        h('b', { title: path }, name || 'Chat'),
+        h('b', { title: path, role: 'heading', 'aria-level': 2 }, name || 'Chat'),
         h('button', { className: 'xai-plain', disabled: !turns.length || isRunning, onClick: actions.beginAnew }, 'New conversation')),
       h('div', { className: 'xai-list', ref: list, onScroll: noteScroll, role: 'log', 'aria-label': 'Conversation', tabIndex: 0 },
         !turns.length && h(Empty, { name, hasAgent }),

@@ -35,7 +35,10 @@ class Link {
     this.page = page;
     this.changed = changed;
     this.kernel.iopubMessage.connect((_, message) => {
-      if (message.header.msg_type === MESSAGE) this.take(message.content);
+      const { header, parent_header: parent, content } = message;
+      if (header.msg_type === MESSAGE) this.take(content);
+      // A run is the cell that it is in: its last event may have been dropped on a busy line.
+      else if (content.execution_state === 'idle' && this.isOpen(parent.msg_id)) this.begin();
     });
     this.kernel.statusChanged.connect((_, status) => {
       if (ENDED.includes(status)) {
@@ -55,7 +58,7 @@ class Link {
 
   /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
   async attend() {
-    this.side?.dispose();
+    this.disposeSide();
     this.side = this.kernel.clone();
     this.side.subshellId = await this.createSubshell();
     const flag = this.side.subshellId ? 'True' : 'False';
@@ -93,6 +96,8 @@ class Link {
       this.questions.set(event.id, event);
     } else if (event.event === 'QuestionClosed') {
       this.questions.delete(event.id);
+    } else if (event.event === 'Forgot') {
+      this.forget(event.path);
     } else {
       this.takeOfRun(event);
     }
@@ -107,11 +112,18 @@ class Link {
     const run = this.runs.get(event.run);
     if (!run) return; // it began before this page; its replay is on the way
     const last = run.events.at(-1);
-    if (event.event === 'Node') run.nodes[event.node] = event;
-    else if (last.event === event.event && ['Text', 'ToolProgressed'].includes(event.event)) {
+    if (event.event === 'Nodes') {
+      for (const node of event.nodes) run.nodes[node.node] = node;
+    } else if (last.event === event.event && ['Text', 'ToolProgressed'].includes(event.event)) {
       run.events[run.events.length - 1] = event;
     } else run.events.push(event);
     run.isOver ||= event.event === 'Ended';
+  }
+
+  forget(path) {
+    for (const [id, run] of this.runs) {
+      if (run.isOver && run.events[0].path === path) this.runs.delete(id);
+    }
   }
 
   replay({ runs, questions }) {
@@ -130,8 +142,18 @@ class Link {
   leave() {
     this.isGone = true;
     this.end();
-    this.side?.dispose();
+    this.disposeSide();
     this.session.dispose();
+  }
+
+  disposeSide() {
+    if (!this.side) return;
+    this.side.subshellId = null; // else it asks for its end, for which it must know the kernel
+    this.side.dispose();
+  }
+
+  isOpen(id) {
+    return this.runs.get(id)?.isOver === false;
   }
 
   answer(id, sent) {
@@ -233,10 +255,17 @@ export class Kernels {
 
   async beginAnew(path) {
     for (const link of this.links.values()) {
-      for (const [id, run] of link.runs) {
-        if (run.isOver && run.events[0].path === path) link.runs.delete(id);
-      }
+      link.forget(path);
       if (!link.isGone) await link.tell(`${call('panel.runs', 'begin_anew', path)})`);
+    }
+  }
+
+  async rename(path, name) {
+    for (const link of this.links.values()) {
+      for (const run of link.runs.values()) {
+        if (run.events[0].path === path) run.events[0] = { ...run.events[0], path: name };
+      }
+      if (!link.isGone) await link.tell(`${call('panel.runs', 'rename', path, name)})`);
     }
   }
 }

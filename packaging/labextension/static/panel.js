@@ -33,7 +33,8 @@ class Panel {
     this.lab = lab;
     this.document = null; // the workflow that was in front last
     this.known = new WeakSet(); // workflows that are watched for changes
-    this.pending = null; // a question whose run has not begun yet
+    this.pending = []; // events of runs that have not begun yet, or could not
+    this.asked = null; // those of the one that the kernel was asked for
     this.focus = { isWanted: false }; // by the box, when it is drawn next
     this.marks = new Marks(app.shell);
     const { createMessage } = lab.services.KernelMessage;
@@ -63,19 +64,37 @@ class Panel {
       onActivateRequest() {
         if (!me.isQuiet) me.open();
       }
+
+      onResize(message) {
+        super.onResize(message);
+        me.noteWidth(message.width);
+      }
+
+      onAfterHide(message) {
+        super.onAfterHide(message);
+        me.noteWidth(0);
+      }
     })();
     this.widget.id = ID;
     this.widget.addClass('xai-panel');
     this.widget.node.style.minWidth = WIDTH;
     this.widget.title.icon = new ui.LabIcon({ name: `${ID}:icon`, svgstr: ICON });
+    this.widget.node.setAttribute('aria-label', 'Chat with the workflow');
     this.widget.title.caption = 'Chat with the workflow (Alt+Q)';
     this.app.shell.add(this.widget, 'right', { rank: 100 });
     this.actions = {
       ask: question => this.ask(question),
-      stop: () => this.kernels.stop(),
-      beginAnew: () => this.kernels.beginAnew(this.path).then(() => this.show()),
+      stop: () => this.stop(),
+      beginAnew: () => {
+        this.pending = this.pending.filter(x => x[0].path !== this.path);
+        this.kernels.beginAnew(this.path).then(() => this.show());
+      },
       focus: this.focus,
     };
+  }
+
+  noteWidth(width) {
+    document.body.style.setProperty('--xai-panel-width', `${Math.max(0, width)}px`);
   }
 
   addBar() {
@@ -126,16 +145,24 @@ class Panel {
     if (this.known.has(document)) return;
     this.known.add(document);
     document.context.model.contentChanged.connect(() => this.show()); // it may get an agent
-    document.context.pathChanged.connect(() => this.show());
+    let { path } = document.context;
+    document.context.pathChanged.connect((_, name) => {
+      this.marks.rename(path, name);
+      this.kernels.rename(path, name).then(() => this.show());
+      path = name;
+    });
   }
 
   /** All that the chat shows. */
   get state() {
-    const { path, kernels, pending } = this;
+    const { path, kernels, pending, asked } = this;
     const links = [...kernels.links.values()];
     const runs = links.flatMap(x => [...x.runs.values()]).filter(x => x.events[0].path === path);
     const turns = runs.map(x => turnOf(x.events)).sort((a, b) => a.time - b.time);
-    if (pending?.path === path) turns.push(turnOf(pending.events));
+    for (const events of pending.filter(x => x[0].path === path)) {
+      const waits = events.length === 1 && events !== asked;
+      turns.push({ ...turnOf(events), ...waits && { state: 'waiting' } });
+    }
     return {
       path,
       name: path.replace(/^.*\//, '').replace(/\.xircuits$/, ''),
@@ -144,7 +171,7 @@ class Panel {
       questions: links.flatMap(link => [...link.questions.values()].map(question => ({
         question, answer: sent => link.answer(question.id, sent),
       }))),
-      isRunning: kernels.running.length > 0 || pending?.events.length === 1,
+      isRunning: kernels.running.length > 0 || Boolean(asked),
     };
   }
 
@@ -157,12 +184,15 @@ class Panel {
 
   take(event, link) {
     const run = link.runs.get(event.run);
-    if (event.event === 'Began' && event.by === 'panel' && event.path === this.pending?.path) this.pending = null;
+    if (event.event === 'Began' && event.by === 'panel') {
+      this.pending = this.pending.filter(x => x !== this.asked); // its own events have come
+    }
+    if (event.event === 'Ended') this.dialog?.resolve(1); // nothing is left to wait for
     if (event.event === 'Began') this.marks.set(event.path, run.nodes);
     if (event.event === 'Replay') {
       for (const { events, nodes } of link.runs.values()) this.marks.set(events[0].path, nodes);
     }
-    if (link.questions.size && event.event !== 'Node') this.openQuietly();
+    if (link.questions.size && event.event !== 'Nodes') this.openQuietly();
     this.soon ??= requestAnimationFrame(() => {
       this.soon = null;
       this.show();
@@ -194,28 +224,47 @@ class Panel {
     const own = this.kernels.running.find(x => x.path === ID);
     if (own && !await this.mayRun(own)) return false;
     if (shown.context.model.dirty) await shown.context.save();
-    const began = { run: 'pending', event: 'Began', path, question, by: 'panel', time: Date.now() / 1000 };
-    const pending = { path, events: [began] };
-    this.pending = pending;
-    this.show();
-    this.kernels.ask(path, question).catch(String).then(error => {
-      if (this.pending === pending) pending.events.push({ ...began, event: 'Ended', state: 'failed', error });
-      this.show();
-    });
+    const began = { run: `pending ${Math.random()}`, event: 'Began', path, question, by: 'panel' };
+    this.pending.push([{ ...began, time: Date.now() / 1000 }]);
+    this.next();
     return true;
+  }
+
+  /** Begin the first run that waits, when none goes on. */
+  async next() {
+    const { pending } = this;
+    this.show();
+    const events = pending.find(x => x.length === 1);
+    if (this.asked || !events) return;
+    this.asked = events;
+    const error = await this.kernels.ask(events[0].path, events[0].question).catch(String);
+    this.asked = null;
+    // It has not even begun: this stays in the chat.
+    if (pending.includes(events)) events.push({ event: 'Ended', state: 'failed', error });
+    this.next();
+  }
+
+  stop() {
+    this.pending = this.pending.filter(x => x === this.asked || x.length > 1);
+    this.show();
+    return this.kernels.stop();
   }
 
   /** While a run goes on: wait for its end, or stop it; whether the next one may begin. */
   async mayRun(link) {
-    const { showDialog, Dialog } = this.lab.apputils;
-    const seconds = Math.floor(Date.now() / 1000 - link.running.events[0].time);
-    const result = await showDialog({
+    const { Dialog } = this.lab.apputils;
+    const { running } = link;
+    const seconds = Math.floor(Date.now() / 1000 - running.events[0].time);
+    this.dialog?.reject();
+    this.dialog = new Dialog({
       title: 'A run is still going on',
       body: `It has run for ${seconds} s. The new one waits for it.`,
       buttons: [Dialog.warnButton({ label: 'Stop it' }), Dialog.okButton({ label: 'Wait' })],
       defaultButton: 1,
     });
-    if (result.button.label === 'Stop it' && link.running) await link.kernel.interrupt();
+    const result = await this.dialog.launch();
+    this.dialog = null;
+    if (result.button.label === 'Stop it' && link.running === running) await link.kernel.interrupt();
     return result.button.accept;
   }
 
@@ -223,7 +272,7 @@ class Panel {
   async queue(args) {
     const link = this.kernels.xircuits;
     const before = link?.running;
-    if (!before || !await this.mayRun(link) || !before) return;
+    if (!before || !await this.mayRun(link)) return;
     const known = link.runs.size;
     if (link.running === before) return; // it waits
     setTimeout(() => {

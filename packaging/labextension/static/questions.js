@@ -36,12 +36,18 @@ export function questionsOf(React) {
     const { id, title, message, url, fields = [], arguments: args = [], said = [] } = question;
     const part = useRef(null);
     const [isSent, setSent] = useState(false);
-    useEffect(() => { setSent(false); part.current.scrollIntoView({ block: 'nearest' }); }, [question]);
+    const wasHere = useRef(false); // the focus, when the form was sent
+    useEffect(() => {
+      setSent(false);
+      part.current.scrollIntoView({ block: 'nearest' });
+      if (wasHere.current) part.current.querySelector('[aria-invalid=true]')?.focus();
+    }, [question]);
 
     function press(action) {
       const sent = { action: [action] };
       for (const [name, value] of new FormData(part.current)) (sent[name] ??= []).push(value);
       if (action === 'accept' && url) window.open(url, '_blank', 'noopener,noreferrer');
+      wasHere.current = part.current.contains(document.activeElement);
       setSent(true);
       answer(sent);
     }
@@ -51,7 +57,7 @@ export function questionsOf(React) {
       onSubmit: event => { event.preventDefault(); if (fields.length) press('accept'); },
     },
       h('b', null, title),
-      message && h('div', { className: 'xai-words' }, message),
+      message && h('div', { className: 'xai-words xai-facts', tabIndex: 0 }, message),
       url && h('div', { className: 'xai-words xai-hint' }, url),
       args.map(([name, text]) => h('div', { key: name, className: 'xai-argument' },
         h('b', null, name), h('pre', null, text))),

@@ -81,22 +81,26 @@ export function turnOf(events) {
     }
     take[event.event]?.(event, agents.get(event.run_id));
   }
-  for (const agent of agents.values()) {
-    if (turn.state !== 'running') closeCalls(agent, turn);
+  if (turn.state !== 'running') {
+    for (const agent of agents.values()) closeCalls(agent.calls.values(), agent, turn);
+    closeCalls(nodes.values(), {}, turn);
   }
   return turn;
 }
 
 /** A value to read: JSON in lines, also where it came as a text. @param {any} value */
 export function asText(value) {
-  if (typeof value !== 'string') return JSON.stringify(value ?? null, null, 1);
-  if (!/^\s*[[{]/.test(value)) return value;
+  if (typeof value !== 'string') return seen(JSON.stringify(value ?? null, null, 1));
+  if (!/^\s*[[{]/.test(value)) return seen(value);
   try {
-    return JSON.stringify(JSON.parse(value), null, 1);
+    return seen(JSON.stringify(JSON.parse(value), null, 1));
   } catch {
-    return value; // it only looks like it, or was cut
+    return seen(value); // it only looks like it, or was cut
   }
 }
+
+/** A text of strangers, with a mark for what hides or turns round a part of it. */
+export const seen = text => text.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '?');
 
 /** @param {Event} began @returns {Turn} */
 function newTurn(began) {
@@ -137,10 +141,13 @@ function finish(call, event, isError, result) {
   Object.assign(call, { state: isError ? 'failed' : 'done', ms, result, progress: '' });
 }
 
-function closeCalls(agent, turn) {
+function closeCalls(calls, agent, turn) {
   agent.isOver = true;
-  for (const call of agent.calls.values()) {
-    if (call.state === 'running') call.state = turn.state === 'stopped' ? 'stopped' : 'failed';
+  const isStopped = turn.state === 'stopped';
+  for (const call of calls) {
+    if (call.state === 'running' || (isStopped && call.result === turn.error)) {
+      call.state = isStopped ? 'stopped' : 'failed';
+    }
   }
 }
 

@@ -193,6 +193,24 @@ def test_run_during_a_run_asks_and_the_first_answer_stays(
     expect(panel.turns.first).to_contain_text("Waited.")
 
 
+def test_a_question_during_a_run_waits_for_its_turn(
+    panel: Panel, canvas: Canvas, folder: Path
+) -> None:
+    steps = [calls(("workshop_wait", {"seconds": 3})), says("First."), says("Second.")]
+    with model_endpoint(steps) as endpoint:
+        canvas.open_workflow(talking(folder, "patient", endpoint.base_url, "workshop"))
+        panel.begin_anew().send("One.")
+        expect(panel.turns.last).to_contain_text("wait")
+        panel.box.focus()
+        panel.page.keyboard.type("Two.")
+        panel.page.keyboard.press("Enter")
+        dialog = canvas.page.locator(".jp-Dialog", has_text="A run is still going on")
+        dialog.get_by_role("button", name="Wait").click()
+        expect(panel.turns.last).to_contain_text("waits for the run before it")
+        expect(panel.turns.last).to_contain_text("Second.")
+        expect(panel.turns.first).to_contain_text("First.")
+
+
 def test_run_during_a_run_can_stop_the_first(panel: Panel, canvas: Canvas, folder: Path) -> None:
     canvas.open_workflow(calling(folder, "again", "workshop", "wait", {"seconds": 4}))
     panel.begin_anew()

@@ -25,6 +25,7 @@ def ask(path: str, question: str = "") -> None:
     Raises:
         BadSetting: the workflow cannot be compiled, or none of its agents took the question.
     """
+    os.environ.setdefault("XAI_MCP_SHOW", "quiet")  # the panel shows what the console would
     lab_channel.begin(path, question=question, by="panel")
     import_module(_BASE)
     lab_channel.follow_nodes()
@@ -47,8 +48,18 @@ def ask(path: str, question: str = "") -> None:
 def begin_anew(path: str) -> None:
     """New conversation: what was said with this workflow is forgotten, and what ran of it."""
     chats.pop(path, None)
+    lab_channel.send("Forgot", path=path)
     for run in [x for x in lab_channel.runs if x.path == path and x.is_over]:
         lab_channel.runs.remove(run)
+
+
+def rename(path: str, new: str) -> None:
+    """A workflow has another name now: its conversation goes on."""
+    if path in chats:
+        chats[new] = chats.pop(path)
+    for run in lab_channel.runs:
+        if run.path == path:
+            run.path = run.events[0]["path"] = new
 
 
 def _compile(workflow: Path) -> Path:
