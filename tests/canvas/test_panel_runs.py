@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.support.kernels import Kernel, Ran, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in
+from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
@@ -55,7 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder with the examples and two servers."""
     made = init_folder(tmp_path_factory.mktemp("panel") / "my lab").folder
     library = {"command": warm_python(), "args": [str(SERVERS / "library.py")]}
-    servers = {"library": library, "workshop": workshop_entry(made / "workshop.pid")}
+    workshop = workshop_entry(made / "workshop.pid")
+    servers = {"library": library, "workshop": workshop, "shredder": shredder_entry()}
     settings = json.dumps({"mcpServers": servers})
     (made / "mcp_settings.json").write_text(settings, encoding="utf-8")
     return made
@@ -210,6 +213,24 @@ def test_secrets_are_masked_in_all_that_is_told(shell: Kernel, folder: Path) -> 
     assert told(ran, "Text")
     assert secret not in json.dumps(ran.events)
     assert "sk-a1" not in json.dumps(ran.events)
+
+
+def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_leads_to(
+    shell: Kernel, folder: Path
+) -> None:
+    """So it is with kernels before ipykernel 7, which take no answer while they run."""
+
+    def approve(event: dict[str, Any]) -> None:
+        if event["event"] == "Page":
+            assert event["title"] == "agent wants to call shred of shredder"
+            with urllib.request.urlopen(event["url"], b"action=once", timeout=30) as page:
+                assert "Approved" in page.read().decode()
+
+    shred = calls(("shredder_shred", {"paper": "will"}))
+    with model_endpoint([shred, says("It is shredded.")]) as endpoint:
+        path = talking(folder, "shredding", endpoint.base_url, "shredder")
+        ran = shell.run(f"ask({path!r}, 'Shred the will.')", approve)
+    assert answer(ran) == "It is shredded."
 
 
 def test_a_run_of_xircuits_is_told_as_well_and_a_notebook_tells_nothing(folder: Path) -> None:

@@ -45,9 +45,11 @@ class Kernel:
     def __init__(self, manager: KernelManager) -> None:
         self._manager = manager
         self._client = _new_client(manager)
+        self._on_event: Callable[[dict[str, Any]], None] | None = None
 
-    def run(self, code: str) -> Ran:
-        """Run code to its end."""
+    def run(self, code: str, on_event: Callable[[dict[str, Any]], None] | None = None) -> Ran:
+        """Run code to its end; `on_event` is given what the lab's panel gets, as it comes."""
+        self._on_event = on_event
         return self._collect(self._client.execute(code))
 
     def run_all(self, *codes: str) -> list[Ran]:
@@ -109,6 +111,8 @@ class Kernel:
                     return Ran(texts["stdout"], texts["stderr"], error, traceback, *told)
                 case lab_channel.MESSAGE:
                     events.append(content)
+                    if self._on_event:
+                        self._on_event(content)
                 case _:
                     pass
 

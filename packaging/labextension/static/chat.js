@@ -15,14 +15,9 @@ export function chatOf(React, sanitize) {
 
   /** A part that fails is left out, and the rest of the panel stays. */
   class Guard extends Component {
-    constructor(props) {
-      super(props);
-      this.state = { error: null };
-    }
+    state = { error: null };
 
-    static getDerivedStateFromError(error) {
-      return { error };
-    }
+    static getDerivedStateFromError = error => ({ error });
 
     render() {
       const { error } = this.state;

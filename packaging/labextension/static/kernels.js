@@ -25,15 +25,11 @@ const connected = kernel => new Promise(resolve => {
 /** One kernel that the panel shows. `runs` has their events, in the order in which they began. */
 class Link {
   constructor(session, page, changed, createMessage) {
-    this.createMessage = createMessage;
-    this.session = session;
-    this.kernel = session.kernel;
+    Object.assign(this, { session, page, changed, createMessage, kernel: session.kernel });
     /** @type {Map<string, {events: any[], nodes: Record<string, any>, isOver: boolean}>} */
     this.runs = new Map();
     this.questions = new Map();
     this.path = session.path; // also when the session has gone
-    this.page = page;
-    this.changed = changed;
     this.kernel.iopubMessage.connect((_, message) => {
       const { header, parent_header: parent, content } = message;
       if (header.msg_type === MESSAGE) this.take(content);
@@ -173,9 +169,7 @@ export class Kernels {
    * @param {(event: any, link: Link) => void} changed
    */
   constructor(services, createMessage, changed) {
-    this.services = services;
-    this.createMessage = createMessage;
-    this.changed = changed;
+    Object.assign(this, { services, createMessage, changed });
     this.page = crypto.randomUUID?.() ?? String(Math.random()); // plain http has no randomUUID
     /** @type {Map<string, Link>} */
     this.links = new Map();
@@ -189,9 +183,7 @@ export class Kernels {
   look() {
     const models = [...this.services.sessions.running()];
     for (const [id, link] of this.links) {
-      if (models.some(x => x.id === id)) continue;
-      if (!link.isGone) link.leave(); // its runs stay in the chat
-      if (link.path === OWN) this.starting = null;
+      if (!link.isGone && !models.some(x => x.id === id)) link.leave(); // its runs stay in the chat
     }
     for (const model of models) {
       const isOurs = model.path === OWN || model.name === XIRCUITS;
@@ -208,26 +200,19 @@ export class Kernels {
 
   /** The panel's own kernel; it starts if there is none. @returns {Promise<Link>} */
   own() {
-    const known = [...this.links.values()].find(x => x.path === OWN && !x.isGone);
-    if (known) return known.attended.then(() => known);
-    this.starting ??= this.start().catch(error => {
-      this.starting = null;
-      throw error;
-    });
+    this.starting ??= this.start().finally(() => { this.starting = null; });
     return this.starting;
   }
 
   async start() {
     const { sessions, kernelspecs } = this.services;
     await Promise.all([sessions.ready, kernelspecs.ready]);
-    await sessions.refreshRunning();
-    let model = [...sessions.running()].find(x => x.path === OWN);
-    if (!model) {
+    let link = [...this.links.values()].find(x => x.path === OWN && !x.isGone);
+    if (!link) {
       const kernel = { name: kernelspecs.specs.default };
-      const begun = await sessions.startNew({ name: 'Chat', path: OWN, type: OWN, kernel });
-      model = begun.model;
+      const { model } = await sessions.startNew({ name: 'Chat', path: OWN, type: OWN, kernel });
+      link = this.links.get(model.id) ?? this.connect(model);
     }
-    const link = this.links.get(model.id) ?? this.connect(model);
     await link.attended;
     return link;
   }
@@ -239,10 +224,6 @@ export class Kernels {
 
   get running() {
     return [...this.links.values()].filter(x => x.running);
-  }
-
-  stop() {
-    return Promise.all(this.running.map(link => link.kernel.interrupt()));
   }
 
   /** Run a workflow; the error that came before it began, or nothing. */
@@ -257,15 +238,6 @@ export class Kernels {
     for (const link of this.links.values()) {
       link.forget(path);
       if (!link.isGone) await link.tell(`${call('panel.runs', 'begin_anew', path)})`);
-    }
-  }
-
-  async rename(path, name) {
-    for (const link of this.links.values()) {
-      for (const run of link.runs.values()) {
-        if (run.events[0].path === path) run.events[0] = { ...run.events[0], path: name };
-      }
-      if (!link.isGone) await link.tell(`${call('panel.runs', 'rename', path, name)})`);
     }
   }
 }

@@ -22,11 +22,6 @@ export class Marks {
     this.draw();
   }
 
-  rename(path, name) {
-    if (this.paths.has(path)) this.set(name, this.paths.get(path));
-    this.paths.delete(path);
-  }
-
   draw() {
     const documents = [...this.shell.widgets('main')].filter(x => this.paths.has(x.context?.path));
     for (const widget of documents) widget.node.dataset.xaiRun = widget.context.path;

@@ -64,16 +64,6 @@ class Panel {
       onActivateRequest() {
         if (!me.isQuiet) me.open();
       }
-
-      onResize(message) {
-        super.onResize(message);
-        me.noteWidth(message.width);
-      }
-
-      onAfterHide(message) {
-        super.onAfterHide(message);
-        me.noteWidth(0);
-      }
     })();
     this.widget.id = ID;
     this.widget.addClass('xai-panel');
@@ -91,10 +81,6 @@ class Panel {
       },
       focus: this.focus,
     };
-  }
-
-  noteWidth(width) {
-    document.body.style.setProperty('--xai-panel-width', `${Math.max(0, width)}px`);
   }
 
   addBar() {
@@ -145,12 +131,7 @@ class Panel {
     if (this.known.has(document)) return;
     this.known.add(document);
     document.context.model.contentChanged.connect(() => this.show()); // it may get an agent
-    let { path } = document.context;
-    document.context.pathChanged.connect((_, name) => {
-      this.marks.rename(path, name);
-      this.kernels.rename(path, name).then(() => this.show());
-      path = name;
-    });
+    document.context.pathChanged.connect(() => this.show());
   }
 
   /** All that the chat shows. */
@@ -183,13 +164,10 @@ class Panel {
   }
 
   take(event, link) {
-    const run = link.runs.get(event.run);
-    if (event.event === 'Began' && event.by === 'panel') {
-      this.pending = this.pending.filter(x => x !== this.asked); // its own events have come
-    }
+    // The run that was asked for has events of its own now.
+    if (event.by === 'panel') this.pending = this.pending.filter(x => x !== this.asked);
     if (event.event === 'Ended') this.dialog?.resolve(1); // nothing is left to wait for
-    if (event.event === 'Began') this.marks.set(event.path, run.nodes);
-    if (event.event === 'Replay') {
+    if (['Began', 'Replay'].includes(event.event)) {
       for (const { events, nodes } of link.runs.values()) this.marks.set(events[0].path, nodes);
     }
     if (link.questions.size && event.event !== 'Nodes') this.openQuietly();
@@ -224,7 +202,7 @@ class Panel {
     const own = this.kernels.running.find(x => x.path === ID);
     if (own && !await this.mayRun(own)) return false;
     if (shown.context.model.dirty) await shown.context.save();
-    const began = { run: `pending ${Math.random()}`, event: 'Began', path, question, by: 'panel' };
+    const began = { run: `${Math.random()}`, event: 'Began', path, question, by: 'panel' };
     this.pending.push([{ ...began, time: Date.now() / 1000 }]);
     this.next();
     return true;
@@ -232,22 +210,21 @@ class Panel {
 
   /** Begin the first run that waits, when none goes on. */
   async next() {
-    const { pending } = this;
     this.show();
-    const events = pending.find(x => x.length === 1);
+    const events = this.pending.find(x => x.length === 1);
     if (this.asked || !events) return;
     this.asked = events;
     const error = await this.kernels.ask(events[0].path, events[0].question).catch(String);
     this.asked = null;
     // It has not even begun: this stays in the chat.
-    if (pending.includes(events)) events.push({ event: 'Ended', state: 'failed', error });
+    if (this.pending.includes(events)) events.push({ event: 'Ended', state: 'failed', error });
     this.next();
   }
 
   stop() {
     this.pending = this.pending.filter(x => x === this.asked || x.length > 1);
     this.show();
-    return this.kernels.stop();
+    for (const link of this.kernels.running) link.kernel.interrupt();
   }
 
   /** While a run goes on: wait for its end, or stop it; whether the next one may begin. */

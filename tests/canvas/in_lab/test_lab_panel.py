@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.asking_server import form
-from tests.support.lab import wait_for_lab
+from tests.support.lab import open_lab, wait_for_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import calls, model_endpoint, says
@@ -244,6 +244,55 @@ def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
         assert "It is shredded." in panel.answer()
         assert "the person said no" in str(endpoint.requests[1].body["messages"][-1])
         assert "shredded" in str(endpoint.requests[3].body["messages"][-1])
+
+
+def test_stop_takes_a_question_away_and_the_next_one_is_asked(
+    panel: Panel, canvas: Canvas, folder: Path
+) -> None:
+    shred = calls(("shredder_shred", {"paper": "deed"}))
+    with model_endpoint([shred, shred, says("It is shredded.")]) as endpoint:
+        canvas.open_workflow(talking(folder, "hasty", endpoint.base_url, "shredder"))
+        panel.begin_anew().send("Shred the deed.")
+        panel.questions.first.wait_for()
+        panel.bar.get_by_role("button", name="Stop").click()
+        assert STOPPED in panel.answer("stopped")
+        expect(panel.questions).to_have_count(0)
+        panel.send("Shred it.")
+        panel.press("Allow once")
+        assert "It is shredded." in panel.answer()
+
+
+def test_a_question_is_answered_in_either_of_two_windows(
+    panel: Panel, canvas: Canvas, folder: Path, address: str
+) -> None:
+    shred = calls(("shredder_shred", {"paper": "note"}))
+    with model_endpoint([shred, says("It is shredded.")]) as endpoint:
+        canvas.open_workflow(talking(folder, "both", endpoint.base_url, "shredder"))
+        panel.begin_anew()
+        browser = canvas.page.context.browser
+        assert browser
+        other = Panel(open_lab(browser, address))
+        panel.send("Shred the note.")
+        panel.questions.first.wait_for()
+        other.press("Allow once")  # its panel has opened by itself
+        expect(panel.questions).to_have_count(0)
+        assert "It is shredded." in panel.answer()
+        other.page.close()
+
+
+def test_a_notice_of_the_lab_does_not_lie_on_the_box(panel: Panel, canvas: Canvas) -> None:
+    canvas.open_workflow(QUICKSTART)
+    panel.begin_anew()
+    notice = """() => Promise.all([1, 2, 3].map(x => window.jupyterapp.commands.execute(
+      'apputils:notify', {message: `Notice ${x}`, type: 'info', options: {autoClose: false}})))
+      .then(() => null)"""
+    canvas.page.evaluate(notice)
+    expect(canvas.page.locator(".Toastify__toast")).to_have_count(3)
+    assert "Moby-Dick" in panel.ask("Which books do you have about the sea?")
+    panel.button("▶ Run").click(trial=True)
+    canvas.page.evaluate(
+        "() => document.querySelectorAll('.Toastify__toast').forEach(x => x.click())"
+    )
 
 
 def test_the_panel_opens_by_itself_for_a_form_and_checks_it(

@@ -53,15 +53,6 @@ def begin_anew(path: str) -> None:
         lab_channel.runs.remove(run)
 
 
-def rename(path: str, new: str) -> None:
-    """A workflow has another name now: its conversation goes on."""
-    if path in chats:
-        chats[new] = chats.pop(path)
-    for run in lab_channel.runs:
-        if run.path == path:
-            run.path = run.events[0]["path"] = new
-
-
 def _compile(workflow: Path) -> Path:
     # Here: it takes a while, and a page that only looks on does without.
     from xircuits.compiler.compiler import (  # pyright: ignore[reportMissingTypeStubs]
