@@ -34,6 +34,14 @@ SCHEMA = {
 }
 QUICKSTART = "examples/ex01_quickstart.xircuits"
 STOPPED = "Stopped by you."
+_END_CHAT = """async () => {
+  const { sessions } = window.jupyterapp.serviceManager;
+  await sessions.refreshRunning();
+  const own = [...sessions.running()].filter(x => x.path === 'xai-mcp-agent-chat');
+  await Promise.all(own.map(x => sessions.shutdown(x.id)));
+}"""
+_NOTIFY = """() => Promise.all([1, 2, 3].map(x => window.jupyterapp.commands.execute(
+  'apputils:notify', {message: `Notice ${x}`, type: 'info', options: {autoClose: false}})))"""
 _SESSIONS = """async () => {
   const { sessions } = window.jupyterapp.serviceManager;
   await sessions.refreshRunning();
@@ -71,7 +79,7 @@ def talking(folder: Path, name: str, base_url: str, *servers: str, **agent: Any)
 
 
 def test_while_it_is_closed_there_is_no_kernel_of_it(canvas: Canvas) -> None:
-    """The first test here that could open it."""
+    canvas.page.evaluate(_END_CHAT)
     canvas.open_workflow(QUICKSTART)
     canvas.compile()
     assert "Moby-Dick" in canvas.run()
@@ -283,16 +291,12 @@ def test_a_question_is_answered_in_either_of_two_windows(
 def test_a_notice_of_the_lab_does_not_lie_on_the_box(panel: Panel, canvas: Canvas) -> None:
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew()
-    notice = """() => Promise.all([1, 2, 3].map(x => window.jupyterapp.commands.execute(
-      'apputils:notify', {message: `Notice ${x}`, type: 'info', options: {autoClose: false}})))
-      .then(() => null)"""
-    canvas.page.evaluate(notice)
+    told = canvas.page.evaluate(_NOTIFY)
     expect(canvas.page.locator(".Toastify__toast")).to_have_count(3)
     assert "Moby-Dick" in panel.ask("Which books do you have about the sea?")
     panel.button("▶ Run").click(trial=True)
-    canvas.page.evaluate(
-        "() => document.querySelectorAll('.Toastify__toast').forEach(x => x.click())"
-    )
+    for notice in told:
+        canvas.command("apputils:dismiss-notification", id=notice)
 
 
 def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
