@@ -43,6 +43,8 @@ class Panel:
     def begin_anew(self) -> Panel:
         """Open it, and press New conversation if there is one."""
         self.open()
+        path = self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+        expect(self.page.locator(".xai-head b")).to_have_attribute("title", path)
         anew = self.button("New conversation")
         if anew.is_enabled():
             anew.click()
