@@ -234,10 +234,12 @@ export class Kernels {
     return reply.content.status === 'error' ? `${reply.content.ename}: ${reply.content.evalue}` : '';
   }
 
-  async beginAnew(path) {
+  /** Forget a conversation, before the next question: a kernel takes its requests in order. */
+  beginAnew(path) {
+    const code = `${call('panel.runs', 'begin_anew', path)})`;
     for (const link of this.links.values()) {
       link.forget(path);
-      if (!link.isGone) await link.tell(`${call('panel.runs', 'begin_anew', path)})`);
+      if (!link.isGone) link.kernel.requestExecute({ code, silent: true, store_history: false });
     }
   }
 }

@@ -77,7 +77,8 @@ class Panel {
       stop: () => this.stop(),
       beginAnew: () => {
         this.pending = this.pending.filter(x => x[0].path !== this.path);
-        this.kernels.beginAnew(this.path).then(() => this.show());
+        this.kernels.beginAnew(this.path);
+        this.show();
       },
       focus: this.focus,
     };
