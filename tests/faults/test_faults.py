@@ -82,7 +82,7 @@ def test_the_others_notice_nothing(group: str):
     run = run_of(group)
     assert run.healthy_errors == ()
     assert run.healthy_calls > 0
-    assert run.longest_stall_seconds < _MAX_STALL_SECONDS
+    assert run.longest_stall_seconds < _MAX_STALL_SECONDS * slowness()
     assert run.longest_hold_seconds < _MAX_HOLD_SECONDS * slowness()
 
 
