@@ -14,6 +14,7 @@ from tests.support.kernels import Kernel, Ran, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in
 from tests.support.shredder_server import shredder_entry
+from tests.support.talking_workflow import talking_workflow
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
@@ -267,16 +268,7 @@ def adding(folder: Path) -> str:
 
 def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     """A workflow whose agent has the tools of these servers; its path."""
-    flow = Workflow(name)
-    nodes = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
-    belt = flow.node("AgentMakeToolbelt")
-    model = flow.node("AgentModel", base_url=base_url)
-    init = flow.node(
-        "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
-        model_settings=model["model_settings"],
-    )  # fmt: skip
-    flow.main(*nodes, belt, model, init, flow.node("AgentRun", question="Nothing is asked here."))
-    return flow.write(folder).name
+    return talking_workflow(name, base_url, *servers).write(folder).name
 
 
 def drawn(node: str, file: str) -> str:

@@ -47,7 +47,6 @@ class Run:
     events: list[JsonObject] = field(default_factory=list[JsonObject])
     nodes: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     is_over: bool = False
-    next_update: float = 0.0
     _changed: set[str] = field(default_factory=set[str])
     _printed: list[str] = field(default_factory=list[str])
     _timer: threading.Timer | None = None
@@ -122,12 +121,10 @@ def tell(event: str, **values: Any) -> None:
     run.flush()
     told = {"run": run.id, "event": event, **values}
     last = run.events[-1] if run.events else {}
-    if is_update := event in BRIEF and last.get("event") == event:
+    if event in BRIEF and last.get("event") == event:
         run.events.pop()
     run.keep(told)
-    if not is_update or time.monotonic() > run.next_update:
-        run.next_update = time.monotonic() + _GATHER_SECONDS
-        _send(told)
+    _send(told)
 
 
 def begin(path: str, **values: Any) -> None:

@@ -181,8 +181,8 @@ def _hold_of(ctx: Any) -> BridgeLease:
         if drawn := drawn_in(ctx):
             hold.bridge.run(_record_drawn, drawn)
         if _keeper is not None and not _is_live(_keeper.get(_KEY)):
-            _keeper[_KEY] = kept = _take_hold(came_back=True)
-            kept.busy += 1  # no other run takes it
+            _keeper[_KEY] = own = _take_hold(came_back=True)
+            own.busy += 1  # no other run takes it
     hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..agent.memory.notes import MemoryFailed, NoteStore
 from ..agent.memory.vecto import VectoStore, vecto_store
 from ..agent.models.embeddings import endpoint_embeddings
-from .panel.chat import kept_memory
+from .panel.chat import chat_memory
 from .ports import secret_on
 
 
@@ -36,7 +36,7 @@ def local_memory(
         embed = endpoint_embeddings(embedding_model, base_url=base_url or "", api_key=key)
         return NoteStore(path, embed)
 
-    return make() if path else kept_memory((embedding_model, base_url), make)
+    return make() if path else chat_memory((embedding_model, base_url), make)
 
 
 def remote_memory(vector_space: str, api_key: Any = None, initialize: bool = False) -> VectoStore:

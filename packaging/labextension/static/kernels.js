@@ -38,10 +38,10 @@ class Link {
     });
     this.kernel.statusChanged.connect((_, status) => {
       if (ENDED.includes(status)) {
-        this.isAnew = true;
+        this.isRestarted = true;
         this.end();
-      } else if (this.isAnew) {
-        this.isAnew = false; // it was restarted, and knows nothing of this page
+      } else if (this.isRestarted) {
+        this.isRestarted = false; // it was restarted, and knows nothing of this page
         this.begin();
       }
     });

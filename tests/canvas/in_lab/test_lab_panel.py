@@ -16,6 +16,7 @@ from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
+from tests.support.talking_workflow import talking_workflow
 from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
@@ -64,18 +65,9 @@ def calling(folder: Path, name: str, server: str, tool: str, arguments: dict[str
     return path_of(flow, folder)
 
 
-def talking(folder: Path, name: str, base_url: str, *servers: str, **agent: Any) -> str:
+def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     """A workflow whose agent has the tools of these servers; its path."""
-    flow = Workflow(name)
-    nodes = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
-    belt = flow.node("AgentMakeToolbelt")
-    model = flow.node("AgentModel", base_url=base_url)
-    init = flow.node(
-        "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
-        model_settings=model["model_settings"], **agent,
-    )  # fmt: skip
-    flow.main(*nodes, belt, model, init, flow.node("AgentRun", question="Nothing is asked here."))
-    return path_of(flow, folder)
+    return path_of(talking_workflow(name, base_url, *servers), folder)
 
 
 def test_while_it_is_closed_there_is_no_kernel_of_it(canvas: Canvas) -> None:

@@ -1,4 +1,4 @@
-"""A question from the panel, and what is kept of the conversation with a workflow.
+"""A question from the panel, and the conversation that it continues.
 
 Nothing is wired for it: the first AgentRun or AgentRouter that is not inside another agent answers
 it. The workflow runs as a whole for each question.
@@ -56,7 +56,7 @@ def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
 
 
 def note_conversation(conversation: list[Message]) -> None:
-    """A node's run came to this, which the next question goes on from if it has this one in it."""
+    """The next question continues the conversation of a node's run that has this question in it."""
     if not _now or not _now[0].is_asked or is_inside_an_agent():
         return
     chat = _now[0]
@@ -74,7 +74,7 @@ def note_value(conversation: Any, value: Any) -> None:
         chat.conversation = [*said, {"role": "assistant", "content": str(value)}]
 
 
-def kept_memory(key: Hashable, make: Callable[[], Any]) -> Any:
+def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:
     """A memory in the process: in the panel the same one for as long as the conversation lives."""
     if not _now:
         return make()

@@ -12,8 +12,8 @@ from ...core.tools import JsonObject
 from ...secrets.secrets import Secrets
 from ..lab_channel import BRIEF, tell
 
-_STREAM_SECONDS = 0.08  # text that streams is gathered for so long, or for longer where it is long
-_STREAM_PAUSE = 10.0  # times what rendering it took
+_STREAM_SECONDS = 0.08  # between two events of streamed text, or of a tool's progress
+_STREAM_PAUSE = 10.0  # or so many times what rendering the text took
 _TOLD = BRIEF | {
     "RunStarted", "ToolStarted", "ToolFinished", "ThoughtFinished", "ModelAskedAgain",
     "RunFinished", "RunFailed", "NodeStarted", "NodeFinished", "NodeFailed",
@@ -54,6 +54,10 @@ class PanelRecorder(Recorder):
     def _hear(self, line: JsonObject) -> None:
         if self._also:
             self._also(line)
+        if line["event"] == "ToolProgressed":
+            if (now := time.monotonic()) < self._next:
+                return
+            self._next = now + _STREAM_SECONDS
         if line["event"] in _TOLD:
             tell(**_without_run(line), html=self._page)
         self._page = ""

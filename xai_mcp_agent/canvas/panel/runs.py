@@ -46,7 +46,7 @@ def ask(path: str, question: str = "") -> None:
 
 
 def begin_anew(path: str) -> None:
-    """New conversation: what was said with this workflow is forgotten, and what ran of it."""
+    """Forget the conversation with a workflow, and its runs."""
     chats.pop(path, None)
     lab_channel.send("Forgot", path=path)
     for run in [x for x in lab_channel.runs if x.path == path and x.is_over]:
