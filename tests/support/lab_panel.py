@@ -45,6 +45,7 @@ class Panel:
         self.open()
         path = self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
         expect(self.page.locator(".xai-head b")).to_have_attribute("title", path)
+        expect(self.page.locator(".xai-chat")).to_have_attribute("aria-busy", "false")
         anew = self.button("New conversation")
         if anew.is_enabled():
             anew.click()

@@ -156,7 +156,7 @@ export function chatOf(React, sanitize) {
 
   /** @param {{state: any, actions: any}} props */
   return function Chat({ state, actions }) {
-    const { name, path, hasAgent, turns, questions, isRunning } = state;
+    const { name, path, hasAgent, turns, questions, isReading, isRunning } = state;
     const list = useRef(null);
     const isAtEnd = useRef(true);
     const noteScroll = () => {
@@ -173,7 +173,7 @@ export function chatOf(React, sanitize) {
       list.current.scrollTop = answer ? answer.offsetTop : list.current.scrollHeight;
     });
     const press = event => { if (event.key === 'Escape' && isRunning) actions.stop(); };
-    return h('div', { className: 'xai-chat', onKeyDown: press },
+    return h('div', { className: 'xai-chat', onKeyDown: press, 'aria-busy': isReading },
       h('div', { className: 'xai-head' },
         h('b', { title: path, role: 'heading', 'aria-level': 2 }, name || 'Chat'),
         h('button', { className: 'xai-plain', disabled: !turns.length || isRunning, onClick: actions.beginAnew }, 'New conversation')),

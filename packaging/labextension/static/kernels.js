@@ -49,7 +49,12 @@ class Link {
   }
 
   begin() {
-    this.attended = this.attend().catch(error => console.warn('xai-mcp-agent', error));
+    this.isRead = false; // what happened in it before this page
+    this.attended = this.attend().catch(error => {
+      this.isRead = true;
+      console.warn('xai-mcp-agent', error);
+      this.changed({ event: 'NotAttended' }, this);
+    });
   }
 
   /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
@@ -127,6 +132,7 @@ class Link {
       if (events.length) this.runs.set(events[0].run, { events, nodes, isOver });
     }
     for (const question of questions) this.questions.set(question.id, question);
+    this.isRead = true;
   }
 
   end() {
@@ -176,7 +182,10 @@ export class Kernels {
     /** @type {Promise<Link> | null} */
     this.starting = null;
     services.sessions.runningChanged.connect(() => this.look());
-    services.sessions.ready.then(() => this.look());
+    services.sessions.ready.then(() => {
+      this.isReady = true;
+      this.look();
+    });
   }
 
   /** Connect to what runs now, and forget what has ended. */
@@ -220,6 +229,11 @@ export class Kernels {
   /** The link to Xircuits' Run, if it ran. */
   get xircuits() {
     return [...this.links.values()].find(x => x.path !== OWN && !x.isGone);
+  }
+
+  /** Whether some of what happened before this page is still unknown to it. */
+  get isReading() {
+    return !this.isReady || [...this.links.values()].some(x => !x.isRead && !x.isGone);
   }
 
   get running() {

@@ -50,6 +50,7 @@ class Panel {
     this.addCommands();
     app.shell.currentChanged?.connect(() => this.look());
     app.restored.then(() => this.look());
+    app.serviceManager.sessions.ready.then(() => this.show());
     setInterval(() => { if (this.kernels.running.length) this.show(); }, 1000);
   }
 
@@ -153,6 +154,7 @@ class Panel {
       questions: links.flatMap(link => [...link.questions.values()].map(question => ({
         question, answer: sent => link.answer(question.id, sent),
       }))),
+      isReading: kernels.isReading,
       isRunning: kernels.running.length > 0 || Boolean(asked),
     };
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.support.asking_server import form
 from tests.support.lab import open_lab, wait_for_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
-from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.talking_workflow import talking_workflow
@@ -316,17 +317,24 @@ def test_a_page_that_is_loaded_again_in_a_run_shows_it_to_its_end(
 ) -> None:
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew().ask("Which books do you have about travel?")
-    with model_endpoint([calls(("workshop_wait", {"seconds": 12})), says("Over.")]) as endpoint:
+    go_on = threading.Event()
+
+    def answer(_: dict[str, Any]) -> Step:
+        assert go_on.wait(120)
+        return says("Over.")
+
+    with model_endpoint(answer) as endpoint:
         path = talking(folder, "long", endpoint.base_url, "workshop")
         canvas.open_workflow(path)
         panel.begin_anew().send("Wait.")
-        expect(panel.turns.last).to_contain_text("wait")
+        wait_until(endpoint.asked.is_set, "the model is asked")
         canvas.page.reload()
         wait_for_lab(canvas.page)
         canvas.open_workflow(path)
         panel.open()
         expect(panel.turns).to_have_count(1)
         expect(panel.turns.last).to_have_attribute("data-state", "running")
+        go_on.set()
         assert "Over." in panel.answer()
     canvas.open_workflow(QUICKSTART)
     expect(panel.turns).to_have_count(1)
