@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.pages import rows_of
-from tests.support.watchdog import slowness
 from tools.build_reliability import PAGE
 from xai_mcp_agent import SourceError
 
@@ -82,8 +81,8 @@ def test_the_others_notice_nothing(group: str):
     run = run_of(group)
     assert run.healthy_errors == ()
     assert run.healthy_calls > 0
-    assert run.longest_stall_seconds < _MAX_STALL_SECONDS * slowness()
-    assert run.longest_hold_seconds < _MAX_HOLD_SECONDS * slowness()
+    assert run.longest_stall_seconds < _MAX_STALL_SECONDS
+    assert run.longest_hold_seconds < _MAX_HOLD_SECONDS
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -16,6 +16,8 @@ import anyio
 
 from xai_mcp_agent import Bridge
 
+from .watchdog import slowness
+
 _TICK_SECONDS = 0.01
 _STAT = "/proc/stat"
 _STOLEN = 8  # the place in its first line, in hundredths of a second
@@ -32,12 +34,16 @@ class Stalls:
     A step of the loop is what it does before anything else can run on it; it counts by what it
     computed. A hold is what all threads of the process computed while a tick was late: one of them
     may have held the interpreter. Neither the collection of garbage among all that the tests have
-    loaded nor what the host of a virtual machine gave to others meanwhile is ours.
+    loaded nor what the host of a virtual machine gave to others meanwhile is ours. The seconds are
+    those of a usual machine.
     """
 
     longest_step_seconds: float = 0.0
     longest_hold_seconds: float = 0.0
     _stolen: float = field(default_factory=lambda: _stolen_seconds())
+
+    def __post_init__(self) -> None:
+        slowness()  # measured once, and not in a step of the loop
 
     async def run(self, _engine: object) -> None:
         """Look until cancelled, on the loop that is to be watched."""
@@ -58,10 +64,11 @@ class Stalls:
             self.longest_step_seconds = max(self.longest_step_seconds, self._ours(seconds))
 
     def _ours(self, seconds: float) -> float:
-        """Without what was stolen since the last tick."""
+        """Without what was stolen since the last tick, on a usual machine."""
         if seconds < _SHORT_SECONDS:
             return seconds
-        return max(seconds - (_stolen_seconds() - self._stolen), _SHORT_SECONDS)
+        ours = max(seconds - (_stolen_seconds() - self._stolen), _SHORT_SECONDS)
+        return ours / slowness()
 
 
 @contextmanager
