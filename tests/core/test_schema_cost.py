@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.watchdog import done_within
 from xai_mcp_agent.core.provider_schema import function_parameters
-from xai_mcp_agent.core.schema_cost import SchemaCost, TooCostly, compiling_cost
+from xai_mcp_agent.core.schema_cost import SchemaCost, TooCostly
 from xai_mcp_agent.core.schemas import ArgumentChecks, SchemaCheck, signature
 
 # Processor time; what is refused takes milliseconds, and what was once done took minutes.
@@ -45,7 +45,7 @@ def unevaluated(levels: int) -> dict[str, Any]:
     return schema
 
 
-HOSTILE = {
+HOSTILE: dict[str, dict[str, Any]] = {
     "doubled": doubled(60),
     "choices": doubled(60, "anyOf"),
     "inside": {"properties": {"a": doubled(60)["$ref"]}, **doubled(60)},
@@ -55,10 +55,6 @@ HOSTILE = {
     "itself": {"$ref": "#"},
     "wide": {"properties": {f"p{n}": {} for n in range(100_000)}, "required": ["p1"]},
     "deep": {"items": unevaluated(600)},
-    "patterns": {"properties": {f"p{n}": {"pattern": r"(\p{L}{1,40})"} for n in range(10)}},
-    "many patterns": {"properties": {f"p{n}": {"pattern": f"{n}"} for n in range(600)}},
-    "long pattern": {"pattern": "a" * 3_000},
-    "pattern for names": {"patternProperties": {"((a{1,100}){1,100}){1,100}": {}}},
     "values": {"enum": [[n] for n in range(20_000)]},
 }
 
@@ -68,9 +64,31 @@ def test_a_schema_that_would_take_for_ever_checks_nothing_and_says_why(kind: str
     began = time.process_time()
     check = SchemaCheck(HOSTILE[kind])
     assert check.problems({"a": 1}) == []
-    assert check.why_unusable().startswith(("it ", "its ", "a pattern"))
+    assert check.why_unusable().startswith(("it ", "its "))
     assert function_parameters(HOSTILE[kind])["type"] == "object"
     assert signature(HOSTILE[kind])
+    assert time.process_time() - began < QUICK_SECONDS
+
+
+PATTERNS: dict[str, dict[str, Any]] = {
+    "patterns": {"properties": {f"p{n}": {"pattern": r"(\p{L}{1,40})"} for n in range(10)}},
+    "many patterns": {"properties": {f"p{n}": {"pattern": f"{n}"} for n in range(600)}},
+    "long pattern": {"pattern": "a" * 3_000},
+    "pattern for names": {"patternProperties": {"((a{1,100}){1,100}){1,100}": {}}},
+    "many that are large": {
+        "properties": {f"p{n}": {"pattern": rf"\\p{{L}}{{1,200}}{n}"} for n in range(500)}
+    },
+}
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_patterns_hold_up_nobody_however_large_they_are(kind: str):
+    """The library refuses to compile large ones."""
+    began = time.process_time()
+    check = SchemaCheck(PATTERNS[kind])
+    assert check.problems({"a": 1}) == []
+    assert check.broken == "" or "is no pattern, or is too large" in check.broken
+    assert function_parameters(PATTERNS[kind])["type"] == "object"
     assert time.process_time() - began < QUICK_SECONDS
 
 
@@ -155,26 +173,10 @@ def test_of_a_text_too_long_for_a_pattern_all_else_is_checked():
     assert problem == '"name" is a required property'
 
 
-@pytest.mark.parametrize(
-    ("pattern", "least", "most"),
-    [
-        ("^[a-zA-Z0-9_-]{1,64}$", 64, 100),
-        (r"(a{1,100}){1,100}", 10_000, 11_000),
-        (r"((a{0,100}){0,100}){0,100}", 1_000_000, 1_100_000),
-        (r"[\]{9}]{3}", 3, 9),
-        ("(" * 500, 500, 600),
-        (r"a{3,}b{,9}", 4, 20),
-        (r"\p{L}{1,40}", 20_000, 30_000),
-    ],
-)
-def test_repeats_count_as_if_written_out(pattern: str, least: int, most: int):
-    assert least <= compiling_cost(pattern) <= most
-
-
 def test_a_doubling_is_told_as_such():
     with pytest.raises(TooCostly, match="multiply"):
         SchemaCost(doubled(60))
-    assert SchemaCost({}).steps(0) == 1
+    assert SchemaCost({}).steps_at(0) == 1
 
 
 def test_a_tool_with_very_many_references_is_offered_within_bounds():
@@ -189,7 +191,7 @@ def test_a_tool_with_very_many_references_is_offered_within_bounds():
 
 
 def test_very_many_choices_at_the_top_are_put_together_in_no_time():
-    choices = [
+    choices: list[dict[str, Any]] = [
         {"properties": {f"p{n}_{m}": {} for m in range(2)}, "required": [f"p{n}_0"]}
         for n in range(1_000)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xai_mcp_agent.core.tools import json_type
+from xai_mcp_agent.core.json import json_type
 from xai_mcp_agent.planning.shapes import shape_of_value
 
 TYPES = {

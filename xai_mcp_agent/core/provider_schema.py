@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from .schema_cost import TooCostly, check_size, inside
+from .json import children
+from .schema_cost import TooCostly, check_size
 from .tools import JsonObject, Tool
 from .visible import is_visible, shown_parameter, visible_text
 
@@ -285,7 +286,7 @@ def _looks_as_it_is(value: Any) -> bool:
         texts = cast(JsonObject, part) if isinstance(part, dict) else ()
         if not all(map(is_visible, (part,) if isinstance(part, str) else texts)):
             return False
-        waiting += inside(part)
+        waiting += children(part)
     return True
 
 
@@ -308,7 +309,7 @@ def _least_characters(value: Any) -> int:
     while waiting and count <= _MAX_VALUES_CHARACTERS:
         part = waiting.pop()
         count += len(part) + 1 if isinstance(part, str) else 1
-        waiting += inside(part)
+        waiting += children(part)
     return count
 
 

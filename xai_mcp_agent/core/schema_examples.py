@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, cast
 
+from .json import at
 from .pattern_examples import texts_for
 from .schema_cost import TooCostly, check_size
-from .schema_parts import References, reference_target
-from .schemas import SchemaCheck, properties, required, types_of
+from .schemas import References, SchemaCheck, properties, required, types_of
 from .tools import JsonObject
 
 # An example is read. What refers to itself ends somewhere, and so does what a stranger made.
@@ -163,7 +163,7 @@ class _Examples:
             if not isinstance(reference, str):
                 break
             own = {word: x for word, x in spec.items() if word != "$ref"}
-            spec = {**_object(reference_target(reference, self._root)), **own}
+            spec = {**_object(at(self._root, reference)), **own}
         return spec
 
 

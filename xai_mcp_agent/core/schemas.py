@@ -7,74 +7,77 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from .schema_cost import SchemaCost, TooCostly, Work
-from .tools import JsonObject, json_type, properties, required
+from .json import JsonObject, as_list, as_object, as_texts, at, is_list, is_object, json_type
+from .schema_cost import SchemaCost, TooCostly
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
-# More would bury the one line a model needs to mend its call.
-_MAX_PROBLEMS = 5
-# It quotes the value; what is wrong stands behind that. Characters.
+_MAX_PROBLEMS = 5  # more would bury the one line a model needs to mend its call
+# A problem quotes the value; what is wrong stands behind that. Characters.
 _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
-# Whoever checks holds up everybody. So many steps take 0.05 s; as much take so many states of a
-# pattern, one for each character that it may look at.
-_MAX_STEPS = 1_000_000
-_MAX_MATCHING = 12_500_000
-# To look for what is wrong takes much longer, and each problem holds the value it was found in.
-_MAX_STEPS_TO_EXPLAIN = 25_000
-_MAX_QUOTED = 200_000
-# Before such a pattern is given up: about 0.1 milliseconds.
-_MAX_BACKTRACKING = 10_000
-# In units of about 0.2 microseconds. What takes longer to compile waits for the first call.
-_COMPILED_AT_ONCE = 2_000
-# Nobody reads so many parameters; quoted, a few of them would do for that.
-_MAX_SHOWN = 500
-# A compiled one takes some kilobytes, and tools may come and go for days.
-_MAX_CHECKS = 1000
-# Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
-_MAX_DEPTH = 20
+# Whoever checks holds up everybody: so many steps take 0.05 s, and so many characters at most a
+# few tenths of a second, with the worst pattern that is small enough to be compiled.
+_MAX_STEPS, _MAX_MATCHED = 1_000_000, 10_000
+# Looking for what is wrong takes much longer, and each problem holds the value it was found in.
+_MAX_STEPS_TO_EXPLAIN, _MAX_QUOTED = 25_000, 200_000
+# For all patterns of a schema; to compile so many bytes takes 0.05 s.
+_MAX_PATTERN_BYTES = 4_000_000
+_MAX_BACKTRACKING = 1_000  # for each character: 7 microseconds
+_MAX_SHOWN = 500  # parameters in a signature: nobody reads more
+_MAX_CHECKS = 1_000  # compiled ones take some kilobytes each, and tools come and go for days
+_MAX_DEPTH = 20  # of choices and lists of lists; guards against hostile nesting
+_PARTS = ("allOf", "anyOf", "oneOf", "items")
+# Schemas reached from one parameter, and from a document: definitions that refer to each other
+# multiply.
+_MOST_PARTS, _MOST_OF_ALL = 200, 5_000
 _TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 
 class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
-    A schema that cannot be compiled checks nothing (fail open): `broken` says why. Neither does one
-    that would take too long, nor any with a value that would.
+    A schema that cannot be compiled, or takes too long to check, checks nothing (fail open):
+    `broken` says why. A value that would take too long passes unchecked, too, and one with very
+    long texts is checked without the patterns for them.
     """
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
         self.broken = ""
         self._cost: SchemaCost | None = None
-        self._validator: jsonschema_rs.Validator | None = None
+        self._validators: dict[bool, jsonschema_rs.Validator] = {}  # with patterns, or without
 
-    def why_unusable(self) -> str:
-        """Why it checks nothing; empty when it checks, as far as is seen without much work."""
-        cost = self._counted()
-        if cost and cost.compiling <= _COMPILED_AT_ONCE:
-            self._compile()
+    def why_unusable(self, *, with_patterns: bool = False) -> str:
+        """Why it checks nothing; empty when it checks.
+
+        Patterns take long to compile, so they wait for the first value unless asked for.
+        """
+        if cost := self._counted():
+            self._validator(cost, with_patterns=with_patterns)
         return self.broken
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
         cost = self._counted()
-        if cost is None or not self._compile():
+        work = cost and cost.of(value)
+        if cost is None or work is None or work.steps > _MAX_STEPS:
             return []
-        work = Work(cost, value)
-        validator = self._validator_for(work)
+        is_long = work.matched > _MAX_MATCHED
+        if is_long and cost.has_patterns_for_names:
+            return []
+        validator = self._validator(cost, with_patterns=not is_long)
         try:
-            if validator is None or validator.is_valid(value):  # far faster than looking for errors
+            # Far faster than looking for errors.
+            if validator is None or validator.is_valid(value):
                 return []
             if work.steps > _MAX_STEPS_TO_EXPLAIN or work.quoted > _MAX_QUOTED:
                 return ["it does not fit, and is too large to say where"]
-            found = validator.iter_errors(value)
-            return [_problem(error) for error, _ in zip(found, range(_MAX_PROBLEMS), strict=False)]
+            return [_problem(x) for x in islice(validator.iter_errors(value), _MAX_PROBLEMS)]
         except ValueError as cause:
             return [f"not JSON: {cause}"]
 
@@ -87,23 +90,18 @@ class SchemaCheck:
                 self.broken = str(cause)
         return self._cost
 
-    def _compile(self) -> bool:
-        if self._validator is None and not self.broken:
+    def _validator(
+        self, cost: SchemaCost, *, with_patterns: bool
+    ) -> jsonschema_rs.Validator | None:
+        with_patterns = with_patterns and cost.patterns > 0
+        if with_patterns not in self._validators and not self.broken:
+            size_limit = _MAX_PATTERN_BYTES // max(cost.patterns, 1)
             try:
-                self._validator = _compiled(self.schema)
+                self._validators[with_patterns] = _compiled(self.schema, size_limit, with_patterns)
             except ValueError as cause:
-                self.broken = str(cause).splitlines()[0]
-        return self._validator is not None
-
-    def _validator_for(self, work: Work) -> jsonschema_rs.Validator | None:
-        """None where any would take too long."""
-        if work.steps > _MAX_STEPS:
-            return None
-        if work.matching <= _MAX_MATCHING:
-            return self._validator
-        if self._cost and self._cost.has_patterns_for_names:
-            return None
-        return _compiled(self.schema, {"pattern": _Unchecked})
+                reason = str(cause).splitlines()[0]
+                self.broken = reason.replace('is not a "regex"', "is no pattern, or is too large")
+        return self._validators.get(with_patterns)
 
 
 class ArgumentChecks:
@@ -126,12 +124,84 @@ class ArgumentChecks:
         return check.problems(value)
 
 
+class References:
+    """Resolves the local references of one document, until its budget is spent."""
+
+    def __init__(self, root: object) -> None:
+        self._root = root
+        self._left = _MOST_OF_ALL
+
+    def resolved(self, schema: object) -> JsonObject:
+        """A schema with what it refers to in its place, also in its choices and items.
+
+        A reference that leads back to itself is not followed again. What the schema's own
+        properties refer to stays as it is.
+        """
+        others = max(self._left - _MOST_PARTS, 0)  # kept for the next ones
+        self._left -= others
+        resolved = self._resolved(as_object(schema), ())
+        self._left = max(self._left, 0) + others
+        return resolved
+
+    def _resolved(self, schema: JsonObject, chain: tuple[str, ...], depth: int = 0) -> JsonObject:
+        """`chain` are the references that led to it."""
+        self._left -= 1
+        if depth > _MAX_DEPTH:
+            return schema
+        while isinstance(reference := schema.get("$ref"), str) and reference not in chain:
+            if self._left < 0:
+                return schema
+            chain = (*chain, reference)
+            self._left -= 1
+            target = at(self._root, reference)
+            if is_object(target):
+                beside = {word: x for word, x in schema.items() if word != "$ref"}
+                schema = {**target, **beside}
+        if self._left < 0:
+            return schema
+
+        def resolve(value: Any) -> Any:
+            if is_list(value):
+                return [resolve(x) for x in value]
+            return self._resolved(value, chain, depth + 1) if is_object(value) else value
+
+        return {x: resolve(part) if x in _PARTS else part for x, part in schema.items()}
+
+
+def walk(schema: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """The schema itself, its choices and items, and theirs."""
+    yield schema
+    for word in _PARTS if depth <= _MAX_DEPTH else ():
+        for part in as_list(schema.get(word)) or [schema.get(word)]:
+            if is_object(part):
+                yield from walk(part, depth + 1)
+
+
+def properties(
+    schema: Mapping[str, Any], references: References | None = None
+) -> dict[str, JsonObject]:
+    """The schema's parameters by name; anything odd reads as a parameter of any type.
+
+    What they refer to stands in its place. `references` are those of the document that the schema
+    is a part of; by default it is all of it.
+    """
+    references = references or References(schema)
+    # As JSON has them: a schema that Python made may have a number for a name.
+    items = as_object(schema.get("properties")).items()
+    return {str(name): references.resolved(spec) for name, spec in items}
+
+
+def required(schema: Mapping[str, Any]) -> list[str]:
+    """The names of the parameters that must be given."""
+    return as_texts(schema.get("required"))
+
+
 def signature(schema: JsonObject) -> str:
     """The parameters in one line for a reader: `text: string, count?: integer = 1`."""
     needed, named = set(required(schema)), properties(schema)
-    shown = [_parameter(x, spec, x in needed) for x, spec in islice(named.items(), _MAX_SHOWN)]
+    parts = [_parameter(x, spec, x in needed) for x, spec in islice(named.items(), _MAX_SHOWN)]
     more = [f"and {len(named) - _MAX_SHOWN:,} more"] if len(named) > _MAX_SHOWN else []
-    return ", ".join([*shown, *more]) or "no parameters"
+    return ", ".join([*parts, *more]) or "no parameters"
 
 
 def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> JsonObject:
@@ -168,18 +238,20 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
     return _value_from_text(text, spec, _MAX_DEPTH)
 
 
-def _compiled(
-    schema: JsonObject, keywords: dict[str, type[jsonschema_rs.KeywordValidator]] | None = None
-) -> jsonschema_rs.Validator:
-    """A validator, without some keywords.
+def _compiled(schema: JsonObject, size_limit: int, with_patterns: bool) -> jsonschema_rs.Validator:
+    """A validator of the schema.
 
     Raises:
-        ValueError: it is no schema.
+        ValueError: it is no schema, or one of its patterns is too large.
     """
     # Here, because it is a compiled library and most runs never check a schema.
     import jsonschema_rs
 
-    limits = jsonschema_rs.FancyRegexOptions(backtrack_limit=_MAX_BACKTRACKING)
+    limits = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_MAX_BACKTRACKING, size_limit=size_limit
+    )
+    passing: dict[str, type[jsonschema_rs.KeywordValidator]] = {"pattern": _Unchecked}
+    keywords = None if with_patterns else passing
     try:
         return jsonschema_rs.validator_for(
             schema, retriever=_refuse, pattern_options=limits, keywords=keywords
@@ -229,10 +301,8 @@ def _labels(spec: Mapping[str, Any], depth: int) -> list[str]:
 
 def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
     named = spec.get("type")
-    if isinstance(named, str):
-        return [named]
-    if isinstance(named, list):
-        return [x for x in cast(list[Any], named) if isinstance(x, str)]
+    if isinstance(named, str) or is_list(named):
+        return [named] if isinstance(named, str) else as_texts(named)
     if depth == 0:
         return []
     values = [json_type(x) for x in _values_in(spec)]
@@ -240,16 +310,15 @@ def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
 
 
 def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
-    wanted = types_of(spec)
-    if "string" in wanted and text.strip() != "null":
+    types = types_of(spec)
+    if "string" in types and text.strip() != "null":
         return text
-    if "array" in wanted and depth and not text.lstrip().startswith("["):
-        items = spec.get("items")
-        item_spec = cast(JsonObject, items) if isinstance(items, dict) else {}
+    if "array" in types and depth and not text.lstrip().startswith("["):
+        items = as_object(spec.get("items"))
         texts = (x.strip() for x in text.split(","))
-        return [_value_from_text(x, item_spec, depth - 1) for x in texts if x]
-    value = _json_or_text(text.strip().lower() if "boolean" in wanted else text)
-    return value if not wanted or _fits(value, wanted) else text
+        return [_value_from_text(x, items, depth - 1) for x in texts if x]
+    value = _json_or_text(text.strip().lower() if "boolean" in types else text)
+    return value if not types or _fits(value, types) else text
 
 
 def _choices_in(spec: Mapping[str, Any], read: Callable[[JsonObject], list[str]]) -> list[str]:
@@ -265,16 +334,11 @@ def _choices_in(spec: Mapping[str, Any], read: Callable[[JsonObject], list[str]]
 
 
 def _schemas_in(spec: Mapping[str, Any], name: str) -> list[JsonObject]:
-    return [cast(JsonObject, x) for x in _list_in(spec, name) if isinstance(x, dict)]
+    return list(filter(is_object, as_list(spec.get(name))))
 
 
 def _values_in(spec: Mapping[str, Any]) -> list[Any]:
-    return [spec["const"]] if "const" in spec else _list_in(spec, "enum")
-
-
-def _list_in(spec: Mapping[str, Any], name: str) -> list[Any]:
-    found = spec.get(name)
-    return cast(list[Any], found) if isinstance(found, list) else []
+    return [spec["const"]] if "const" in spec else as_list(spec.get("enum"))
 
 
 def _shown(value: Any) -> str:
@@ -299,6 +363,6 @@ def _finite(text: str) -> float:
     return number
 
 
-def _fits(value: Any, wanted: Sequence[str]) -> bool:
+def _fits(value: Any, types: Sequence[str]) -> bool:
     kind = json_type(value)
-    return kind in wanted or (kind == "integer" and "number" in wanted)
+    return kind in types or (kind == "integer" and "number" in types)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
-
-from .schema_parts import References
+from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object as `json.loads` returns it. Treated as read-only once handed over."""
@@ -87,51 +84,3 @@ class Tool:
     def source(self) -> str:
         """The name of the source that offers it."""
         return self.key.source
-
-
-def json_type(value: object) -> str:
-    """The JSON Schema type of a value, as `json.loads` returns it or as Python has it for a list.
-
-    Empty for what is no JSON. A number without a fraction that is written with one is a `number`.
-    """
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list() | tuple():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return ""
-
-
-def properties(
-    schema: Mapping[str, Any], references: References | None = None
-) -> dict[str, JsonObject]:
-    """The schema's parameters by name; anything odd reads as a parameter of any type.
-
-    What they refer to stands in its place. `references` are those of the document that the schema
-    is a part of; by default it is all of it.
-    """
-    found = schema.get("properties")
-    if not isinstance(found, dict):
-        return {}
-    items = cast(dict[str, Any], found).items()
-    references = references or References(schema)
-    # As JSON has them: a schema that Python made may have a number for a name.
-    return {str(name): references.resolved(spec) for name, spec in items}
-
-
-def required(schema: Mapping[str, Any]) -> list[str]:
-    """The names of the parameters that must be given."""
-    found = schema.get("required")
-    names = cast(list[Any], found) if isinstance(found, list) else []
-    return [x for x in names if isinstance(x, str)]

@@ -11,7 +11,8 @@ import hashlib
 import re
 from typing import Any, cast
 
-from .schema_cost import TooCostly, check_size, inside
+from .json import children
+from .schema_cost import TooCostly, check_size
 from .tools import JsonObject
 
 CUT = " ... (cut)"
@@ -130,7 +131,7 @@ def _renamed_in(value: Any) -> bool:
         part = waiting.pop()
         if isinstance(part, dict) and any(map(_RENAMED.search, cast(JsonObject, part))):
             return True
-        waiting += inside(part)
+        waiting += children(part)
     return False
 
 
@@ -145,7 +146,7 @@ def _parameters_in(schema: JsonObject) -> set[str]:
             found.update(cast(JsonObject, named) if isinstance(named, dict) else ())
             names = cast(list[Any], needed) if isinstance(needed, list) else []
             found.update(x for x in names if isinstance(x, str))
-        waiting += inside(part)
+        waiting += children(part)
     return found
 
 

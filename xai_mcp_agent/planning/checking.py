@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject, Tool, properties
+from ..core.schemas import properties
+from ..core.tools import JsonObject, Tool
 from .answers import (
     MOST_CALLS,
     Refers,

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from ..core.schema_parts import reference_target
-from ..core.tools import json_type
+from ..core.json import at, json_type
 
 MAX_DEPTH = 8
 _MAX_NODES = 2_000  # of one schema; deeper and wider ones are `any` from there on
@@ -168,7 +167,7 @@ class _Reader:
     ) -> Shape:
         if reference in seen:
             return _with_words(ANY, spec)
-        target = reference_target(reference, self._root)
+        target = at(self._root, reference)
         found = self.shape(target, depth + 1, (*seen, reference))
         beside = {key: value for key, value in spec.items() if key != "$ref"}
         return _both(found, self.shape(beside, depth + 1, seen)) if beside else found

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, cast
 
 from ..core.events import Inventory
+from ..core.json import children
 from ..core.names import skeleton
-from ..core.schema_cost import inside
 from ..core.tools import JsonObject, Tool
 from ..core.visible import count_hidden, visible
 from .orders import MOST_CHARS, orders_in
@@ -112,7 +112,7 @@ def _all_texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
             yield from _texts_in(name, cast(JsonObject, part))
             waiting += _parts_of(name, cast(JsonObject, part))
         else:
-            waiting += [(name, x) for x in inside(part)]
+            waiting += [(name, x) for x in children(part)]
 
 
 def _texts_in(name: str, schema: JsonObject) -> Iterator[tuple[str, str]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ..core.schema_parts import References, parts_of
-from ..core.tools import JsonObject, Tool, properties
+from ..core.schemas import References, properties, walk
+from ..core.tools import JsonObject, Tool
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
 
@@ -296,7 +296,7 @@ def _names(schema: Any, *, described: bool) -> list[str]:
         inner: list[Mapping[str, Any]] = []
         for name, spec in islice(specs, _MOST_NAMES):
             found.append(name)
-            parts = list(parts_of(spec))
+            parts = list(walk(spec))
             if described:
                 found += (text for x in parts for text in _said_in(x))
             inner += (x for x in parts if "properties" in x)

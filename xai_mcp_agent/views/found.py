@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ..console.text import wrap
-from ..core.schema_parts import References, parts_of
-from ..core.schemas import properties, required, signature, value_label
+from ..core.schemas import References, properties, required, signature, value_label, walk
 from ..core.tools import JsonObject
 from ..search.found import ExplainedTool, FoundTool
 from .times import time_text, utc_text
@@ -89,7 +88,7 @@ def _parameters(
         words = str(spec.get("description") or "")
         line = f"{prefix}{name} ({value_label(spec)}{', required' if name in needed else ''})"
         yield f"{line}: {words}" if words else line
-        for part in parts_of(spec) if levels > 1 else ():
+        for part in walk(spec) if levels > 1 else ():
             yield from _parameters(part, references, f"{prefix}{name}.", levels - 1)
 
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from ...core.invocation import Caller
 from ...core.patterns import names_of, sure_names_of
-from ...core.tools import JsonObject, Tool, ToolKey, properties
+from ...core.schemas import properties
+from ...core.tools import JsonObject, Tool, ToolKey
 from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 
 _CHARS_PER_VALUE = 1_000

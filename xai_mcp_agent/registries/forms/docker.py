@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.tools import JsonObject, properties, required
+from ...core.schemas import properties, required
+from ...core.tools import JsonObject
 from ...sources.openapi.document.values import list_of, object_of, texts_of
 from ..values import Document
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ....core.schema_cost import inside
+from ....core.json import children
 from ....core.tools import JsonObject
 from ..document.references import Scopes
 from ..document.values import list_of, object_of
@@ -64,7 +64,7 @@ def used_in(schema: Any) -> frozenset[str]:
         part = waiting.pop()
         if isinstance(part, dict):
             found |= _named(object_of(part))
-        waiting += inside(part)
+        waiting += children(part)
     return frozenset(found)
 
 

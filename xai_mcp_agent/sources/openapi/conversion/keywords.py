@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
-from ....core.schema_cost import inside
+from ....core.json import children
 from ....core.tools import JsonObject
 from ..document.values import is_whole, text_of
 
@@ -83,7 +83,7 @@ def size_of(value: Any, at_most: int) -> int:
     found, waiting = 0, [value]
     while waiting and found <= at_most:
         part = waiting.pop()
-        held = inside(part)
+        held = children(part)
         found += 1 + len(cast(Any, held))
         if found <= at_most:
             waiting += held

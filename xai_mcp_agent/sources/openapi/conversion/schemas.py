@@ -167,7 +167,8 @@ class Schemas:
     def is_pattern(self, pattern: str) -> bool:
         """Whether arguments can be checked with it."""
         if pattern not in self._patterns:
-            self._patterns[pattern] = not SchemaCheck({"pattern": pattern}).why_unusable()
+            check = SchemaCheck({"pattern": pattern})
+            self._patterns[pattern] = not check.why_unusable(with_patterns=True)
         return self._patterns[pattern]
 
     def count_schema(self) -> None:

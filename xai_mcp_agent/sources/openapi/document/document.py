@@ -14,7 +14,7 @@ from posixpath import dirname, join, normpath
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.schema_cost import inside
+from ....core.json import children
 from ....core.tools import JsonObject
 from ...web.origins import origin_of
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
@@ -242,7 +242,7 @@ class Document:
                 self._make_reference_absolute(object_of(part), key)
             if isinstance(part, dict | list):
                 seen.add(id(cast(object, part)))
-                waiting += inside(part)
+                waiting += children(part)
 
     def _make_reference_absolute(self, part: JsonObject, key: str) -> None:
         for word in ("$ref", "$dynamicRef"):

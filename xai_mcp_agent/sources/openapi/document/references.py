@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.schema_cost import inside
+from ....core.json import children
 from ....core.tools import JsonObject
 from .document import BadReference, Document
 from .values import list_of, object_of
@@ -186,7 +186,7 @@ def _names_in(root: Any) -> dict[str, Any]:
             base = _joined(base, object_of(part).get("$id"))
         if isinstance(part, dict | list):
             seen.add(id(cast(object, part)))
-            waiting += ((x, base) for x in inside(part))
+            waiting += ((x, base) for x in children(part))
     return names
 
 
