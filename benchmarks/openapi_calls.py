@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -25,9 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from hypothesis import find
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
 
 from xai_mcp_agent.core.errors import InvalidArguments
-from xai_mcp_agent.core.pattern_examples import texts_for
 from xai_mcp_agent.core.schemas import ArgumentChecks
 from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.secrets.secrets import Secret
@@ -258,8 +261,10 @@ def _number(kind: str, schema: JsonObject) -> Any:
 def _text(schema: JsonObject) -> str:
     low, high = schema.get("minLength", 0), schema.get("maxLength", 10**6)
     if pattern := schema.get("pattern"):
-        fitting = (x for x in texts_for(pattern) if low <= len(x) <= high)
-        return next(fitting, "text")
+        try:
+            return find(st.from_regex(pattern), lambda x: low <= len(x) <= high and x.isprintable())
+        except (re.error, HypothesisException):
+            return "text"
     text = _FORMATS.get(schema.get("format", ""), "a b&c")
     return text.ljust(low, "x")[:high] if low <= 10_000 else text
 

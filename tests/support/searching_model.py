@@ -20,7 +20,7 @@ from xai_mcp_agent.agent.protocols.text import (
     read_tools,
     text_of,
 )
-from xai_mcp_agent.core.schema_examples import example_arguments
+from xai_mcp_agent.core.examples import example_arguments
 
 from .model_endpoint import Step, calls, says
 

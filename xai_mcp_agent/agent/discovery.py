@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from anyio import to_thread
 
+from ..core.examples import example_arguments
 from ..core.invocation import ToolInvocation
 from ..core.kinds import META
 from ..core.results import ToolResult
-from ..core.schema_examples import example_arguments
 from ..core.tools import Tool, ToolKey
 from ..search.meta_tools import (
     DEFAULT_RESULTS,

@@ -10,8 +10,8 @@ from ..agent.toolsets import AgentTools
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice
 from ..core.errors import XaiMcpError
+from ..core.examples import example_arguments
 from ..core.kinds import META
-from ..core.schema_examples import example_arguments
 from ..core.tools import Tool, ToolKey
 from ..search.found import ExplainedTool, FoundTool, FoundTools
 from ..search.meta_tools import DEFAULT_RESULTS

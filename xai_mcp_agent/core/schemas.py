@@ -165,14 +165,15 @@ class References:
                 return [resolve(x) for x in value]
             return self._resolved(value, chain, depth + 1) if is_object(value) else value
 
-        return {x: resolve(part) if x in _PARTS else part for x, part in schema.items()}
+        parts = {word: resolve(schema[word]) for word in _PARTS if word in schema}
+        return {**schema, **parts} if parts else schema
 
 
 def walk(schema: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
     """The schema itself, its choices and items, and theirs."""
     yield schema
-    for word in _PARTS if depth <= _MAX_DEPTH else ():
-        for part in as_list(schema.get(word)) or [schema.get(word)]:
+    for value in (schema[x] for x in _PARTS if x in schema) if depth <= _MAX_DEPTH else ():
+        for part in value if is_list(value) else [value]:
             if is_object(part):
                 yield from walk(part, depth + 1)
 
