@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.oracle import tables
+from tests.oracle.faults import row_of
 from tests.support.pages import rows_of
 from tools.build_reliability import PAGE
 from xai_mcp_agent import SourceError
@@ -68,6 +70,13 @@ def check(step: Step, expected: Expected, server: str) -> None:
         assert said.startswith(f"{server}: "), said
         assert step.error.next_step, said
         assert (LAST_WORDS in said) == expected.speaks, said
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_said_of_it_is_as_recorded(name: str):
+    """If a difference is meant, record it: `python -m tests.oracle --only faults`."""
+    different = tables.differences(tables.read("faults")[name], row_of(report_of(name)))
+    assert not different, f"\n{different}"
 
 
 @pytest.mark.parametrize("name", FAULTS)
