@@ -307,7 +307,6 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         ([], {"max_thoughts": 0}, BadSetting, "`max_thoughts` of Agent is 0"),
         ([], {"max_thoughts": "3"}, BadSetting, "`max_thoughts` of Agent is of the type str"),
         ([], {"max_thoughts": None}, BadSetting, "Give a whole number from 1 on"),
-        ([], {"model": None}, BadSetting, "`model` is of the type NoneType"),
         ([], {"system_prompt": 5}, BadSetting, "`system_prompt` of Agent is 5. Give a text"),
         ([], {"name": None}, BadSetting, "`name` of Agent"),
         ([], {"max_run_tokens": "9"}, BadSetting, "`max_run_tokens` of Agent"),
@@ -321,7 +320,7 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
     ],
     ids=[
         "server", "nameless", "twice", "provider", "model", "thoughts", "text thoughts",
-        "no thoughts", "no model", "prompt", "name", "tokens", "budget", "blocked", "form of what",
+        "no thoughts", "prompt", "name", "tokens", "budget", "blocked", "form of what",
         "approval", "protocol", "form", "memory",
     ],
 )  # fmt: skip

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from importlib import import_module
 from importlib.util import resolve_name
 from types import ModuleType
@@ -26,6 +27,8 @@ _threads = set[threading.Thread]()
 def import_aside(name: str, package: str | None = None) -> ModuleType:
     """As `import_module`; in the main thread it waits for another one to import it.
 
+    An interrupt ends the wait, and the import goes on.
+
     Raises:
         ImportError: there is no such module, or it cannot be imported.
     """
@@ -35,23 +38,32 @@ def import_aside(name: str, package: str | None = None) -> ModuleType:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or threading.active_count() == 1:
         return import_module(name, package)
-    return _Import(name, package).result()
+    imported = Future[ModuleType]()
+
+    def run() -> None:
+        try:
+            imported.set_result(import_module(name, package))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            imported.set_exception(error)
+
+    begin_import(run)
+    return imported.result()
 
 
 def begin_import(run: Callable[[], None]) -> None:
-    """Have a thread do it that no interrupt reaches, and nobody has to wait for.
+    """Run it in a thread that no interrupt reaches, and nobody has to wait for.
 
-    When Python ends it may still be on its way: then the next `import` in it raises a
-    `BaseException`, which it must let pass or hand on.
+    When Python ends, the next `import` in it raises a `BaseException`, which it must let pass or
+    hand on.
     """
 
-    def import_and_go() -> None:
+    def run_and_leave() -> None:
         try:
             run()
         finally:
             _threads.discard(threading.current_thread())
 
-    thread = threading.Thread(target=import_and_go, name="xai-mcp-import", daemon=True)
+    thread = threading.Thread(target=run_and_leave, name="xai-mcp-import", daemon=True)
     _threads.add(thread)
     thread.start()
 
@@ -75,30 +87,3 @@ class _NothingMore:
     def find_spec(self, *_: object) -> None:
         if threading.current_thread() in _threads:
             raise _Ending
-
-
-class _Import:
-    """One module on its way, in a thread that no interrupt reaches."""
-
-    def __init__(self, name: str, package: str | None) -> None:
-        self._name = name
-        self._package = package
-        self._found: ModuleType | None = None
-        self._error: BaseException | None = None
-        self._is_done = threading.Event()
-        begin_import(self._run)
-
-    def result(self) -> ModuleType:
-        """Wait for it; an interrupt ends the wait, and the import goes on."""
-        self._is_done.wait()
-        if self._found is None:
-            raise self._error or ImportError(self._name)
-        return self._found
-
-    def _run(self) -> None:
-        try:
-            self._found = import_module(self._name, self._package)
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            self._error = error
-        finally:
-            self._is_done.set()

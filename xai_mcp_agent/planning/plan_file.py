@@ -23,7 +23,6 @@ from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.fingerprint import digest_of_definition
-from ..core.given import of_type
 from ..core.tools import JsonObject, ToolKey
 from ..secrets.private_files import open_to_read
 from .plans import (
@@ -58,7 +57,6 @@ def plan_as_json(plan: Plan) -> JsonObject:
     Raises:
         BadPlan: a tool's key or a value is nothing that JSON can hold.
     """
-    of_type(plan, "What is to be written", Plan, "a Plan, as `Planner.plan` makes it")
     told: JsonObject = {
         "request": plan.request,
         "is_rough": plan.is_rough,
@@ -99,7 +97,6 @@ def read_plan(file: str | Path) -> Plan:
     Raises:
         BadPlan: there is none, or it cannot be read; the message names the file.
     """
-    of_type(file, "The file of a plan", (str, os.PathLike), "its path")
     path = Path(os.path.expanduser(file))
     try:
         with os.fdopen(open_to_read(path), "rb") as opened:

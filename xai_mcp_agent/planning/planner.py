@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ..core.given import key as checked_key
-from ..core.given import of_type, several, text, wrong
 from ..core.tools import JsonObject, Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
@@ -38,9 +36,6 @@ PlanLike: TypeAlias = Plan | Mapping[str, Any]
 
 _SEARCHED = 30  # tools that may come next by the words of a request
 _OFFERED, _GIVERS = 10, 2  # tools that a model may choose from, for a step and for what is needed
-_A_TOOL = "a tool of a catalog, or a dict with an `id`"
-_A_PLAN = "a Plan, or a dict with `request` and `calls`"
-_REQUEST = "The request"
 _ROUGH = "made of words and shapes, without a language model: look at it before it runs"
 
 
@@ -63,7 +58,7 @@ class Planner:
         self._verbs = Counter[str]()
         self._names = Counter[str]()
         self._matcher: ToolMatcher | None = None
-        for tool in several(tools, "`tools` of Planner"):
+        for tool in tools:
             self.update(tool)
         if history is not None:
             self.learn(history)
@@ -75,14 +70,7 @@ class Planner:
         return key in self._flows
 
     def update(self, tool: Tool | JsonObject) -> None:
-        """Add a tool, or replace the one that has its key.
-
-        Raises:
-            BadSetting: it is none.
-        """
-        of_type(tool, "A tool of Planner", (Tool, Mapping), _A_TOOL)
-        if not isinstance(tool, Tool) and "id" not in tool:
-            wrong("A tool of Planner", tool, _A_TOOL)
+        """Add a tool, or replace the one that has its key; a tool that is a dict has an `id`."""
         self.remove(key_of(tool))
         self._matcher = None
         self._index.update(tool)
@@ -90,14 +78,13 @@ class Planner:
 
     def remove(self, key: Any) -> None:
         """Forget a tool by its key, if it is there. What was learned of it stays."""
-        if ports := self._flows.remove(checked_key(key, "`key` of Planner.remove")):
+        if ports := self._flows.remove(key):
             self._matcher = None
             self._index.remove(key)
             self._count(ports, -1)
 
     def prefer(self, weights: Mapping[Any, float]) -> None:
         """Have the words of some tools count more, or less: factors by key; 1 for all others."""
-        of_type(weights, "`weights` of Planner.prefer", Mapping, "a dict of factors by key")
         self._words.weights = dict(weights)
 
     def plan(self, request: str, situation: Situation | None = None) -> Plan:
@@ -137,7 +124,7 @@ class Planner:
             UnknownTool: there is no such tool; the message names the nearest ones.
         """
         read = self._read(request)
-        ports = [self._ports(x) for x in several(tools, "`tools` of Planner.wire")]
+        ports = [self._ports(x) for x in tools]
         steps = aligned(self._flows, read, ports)
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
         return self._wired(read, chosen, self._memory)
@@ -181,9 +168,9 @@ class Planner:
         Raises:
             UnknownTool: there is no such tool.
         """
-        called = [self._ports(x).key for x in several(calls, "`calls` of Planner.next_tools")]
+        called = [self._ports(x).key for x in calls]
         suggester = Suggester(self._flows, self._memory, called)
-        if request is not None and text(request, _REQUEST):
+        if request:
             remembered = self._memory.words()
             suggester.by_words(self._words.scores(request, _SEARCHED, remembered))
             suggester.by_plan([x.tool for x in self.plan(request).calls])
@@ -197,8 +184,7 @@ class Planner:
         Values are not kept. A dict has `request` and `calls`; a call has `tool` and perhaps `args`,
         each `{"value": anything}`, `{"call": position, "field": path}` or `{"parts": [...]}`.
         """
-        for one in several(plans, "`plans` to learn from"):
-            of_type(one, "A plan to learn from", (Plan, Mapping), _A_PLAN)
+        for one in plans:
             plan = one if isinstance(one, Plan) else plan_from(one)
             if self._memory.wants_comparison and len(self) and plan.request:
                 alone = self._plan(plan.request, Memory())
@@ -217,8 +203,7 @@ class Planner:
 
     def observe_shape(self, key: Any, shape: Shape) -> None:
         """As `observe`, of a shape that was seen before, and of a tool that need not be here."""
-        of_type(shape, "`shape` of Planner.observe_shape", Shape, "a Shape")
-        self._memory.observe(checked_key(key, "`key` of Planner.observe_shape"), shape)
+        self._memory.observe(key, shape)
 
     def forget(self) -> None:
         """Forget all plans and results that were learned from."""
@@ -239,7 +224,7 @@ class Planner:
             UnknownTool: there is no such tool.
         """
         ports = self._ports(consumer)
-        inp = ports.by_name.get(text(parameter, "`parameter` of Planner.flows_into"))
+        inp = ports.by_name.get(parameter)
         return self._flows.producers(ports, inp) if inp else ()
 
     def flows_from(self, producer: Any) -> list[Flow]:
@@ -260,8 +245,6 @@ class Planner:
 
         if isinstance(calls, Plan):
             calls = [WiredCall(x.tool, x.arguments) for x in calls.calls]
-        for one in several(calls, "`calls` to check"):
-            of_type(one, "One of `calls` to check", WiredCall, "a Plan, or WiredCalls")
         return list(WireCheck(self._flows, self._memory, calls).problems())
 
     def _plan(self, request: str, memory: Memory) -> Plan:
@@ -313,7 +296,7 @@ class Planner:
         return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,))
 
     def _read(self, request: str) -> Request:
-        return read_request(text(request, _REQUEST), self._is_verb, self._names)
+        return read_request(request, self._is_verb, self._names)
 
     def _is_verb(self, word: str, following: str) -> bool:
         verb = root(singular(word.casefold()))
@@ -321,7 +304,7 @@ class Planner:
 
     def _ports(self, tool: Any) -> ToolPorts:
         """Of a tool, or of its key."""
-        key = checked_key(_key_of(tool), "A tool to plan with")
+        key = _key_of(tool)
         if key not in self._flows:
             # Here, as they take a fifth of what this package takes to load.
             from ..core.errors import UnknownTool

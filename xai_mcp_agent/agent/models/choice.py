@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.given import of_type
 from ...core.tools import JsonObject
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
@@ -49,14 +48,9 @@ class AgentModel:
 
     @classmethod
     def of(cls, said: AgentModel | str) -> AgentModel:
-        """The model that `provider:name` means, such as `openai:gpt-5-mini`, or `offline`.
-
-        Raises:
-            BadSetting: it is neither a text nor an `AgentModel`.
-        """
+        """The model that `provider:name` means, such as `openai:gpt-5-mini`, or `offline`."""
         if isinstance(said, AgentModel):
             return said
-        said = of_type(said, "`model`", str, "`offline`, `provider:name`, or an AgentModel")
         provider, _, model = said.partition(":")
         provider, name = split_name(said) or (provider.strip().lower(), model.strip())
         return cls(provider=provider, name=name)
