@@ -34,7 +34,7 @@ from xai_mcp_agent.core.errors import InvalidArguments
 from xai_mcp_agent.core.schemas import ArgumentChecks
 from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.secrets.secrets import Secret
-from xai_mcp_agent.settings.openapi_auth import ANY_SCHEME, CredentialSettings
+from xai_mcp_agent.settings.openapi import ANY_SCHEME, CredentialSettings
 from xai_mcp_agent.sources.openapi.calls.auth import CredentialsMissing, access_of, grants_for
 from xai_mcp_agent.sources.openapi.conversion.operations import Operation
 from xai_mcp_agent.sources.openapi.document.parsing import BadDocument

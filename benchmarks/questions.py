@@ -25,7 +25,7 @@ from tests.support.bakery import bakery
 from xai_mcp_agent import Agent, ApprovalRequest, Bridge
 from xai_mcp_agent.agent.events import ToolFinished
 from xai_mcp_agent.bridge.agent import AgentResult
-from xai_mcp_agent.settings.builtin import ALL_BUILTIN_TOOLS
+from xai_mcp_agent.settings.sources import ALL_BUILTIN_TOOLS
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = ROOT / "tests" / "data" / "questions"

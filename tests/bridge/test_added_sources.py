@@ -15,9 +15,8 @@ from xai_mcp_agent import BadSetting, Bridge, SettingsError
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
-from xai_mcp_agent.settings.builtin import BuiltinSettings
-from xai_mcp_agent.settings.functions import FunctionSettings
 from xai_mcp_agent.settings.models import Settings
+from xai_mcp_agent.settings.sources import BuiltinSettings, FunctionSettings
 
 FUNCTIONS = next(x for x in CHOICES if x.node == "AgentUseFunctions")
 

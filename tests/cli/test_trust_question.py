@@ -16,10 +16,10 @@ from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.secrets.redactor import looks_secret
-from xai_mcp_agent.settings.entry import known_keys
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.server import ServerEntry
+from xai_mcp_agent.settings.validation import known_keys
 
 NPX = {"command": "npx", "args": ["-y", "some-server"]}
 URL = {"url": "https://search.example.org/mcp"}

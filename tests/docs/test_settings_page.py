@@ -15,16 +15,18 @@ import pytest
 
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
-from xai_mcp_agent import ServerSettings, settings_from
-from xai_mcp_agent.settings.agents import AgentSettings
+from xai_mcp_agent import settings_from
 from xai_mcp_agent.settings.auth import AuthSettings
-from xai_mcp_agent.settings.builtin import BuiltinSettings
-from xai_mcp_agent.settings.document import Place
-from xai_mcp_agent.settings.entry import BreakerSettings, keys_by_field
-from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.entry import BreakerSettings
 from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.settings.server import ServerEntry
-from xai_mcp_agent.settings.workflows import WorkflowSettings
+from xai_mcp_agent.settings.sources import (
+    AgentSettings,
+    BuiltinSettings,
+    FunctionSettings,
+    WorkflowSettings,
+)
+from xai_mcp_agent.settings.validation import keys_by_field
 
 PAGE = ROOT / "docs" / "settings.md"
 PACKAGE = Path(xai_mcp_agent.__file__).parent
@@ -134,8 +136,8 @@ def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
     assert said is not None
     keys = re.findall(r"`([^`]+)`", said[1])
     entry = {"command": "x", **dict.fromkeys(keys, "y")}
-    assert ServerSettings.notes(entry, Place("file")) == []
-    assert ServerSettings.notes({**entry, "unheard_of": 1}, Place("file")) != []
+    assert settings_from({"mcpServers": {"it": entry}}).notes == ()
+    assert settings_from({"mcpServers": {"it": {**entry, "unheard_of": 1}}}).notes != ()
 
 
 def _environment_names() -> Iterator[str]:

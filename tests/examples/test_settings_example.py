@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, load_settings
-from xai_mcp_agent.settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
+from xai_mcp_agent.settings.sources import ALL_BUILTIN_TOOLS, BuiltinSettings
 
 from .servers import ROOT
 

@@ -26,7 +26,7 @@ from xai_mcp_agent.history.retention import prune
 from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.tables import callers
 from xai_mcp_agent.history.use import Use, kept_use, used_by
-from xai_mcp_agent.settings.retention import Retention
+from xai_mcp_agent.settings.sections import Retention
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")

@@ -21,7 +21,7 @@ from xai_mcp_agent.history.recording.reports import Called, Listed, Lost
 from xai_mcp_agent.history.retention import prune
 from xai_mcp_agent.history.store import Store, open_store
 from xai_mcp_agent.history.tables import definitions, inventories
-from xai_mcp_agent.settings.retention import Retention
+from xai_mcp_agent.settings.sections import Retention
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 MANY = Subject(MCP, "many")

@@ -397,7 +397,7 @@ def test_a_thousand_words_that_follow_from_each_other_come_to_an_end() -> None:
     [
         ({"when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"when": {"server": "x"}, "then": "denied"}, "does not say what follows"),
-        ({"when": {"server": "x"}}, "does not say what follows"),
+        ({"when": {"server": "x"}}, "is missing"),
         ({"when": {"server": "x"}, "then": {"limit": "often"}}, "no limit"),
         ({"when": {"server": "x"}, "then": {"prefer": 7}}, "no preference"),
         ({"when": {"server": 7}, "then": "deny"}, "must be a text"),
@@ -448,7 +448,7 @@ def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
         ("- {when: [", "not YAML"),
         ("rules: 7", "must hold a list"),
         ("- !!python/object/apply:os.system ['true']", "not YAML"),
-        ("- &a [*a]", "must be an object"),
+        ("- &a [*a]", "an alias or `<<` is not"),
         ("a\0b", "not YAML"),
         ("[" * 5000, "nested too deeply|not YAML"),
         ("- &a {when: {server: a}, then: deny}\n- {<<: *a, then: allow}", "`<<` is not"),

@@ -31,7 +31,7 @@ from xai_mcp_agent.search import embeddings, vectors
 from xai_mcp_agent.search.embeddings import DenseIndex, Embedder
 from xai_mcp_agent.search.tools import Hit, ToolIndex
 from xai_mcp_agent.search.vectors import BadVector, VectorIndex, unit
-from xai_mcp_agent.settings.embeddings import EmbeddingSettings
+from xai_mcp_agent.settings.sections import EmbeddingSettings
 
 _SECONDS = 20.0
 _SLOW_SECONDS = 0.05

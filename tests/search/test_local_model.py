@@ -27,7 +27,7 @@ from tests.support.small_model import (  # noqa: E402
 )
 from xai_mcp_agent.agent.models.embeddings import embedder_of  # noqa: E402
 from xai_mcp_agent.search.local_model import BadModelFolder, local_embedder  # noqa: E402
-from xai_mcp_agent.settings.embeddings import EmbeddingSettings  # noqa: E402
+from xai_mcp_agent.settings.sections import EmbeddingSettings  # noqa: E402
 
 # "The mails!", as the vocabulary has it: lower case, a word in two pieces, one that it has not.
 _TEXT, _IDS = "The mails!", [2, 7, 6, 8, 1, 3]

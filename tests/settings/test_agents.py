@@ -9,7 +9,7 @@ import pytest
 
 from xai_mcp_agent import Settings, SettingsError, UnknownServer, settings_from
 from xai_mcp_agent.core.kinds import ACP, MCP
-from xai_mcp_agent.settings.agents import AgentSettings
+from xai_mcp_agent.settings.sources import AgentSettings
 
 FOLDER = Path("/srv/project")
 URL = {"url": "https://example.org/agent"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, settings_from
-from xai_mcp_agent.settings.registries import RegistrySettings
+from xai_mcp_agent.settings.sections import RegistrySettings
 
 
 def read(written: Any, **more: Any) -> Settings:
@@ -50,7 +50,7 @@ def test_the_type_follows_from_what_is_written(
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ([], "must be an object of registries"),
+        ([], "must be an object, but is a list"),
         ({"it": 3}, "must be an object, but is a number"),
         ({"it": {}}, "it has no `url`"),
         ({"it": {"url": "ftp://x"}}, "does not start with http"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import settings_from
-from xai_mcp_agent.settings.retention import Retention
+from xai_mcp_agent.settings.sections import Retention
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_each_limit_has_a_default_and_may_be_none(
         ({"keep": 0}, "history.keep: must be a number above 0."),
         ({"keep": True}, "history.keep: must be a number above 0."),
         ({"max_mb": "200"}, "history.max_mb: must be a number above 0."),
-        ({"keeps": 3}, "history.keeps: is not known here."),
+        ({"keeps": 3}, "history.keeps: ignored, unknown key."),
     ],
 )
 def test_what_is_wrong_is_a_note_and_the_default_counts(written: Any, note: str):

@@ -9,7 +9,7 @@ import pytest
 
 from xai_mcp_agent import Settings, SettingsError, UnknownServer, settings_from
 from xai_mcp_agent.core.kinds import FUNCTIONS, MCP
-from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.sources import FunctionSettings
 
 FOLDER = Path("/srv/project")
 SERVER = {"command": "a"}

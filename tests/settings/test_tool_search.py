@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, SettingsError, load_settings, settings_from
-from xai_mcp_agent.settings.embeddings import EmbeddingSettings
-from xai_mcp_agent.settings.tool_search import DEFAULT_BUDGET_TOKENS, ToolSearchSettings
+from xai_mcp_agent.settings.sections import (
+    DEFAULT_BUDGET_TOKENS,
+    EmbeddingSettings,
+    ToolSearchSettings,
+)
 
 SERVER = {"command": "a"}
 
@@ -99,7 +102,7 @@ def test_one_who_may_have_said_that_nothing_is_learnt_is_believed():
 
 def test_a_key_that_is_not_known_is_noted_with_the_one_it_may_be_meant_for():
     found = read({"tokenBuget": 3})
-    assert found.notes[0].endswith("this key is not known. Did you mean 'tokenBudget'?")
+    assert found.notes[0].endswith("ignored, unknown key. Did you mean 'tokenBudget'?")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from xai_mcp_agent import SourceFailed
-from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.sources import FunctionSettings
 from xai_mcp_agent.sources.functions.source import FunctionSource
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from ..core.invocation import ToolInvocation
 from ..core.kinds import STATIC
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
-from ..settings.functions import FunctionSettings
+from ..settings.sources import FunctionSettings
 from ..sources.functions.calling import FunctionCalls
 from ..sources.functions.function import Function
 

@@ -37,7 +37,7 @@ from ..policy.review import Review
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
-from ..settings.tool_search import BUDGET_VARIABLE
+from ..settings.sections import BUDGET_VARIABLE
 from .engine import Engine
 from .pins import RunPins
 from .preferences import preferred

@@ -16,11 +16,11 @@ from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, Source
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from ..settings.approval import ApprovalWord, read_words, words_in_text
-from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..settings.document import Place
 from ..settings.entry import SourceSettings
 from ..settings.interpolation import Variables
 from ..settings.models import Settings
+from ..settings.sources import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import add_to_run, bridge_of
 from .lessons.run import watch

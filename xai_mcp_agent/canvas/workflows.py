@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.errors import BadSetting, UnknownServer
-from ..settings.workflows import SUFFIXES, WorkflowSettings
+from ..settings.sources import WORKFLOW_SUFFIXES, WorkflowSettings
 from ..sources.workflows.workflow import tool_name
 from .lease import bridge_of
 from .ports import file_on, mapping, optional, positive, required
@@ -39,7 +39,7 @@ def use_workflow(
         "timeout": positive(timeout_seconds, "timeout_seconds", _NODE),
     }
     settings = bridge_of(ctx).settings
-    if named.lower().endswith(SUFFIXES) and named not in settings.of_file:
+    if named.lower().endswith(WORKFLOW_SUFFIXES) and named not in settings.of_file:
         entry = {"file": file_on(named, _PORT, _NODE, settings.file), **given}
         name = tool_name(named)
         add_source(ctx, WORKFLOWS, WorkflowSettings, name, entry, toolbelt, is_required=is_required)

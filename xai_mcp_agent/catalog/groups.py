@@ -9,7 +9,7 @@ from functools import cached_property
 from ..core.names import did_you_mean
 from ..core.patterns import Fits, Patterns, fits, idle, is_wild, names_of
 from ..core.tools import Tool, ToolKey
-from ..settings.groups import GroupSettings
+from ..settings.sections import GroupSettings
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 

@@ -19,7 +19,7 @@ from ..console.text import as_it_is, count
 from ..core.errors import StoreFailed
 from ..history.place import NOTHING_KEPT, Place, find_place
 from ..settings.load import load_settings
-from ..settings.retention import Retention
+from ..settings.sections import Retention
 from ..settings.trust import without_untrusted
 from ..views.history import (
     NOTHING,

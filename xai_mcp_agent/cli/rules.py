@@ -20,9 +20,8 @@ from ..core.errors import StoreFailed, XaiMcpError
 from ..core.invocation import Caller
 from ..core.names import did_you_mean
 from ..history.place import find_place
-from ..settings.document import Place
-from ..settings.rules import Rule
-from ..settings.rules_file import MOST_BYTES, parsed_rules, read_rules_file
+from ..settings.document import MAX_FILE_BYTES, Place
+from ..settings.rules import Rule, parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
 from .bridges import open_bridge, require_settings, server_named
 from .output import AsJson, ServerName, SettingsFile, echo_json, say, text_width
@@ -145,7 +144,7 @@ async def _rules(engine: Engine) -> Sequence[Rule]:
 def _read(file: str) -> tuple[list[Any], Place]:
     if file != "-":
         return read_rules_file(file, Place(file), str(Path.cwd()))
-    return parsed_rules(sys.stdin.buffer.read(MOST_BYTES + 1), Place("standard input"))
+    return parse_rules(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), Place("standard input"))
 
 
 def _require_lasting(bridge: Bridge) -> None:

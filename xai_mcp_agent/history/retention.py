@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, select
 
 from ..core.tools import JsonObject
-from ..settings.retention import Retention
+from ..settings.sections import Retention
 from . import log
 from .callers import drop_unused_callers
 from .database import insert_rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.tools import JsonObject
-from ..settings.registries import RegistrySettings
+from ..settings.sections import RegistrySettings
 from ..sources.openapi.document.values import text_of
 from ..sources.web.fetching import Answered, FetchLimits
 from .compose import Composition, compose

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..settings.registries import RegistrySettings
+from ..settings.sections import RegistrySettings
 from ..sources.openapi.document.values import list_of, object_of
 from .offers import package_manifest
 from .readers.npm import npm_address

@@ -14,7 +14,7 @@ from ..core.visible import visible_text
 from ..search import ToolIndex
 from ..settings.load import load_settings
 from ..settings.models import Settings
-from ..settings.registries import RegistrySettings
+from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.openapi.document.values import list_of, text_of
 from ..sources.web.fetching import Answered

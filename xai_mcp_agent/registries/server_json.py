@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
-from ..settings.http import wrong_with_url
+from ..settings.fields import wrong_with_url
 from ..sources.openapi.document.values import list_of, object_of
 from .values import NAME_CHARS, TEXT_CHARS, Argument, Input, Package, Refused, Remote, Server
 from .versions import tag_and_digest, wrong_with

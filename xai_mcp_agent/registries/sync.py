@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from ..settings.registries import RegistrySettings
+from ..settings.sections import RegistrySettings
 from ..sources.web.fetching import Answered, FetchLimits
 from .readers.base import Page, Reader
 from .readers.readers import reader_of

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo
+from pydantic import Field, PlainValidator, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.sign_in import SIGN_IN_SECONDS
-from ..secrets.secrets import Secret
-from .document import Place
-from .entry import Reading, Seconds, ignored, known_keys, mistake, read_list, read_text, spelled
+from .fields import (
+    OptionalUrl,
+    Seconds,
+    SecretText,
+    TrimmedText,
+    Words,
+    trimmed_text,
+    wrong_with_url,
+)
+from .validation import Section, context_of, mistake, written_as
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
 """auto: sign in when the server asks for it in the way of OAuth. yes: whatever it answers 401."""
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 """authorization_code: a person signs in. client_credentials: a machine, with its own secret."""
 ClientAuthentication: TypeAlias = Literal["none", "client_secret_basic", "client_secret_post"]
-
-# Written by other clients; what they say is so anyway.
-_HARMLESS_KEYS = ("//", "comment", "type")
 
 
 def _use(value: Any) -> Use:
@@ -31,63 +35,18 @@ def _use(value: Any) -> Use:
     return "yes" if value else "no"
 
 
-def trimmed_text(value: Any, info: ValidationInfo) -> str:
-    """A text without what is around it."""
-    return read_text(value, info).strip()
-
-
-def secret_text(value: Any, info: ValidationInfo) -> Secret | None:
-    """A text that hides itself; None where it is empty."""
+def _file_url(value: Any, info: ValidationInfo) -> str:
+    """A safe address, and not that of a host as a whole."""
     text = trimmed_text(value, info)
-    return Secret(text) if text else None
-
-
-def read_scopes(value: Any) -> tuple[Any, ...]:
-    """Scopes, as a list or with spaces between them."""
-    return tuple(value.split()) if isinstance(value, str) else read_list(value)
-
-
-def read_address(value: Any, info: ValidationInfo) -> str:
-    """An address, or an empty text."""
-    text = trimmed_text(value, info)
-    if text and not _is_off(info) and not _is_address(text):
-        raise mistake("this is not an address.", "Write it with https://.")
-    return text
-
-
-def _file_address(value: Any, info: ValidationInfo) -> str:
-    """A safe address, and not of a host as a whole."""
-    text = trimmed_text(value, info)
-    if text and not _is_off(info) and not (_is_address(text) and _is_file(text)):
+    is_file = text.startswith("https:") and not wrong_with_url(text)
+    if text and not context_of(info).is_off and not (is_file and urlsplit(text).path.strip("/")):
         fix = "Write the https:// address of a file, such as https://example.com/client.json."
         raise mistake("this is not the address of such a file.", fix)
     return text
 
 
-def _is_off(info: ValidationInfo) -> bool:
-    return cast(Reading, info.context).is_off
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # reading it is what checks it
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def _is_file(text: str) -> bool:
-    return text.startswith("https:") and urlsplit(text).path not in ("", "/")
-
-
-TrimmedText = Annotated[str, PlainValidator(trimmed_text)]
-SecretText = Annotated[Secret | None, PlainValidator(secret_text)]
-Address = Annotated[str, PlainValidator(read_address)]
-
-
 @dataclass(frozen=True, repr=False)
-class AuthSettings:
+class AuthSettings(Section):
     """What to know before signing in; all of it optional, servers tell the rest.
 
     `client_id`, `client_secret` and `private_key` are those of a client that somebody has
@@ -96,37 +55,51 @@ class AuthSettings:
     is where the browser brings the outcome; empty: a port of this machine, `redirect_port` or any.
     """
 
-    __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
+    example: ClassVar = '{"clientId": "..."}, or leave it out'
+    # Written by other clients; what they say is so anyway.
+    ignored_keys: ClassVar = ("//", "comment", "type")
 
-    use: Annotated[Use, PlainValidator(_use), spelled("enabled")] = "auto"
-    grant: Annotated[Grant, spelled("grant", "grantType", "grant_type")] = "authorization_code"
-    client_id: Annotated[TrimmedText, spelled("clientId", "client_id", "CLIENT_ID")] = ""
+    use: Annotated[
+        Use, PlainValidator(_use, json_schema_input_type=bool), written_as("enabled")
+    ] = "auto"
+    grant: Annotated[Grant, written_as("grant", "grantType", "grant_type")] = "authorization_code"
+    client_id: Annotated[TrimmedText, written_as("clientId", "client_id", "CLIENT_ID")] = ""
     client_secret: Annotated[
-        SecretText, spelled("clientSecret", "client_secret", "CLIENT_SECRET")
+        SecretText, written_as("clientSecret", "client_secret", "CLIENT_SECRET")
     ] = None
     client_authentication: Annotated[
         ClientAuthentication | None,
-        spelled("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
+        written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
     ] = None
-    private_key: Annotated[SecretText, spelled("privateKey", "private_key")] = None
-    private_key_file: Annotated[TrimmedText, spelled("privateKeyFile", "private_key_file")] = ""
-    signing_algorithm: Annotated[TrimmedText, spelled("signingAlgorithm", "signing_algorithm")] = (
-        "RS256"
-    )
+    private_key: Annotated[SecretText, written_as("privateKey", "private_key")] = None
+    private_key_file: Annotated[TrimmedText, written_as("privateKeyFile", "private_key_file")] = ""
+    signing_algorithm: Annotated[
+        TrimmedText, written_as("signingAlgorithm", "signing_algorithm")
+    ] = "RS256"
     client_metadata_url: Annotated[
-        str, PlainValidator(_file_address), spelled("clientMetadataUrl", "client_metadata_url")
+        str,
+        PlainValidator(_file_url, json_schema_input_type=str),
+        written_as("clientMetadataUrl", "client_metadata_url"),
     ] = ""
-    issuer: Address = ""
-    scopes: Annotated[
-        tuple[TrimmedText, ...], BeforeValidator(read_scopes), spelled("scopes", "scope")
-    ] = ()
+    issuer: OptionalUrl = ""
+    scopes: Annotated[Words, written_as("scopes", "scope")] = ()
     redirect_port: Annotated[
-        int, Field(strict=True, ge=0, le=65535), spelled("redirectPort", "callbackPort")
+        int, Field(strict=True, ge=0, le=65535), written_as("redirectPort", "callbackPort")
     ] = 0
-    redirect_uri: Annotated[Address, spelled("redirectUri", "redirect_uri")] = ""
-    sign_in_seconds: Annotated[Seconds, spelled("signInTimeout", "sign_in_timeout")] = (
+    redirect_uri: Annotated[OptionalUrl, written_as("redirectUri", "redirect_uri")] = ""
+    sign_in_seconds: Annotated[Seconds, written_as("signInTimeout", "sign_in_timeout")] = (
         SIGN_IN_SECONDS
     )
+
+    @model_validator(mode="after")
+    def _check_proof(self, info: ValidationInfo) -> Self:
+        """Refuse a machine that could not prove who it is."""
+        has_proof = self.client_secret is not None or self.has_private_key
+        needs_proof = self.is_for_machines and not context_of(info).is_off
+        if needs_proof and not (self.client_id and has_proof):
+            problem = "client_credentials need a `clientId`, and a `clientSecret` or `privateKey`."
+            raise mistake(problem, "Add them; ${NAME} stands for a variable.")
+        return self
 
     @property
     def is_for_machines(self) -> bool:
@@ -163,14 +136,3 @@ def read_auth(value: Any) -> Any:
         return value
     written = {"enabled": True, **cast(Mapping[Any, Any], value)}
     return written if written["enabled"] is not False else {"enabled": False}
-
-
-def auth_notes(value: Any, place: Place) -> list[str]:
-    """One line for each key under `auth` that is ignored."""
-    if not isinstance(value, Mapping):
-        return []
-    known = known_keys(AuthSettings)
-    keys = [str(key) for key in cast(Mapping[Any, Any], value)]
-    return [
-        ignored(key, place, known) for key in keys if key not in known and key not in _HARMLESS_KEYS
-    ]

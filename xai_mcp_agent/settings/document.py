@@ -1,14 +1,14 @@
-"""The text of a settings file as JSON, and the place in it that an error is about.
+"""Reading JSON and YAML of people's files, and the place in a file that an error is about.
 
 Plain JSON is read fast; comments, trailing commas and the rest of JSON5 are understood too.
-Errors never quote the text: the line that is wrong may hold a secret.
+Objects remember doubled keys. Errors never quote the text: the wrong line may hold a secret.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from ..core.errors import SettingsError
 
 # Settings are a few kilobytes. Reading JSON5 takes seconds for each megabyte.
 MAX_FILE_BYTES = 1_000_000
+_ALIAS = "an alias"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
 
@@ -65,6 +66,18 @@ class ParsedObject(dict[str, Any]):
         return parsed
 
 
+def with_key(value: Mapping[str, Any], key: str, item: Any) -> ParsedObject:
+    """The object with one key more, or another value of it."""
+    changed = ParsedObject({**value, key: item})
+    changed.repeated = value.repeated if isinstance(value, ParsedObject) else ()
+    return changed
+
+
+def without_frames(error: SettingsError) -> SettingsError:
+    """The error anew: one that was raised holds the frames it came through, and so a whole run."""
+    return SettingsError(error.file, error.key_path, error.problem, error.fix)
+
+
 def repeated_keys(value: Any, place: Place) -> Iterator[Place]:
     """The places in a parsed value, two levels deep, whose key is written more than once."""
     if not isinstance(value, ParsedObject):
@@ -90,11 +103,16 @@ def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
     Raises:
         SettingsError: there is no such file, it is larger, or it cannot be read as text.
     """
+    return _text(bytes_of_file(file, most_bytes), Place(str(file)))
+
+
+def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file.
+
+    Raises:
+        SettingsError: there is no such file, it is larger, or it cannot be read.
+    """
     place = Place(str(file))
-    return _text(_content(file, place, most_bytes), place)
-
-
-def _content(file: Path, place: Place, most_bytes: int) -> bytes:
     try:
         if file.is_dir():
             raise place.error(
@@ -116,7 +134,7 @@ def _content(file: Path, place: Place, most_bytes: int) -> bytes:
         ) from cause
     if len(content) > most_bytes:
         raise place.error(
-            f"it is larger than {most_bytes:,} bytes.", "Check that this is the settings file."
+            f"it is larger than {most_bytes:,} bytes.", "Check that this is the right file."
         )
     return content
 
@@ -169,10 +187,10 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
     try:
         return json5.loads(text, object_pairs_hook=ParsedObject.of_pairs)
     except ValueError as cause:
-        found = _JSON5_PLACE.search(str(cause))
+        mark = _JSON5_PLACE.search(str(cause))
     except RecursionError:
         raise _too_deep(place) from None
-    line, column = (int(found[1]), int(found[2])) if found else strict[:2]
+    line, column = (int(mark[1]), int(mark[2])) if mark else strict[:2]
     # Plain JSON stops at the first comment; JSON5 got as far as the real mistake.
     problem = strict[2] if (line, column) <= strict[:2] else "Something unexpected"
     raise Place(place.file, f"line {line}, column {column}").error(
@@ -183,6 +201,54 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
 
 def _too_deep(place: Place) -> SettingsError:
     return place.error("it is nested too deeply.", "Check that this is the settings file.")
+
+
+def parse_yaml(content: bytes | str, place: Place) -> Any:
+    """The plain value that a YAML document holds; JSON is YAML, too.
+
+    Aliases and merged objects are not understood: a few of them stand for millions of values.
+
+    Raises:
+        SettingsError: it is not YAML.
+    """
+    # Here, because few people have such a file.
+    import yaml
+
+    try:
+        return yaml.load(content, _yaml_loader())
+    except (yaml.YAMLError, ValueError, TypeError) as cause:
+        mark = getattr(cause, "problem_mark", None)
+        there = place
+        if mark is not None:
+            there = Place(place.file, f"line {mark.line + 1}, column {mark.column + 1}")
+        if isinstance(cause, yaml.constructor.ConstructorError) and cause.problem == _ALIAS:
+            fix = "Write out what it stands for."
+            raise there.error("an alias or `<<` is not understood here.", fix) from None
+        raise there.error("this is not YAML.", "Correct it there or just before.") from None
+    except RecursionError:
+        raise _too_deep(place) from None
+
+
+def _yaml_loader() -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """As usual, but objects remember doubled keys, and an alias is refused."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
+                mark: Any = self.peek_event().start_mark  # pyright: ignore
+                raise yaml.constructor.ConstructorError(None, None, _ALIAS, mark)  # pyright: ignore
+            return super().compose_node(parent, index)
+
+    def construct_object(loader: Any, node: Any) -> ParsedObject:
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(None, None, _ALIAS, key.start_mark)
+        return ParsedObject.of_pairs(loader.construct_pairs(node, deep=True))
+
+    Loader.add_constructor("tag:yaml.org,2002:map", construct_object)
+    return Loader
 
 
 def kind_of(value: Any) -> str:

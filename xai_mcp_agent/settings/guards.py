@@ -7,38 +7,20 @@ agreed to, and one that is missing or weaker later is asked about, as is what is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.patterns import Patterns, with_groups
 from .approval import WORDS, ApprovalWords, read_words
 from .document import Place
 from .facts import approval_fact, line
-from .groups import SECTION as GROUPS
-from .groups import GroupSettings, GroupsSettings
-from .parts import APPROVAL, BLOCKED, RECORD, RULES, Part, digest_of
+from .models import Settings
+from .parts import APPROVAL, BLOCKED, RECORD, RULES, Guard, Part, digest_of
 from .rules import DERIVED, EARLIER, Condition, Rule
-from .tool_search import ToolSearchSettings
+from .sections import GroupSettings, GroupsSettings, ToolSearchSettings
 
 _UNASKED = "calls it asked about are now made unasked"
 _REFUSED = "calls it refused are now made"
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Something that is held back, by the section or the entry at `key_path`.
-
-    More `strength` holds more. `shown` says it to a person, and `lost` what it means that it is
-    missing or weaker. `digest` is that of what is held back.
-    """
-
-    key_path: str
-    digest: str
-    strength: int
-    shown: str
-    lost: str
-    source: str = ""
 
 
 def guards_of_entries(sections: Iterable[tuple[Mapping[Any, Any], Place]]) -> Iterator[Guard]:
@@ -49,15 +31,10 @@ def guards_of_entries(sections: Iterable[tuple[Mapping[Any, Any], Place]]) -> It
                 yield from _of_entry(cast(Any, entry), place.at(str(name)).path, str(name))
 
 
-def guards_beside(
-    approval: ApprovalWords,
-    rules: tuple[Rule, ...],
-    stored_rules: int | None,
-    search: ToolSearchSettings,
-    groups: GroupsSettings,
-) -> Iterator[Guard]:
+def guards_beside(settings: Settings) -> Iterator[Guard]:
     """Those that hold for all sources, and what groups leave out."""
-    yield from _of_words(approval, APPROVAL)
+    rules, search, groups = settings.rules, settings.search, settings.groups
+    yield from _of_words(settings.approval, APPROVAL)
     for rule in rules:
         does, lost = _does(rule)
         if lost:
@@ -68,9 +45,9 @@ def guards_beside(
             yield _guard(
                 RULES, identity, strength, shown, f"{shown} is removed or weakened: {lost}"
             )
-    if stored_rules is not None:
+    if settings.stored_rules is not None:
         lost = "the rules of the store are not used any more, or older ones may be"
-        yield _guard(RULES, "store", stored_rules, "the rules of the store", lost)
+        yield _guard(RULES, "store", settings.stored_rules, "the rules of the store", lost)
     for word in _blocked(search, groups):
         shown = f"`{word}` is blocked"
         yield _guard(BLOCKED, word, 1, shown, f"{shown} no longer: agents may see and call it")
@@ -80,29 +57,24 @@ def guards_beside(
             yield _guard(_place(group), word, 1, shown, f"{shown} no longer")
 
 
-def widening(
-    approval: ApprovalWords,
-    rules: tuple[Rule, ...],
-    groups: GroupsSettings,
-    record: Iterable[str],
-    strictest: int,
-) -> Iterator[Part]:
+def widening(settings: Settings, strictest: int, *, is_recorded_here: bool) -> Iterator[Part]:
     """What lets calls through, shows more tools, or keeps more of calls.
 
     A word may let through what the `strictest` one holds back: a name counts for more than a
     pattern.
     """
-    for pattern, word in approval.items():
+    rules = settings.rules
+    for pattern, word in settings.approval.items():
         if word == "allow" or WORDS.index(word) < strictest:
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in rules:
         if rule.word == "allow":
             fact = f"rule `allow {_subject(rule)}`: these calls are made without your approval"
             yield _part(RULES, _with_derived(rule, rules), fact)
-    for group in groups.groups.values():
+    for group in settings.groups.groups.values():
         for words in _members(group):
             yield _part(_place(group), words, f"has the tools with {words}")
-    for what in sorted(record):
+    for what in sorted(settings.record if is_recorded_here else ()):
         yield _part(RECORD, what, f"the history keeps the {what} of calls")
 
 
@@ -113,7 +85,7 @@ def word_digest(pattern: str, word: str) -> str:
 
 def group_place(name: str) -> str:
     """Where a group stands in the file."""
-    return Place("").at(GROUPS, name).path
+    return Place("").at("groups", name).path
 
 
 def _of_entry(entry: Mapping[str, Any], path: str, source: str) -> Iterator[Guard]:

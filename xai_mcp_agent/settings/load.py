@@ -11,33 +11,31 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.kinds import SourceKind
-from ..secrets.redactor import Redactor, secrets_in_text
+from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
-from . import retention
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
-from .approval import SECTION as _APPROVAL_KEY
 from .approval import WORDS as _APPROVAL_WORDS
-from .document import ParsedObject, Place, kind_of, read_document
-from .entry import WAIT_SECONDS, SourceSettings
-from .groups import SECTION as _GROUPS_KEY
-from .groups import read_groups
+from .document import ParsedObject, Place, kind_of, read_document, without_frames
+from .entry import SourceSettings
 from .guards import guards_beside, guards_of_entries, widening
 from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .parts import parts_of
-from .planning import SECTION as _PLANNING_KEY
-from .planning import read_planning
-from .recording import ENVIRONMENT_VARIABLE as RECORD_VARIABLE
-from .recording import recorded_by
-from .registries import SECTION as _REGISTRIES_KEY
-from .registries import read_registries
-from .retention import read_retention
-from .rules import SECTION as _RULES_KEY
-from .rules import holds_rules, least_revision, read_rules
+from .rules import holds_rules, read_rules
+from .sections import (
+    RECORD_VARIABLE,
+    PlanningSettings,
+    Retention,
+    read_groups,
+    read_registries,
+    read_tool_search,
+    recorded,
+    store_of,
+    wait_of,
+    with_learning,
+)
 from .server import URL_KEYS, ServerSettings
-from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
-from .tool_search import SECTION as _TOOL_SEARCH_KEY
-from .tool_search import read_tool_search
+from .validation import ValidationContext, read_lenient
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
@@ -48,14 +46,9 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 _SERVERS_KEY = "mcpServers"
 _VSCODE_KEY = "servers"
-_STORE_KEY = "store"
-_RECORD_KEY = "record"
-_WAIT_KEY = "wait"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
-_LATER_SECTIONS = (
-    _TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY, _REGISTRIES_KEY, _PLANNING_KEY,
-)  # fmt: skip
+_LATER_SECTIONS = ("toolSearch", "groups", "approval", "rules", "registries", "planning")
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -113,14 +106,9 @@ def load_settings(
         searched = tuple(str(x) for x in candidates)
         file = next((x for x in candidates if os.path.isfile(x)), None)
     if file is None:
-        record, notes = recorded_by(None, Place(""), environ)
         variables = Variables(environ, "", Secrets())
-        search = read_tool_search(None, Place(""), variables, notes)
-        planning = read_planning(None, Place(""), environ, notes[:])  # which says the same
-        return Settings(
-            "", searched=searched, notes=tuple(notes), record=record, search=search,
-            planning=planning,
-        )  # fmt: skip
+        empty = _settings({_SERVERS_KEY: {}}, Place(""), variables, searched)
+        return replace(empty, parts=(), guards=())
     document = _document(file, by_environment=given is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
@@ -162,68 +150,73 @@ def _settings(
 ) -> Settings:
     entries, below = _servers(document, place)
     sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
-    for key in (_TOOL_SEARCH_KEY, _APPROVAL_KEY, _RULES_KEY):
+    for key in ("toolSearch", "approval", "rules"):
         _refuse_misspelled(document, place, key)
     _refuse_rules_elsewhere(document, place)
-    read = _Reader(variables, _document_notes(document, place))
+    reader = _Reader(variables, _document_notes(document, place))
     for key in _sections_in(document):
         there = place.at(key)
         sections.append((SECTIONS[key], _object(document[key], there, SECTIONS[key]), there))
     for section in sections:
-        read.section(*section)
+        reader.read_section(*section)
+    notes, context = reader.notes, ValidationContext(variables)
     # In a bare map these would be servers.
     beside: Mapping[str, Any] = document if below != place or _sections_in(document) else {}
-    store = _store(beside, place.at(_STORE_KEY), variables, read.notes)
-    written = beside.get(_RECORD_KEY)
-    record, notes = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
-    read.notes += notes
-    wait_seconds = _wait(beside.get(_WAIT_KEY), place.at(_WAIT_KEY), read.notes)
-    there = place.at(retention.SECTION)
-    kept = read_retention(beside.get(retention.SECTION), there, read.notes)
-    # In a bare map a server may have such a name.
     later = {x: document.get(x) for x in _LATER_SECTIONS if below != place or x not in entries}
-    there = place.at(_TOOL_SEARCH_KEY)
-    search = read_tool_search(later.get(_TOOL_SEARCH_KEY), there, variables, read.notes)
-    approval = _approval(later.get(_APPROVAL_KEY), place)
-    taken, there = {*read.sources, *read.problems}, place.at(_GROUPS_KEY)
-    groups = read_groups(later.get(_GROUPS_KEY), there, variables, taken, read.notes)
-    there = place.at(_REGISTRIES_KEY)
-    registries = read_registries(later.get(_REGISTRIES_KEY), there, variables, read.notes)
-    written, there = later.get(_PLANNING_KEY), place.at(_PLANNING_KEY)
-    said = list[str]()
-    planning = read_planning(written, there, variables.environ, said)
-    read.notes += (x for x in said if x not in read.notes)
-    there = place.at(_RULES_KEY)
-    rules = read_rules(later.get(_RULES_KEY), there, variables)
-    stored_rules = least_revision(later.get(_RULES_KEY), there)
-    written = [(x, there) for _, x, there in sections]
-    held = [*guards_beside(approval, rules, stored_rules, search, groups)]
-    words = (*approval.values(), *(w for x in read.sources.values() for w in x.approval.values()))
-    strictest = max(map(_APPROVAL_WORDS.index, words), default=0)
-    recorded = () if variables.environ.get(RECORD_VARIABLE, "").strip() else record
-    wider = [*widening(approval, rules, groups, recorded, strictest)]
-    if held or wider:  # a variable may stand in them; what the file calls a secret hides nothing
-        hide = Redactor((), environ=variables.environ)
-        held = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in held]
-        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
-    parts = (*parts_of(written, _beside_sources(document, place)), *wider)
-    guards = (*guards_of_entries(written), *held)
-    return Settings(
-        place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
-        store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
-        retention=kept, guards=guards,
-        approval=approval, rules=rules, stored_rules=stored_rules, registries=registries,
-        planning=planning, required=frozenset(read.required), wait_seconds=wait_seconds,
+    store = store_of(beside.get("store"), place.at("store"), context, notes)
+    record = recorded(beside.get("record"), place.at("record"), variables.environ, notes)
+    wait_seconds = wait_of(beside.get("wait"), place.at("wait"), notes)
+    history = beside.get("history")
+    retention = read_lenient(
+        Retention, {} if history is None else history, place.at("history"), context, notes
+    )
+    search = read_tool_search(later.get("toolSearch"), place.at("toolSearch"), context, notes)
+    planning = with_learning(later.get("planning"), variables.environ, notes)
+    learning = read_lenient(PlanningSettings, planning, place.at("planning"), context, notes)
+    approval = _approval(later.get("approval"), place)
+    names = {*reader.sources, *reader.problems}
+    groups = read_groups(later.get("groups"), place.at("groups"), context, names, notes)
+    there = place.at("registries")
+    registries = read_registries(later.get("registries"), there, context, notes)
+    rules, stored_rules = read_rules(later.get("rules"), place.at("rules"), context)
+    settings = Settings(
+        place.file, reader.sources, reader.problems, variables.secrets, searched, tuple(notes),
+        store, record, problem_kinds=reader.problem_kinds, search=search, groups=groups,
+        retention=retention, approval=approval, rules=rules, stored_rules=stored_rules,
+        registries=registries, planning=learning, required=frozenset(reader.required),
+        wait_seconds=wait_seconds,
     )  # fmt: skip
+    return _with_trust(settings, document, [(x, there) for _, x, there in sections], variables)
+
+
+def _with_trust(
+    settings: Settings,
+    document: Mapping[Any, Any],
+    entries: list[tuple[Mapping[Any, Any], Place]],
+    variables: Variables,
+) -> Settings:
+    """The settings with what of them starts, reaches, holds back or widens something."""
+    guards = [*guards_beside(settings)]
+    words = (settings.approval, *(x.approval for x in settings.sources.values()))
+    ranks = (_APPROVAL_WORDS.index(word) for x in words for word in x.values())
+    is_recorded_here = not variables.environ.get(RECORD_VARIABLE, "").strip()
+    wider = [*widening(settings, max(ranks, default=0), is_recorded_here=is_recorded_here)]
+    if guards or wider:  # a variable may stand in them; a secret of the file hides nothing
+        hide = Redactor((), environ=variables.environ)
+        guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
+        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
+    place = Place(settings.file)
+    parts = (*parts_of(entries, _beside_sources(document, place)), *wider)
+    return replace(settings, parts=parts, guards=(*guards_of_entries(entries), *guards))
 
 
 def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple[Any, Place]]:
     """What else names an address or a file."""
-    yield document.get(_STORE_KEY), place.at(_STORE_KEY)
-    yield document.get(_REGISTRIES_KEY), place.at(_REGISTRIES_KEY)
-    section = document.get(_TOOL_SEARCH_KEY)
-    given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
-    yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)
+    yield document.get("store"), place.at("store")
+    yield document.get("registries"), place.at("registries")
+    section = document.get("toolSearch")
+    search = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
+    yield search.get("embeddings"), place.at("toolSearch", "embeddings")
 
 
 @dataclass
@@ -237,24 +230,22 @@ class _Reader:
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
     required: set[str] = field(default_factory=set[str])
 
-    def section(self, cls: type[SourceSettings], entries: Mapping[Any, Any], place: Place) -> None:
+    def read_section(
+        self, cls: type[SourceSettings], entries: Mapping[Any, Any], place: Place
+    ) -> None:
         """Read the entries of one section. A name that is taken is a problem of the later one."""
         taken = {*self.sources, *self.problems}
         for key, entry in entries.items():
             name, there = str(key), place.at(str(key))
-            self.notes += cls.notes(entry, there)
             if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
                 self.required.add(name)
             try:
                 _check_name(key, cls, _repeated(entries), taken, there)
-                self.sources[name] = source = cls.read(name, entry, there, self.variables)
+                source = cls.read(name, entry, there, self.variables, self.notes)
+                self.sources[name] = source
             except SettingsError as raised:
-                # A new one: what was raised holds the frames it came through, and so the run.
-                problem = raised.file, raised.key_path, raised.problem, raised.fix
-                self.problems.setdefault(name, SettingsError(*problem))
+                self.problems.setdefault(name, without_frames(raised))
                 self.problem_kinds.setdefault(name, cls.kind)
-            else:
-                self.notes += source.ignored_parts(there)
 
 
 def _check_name(
@@ -276,38 +267,11 @@ def _check_name(
 
 
 def _approval(written: Any, place: Place) -> ApprovalWords:
-    """A slip in it must not open a door."""
+    """The words by patterns of tools. A slip in them must not open a door."""
     try:
         return {} if written is None else read_words(written)
     except ValueError as why:
-        raise place.at(_APPROVAL_KEY).error(str(why), HOW_TO_WRITE) from None
-
-
-def _store(
-    document: Mapping[str, Any], place: Place, variables: Variables, notes: list[str]
-) -> str:
-    """Where the history is to be kept; what is wrong with it is no reason to do nothing at all."""
-    value = document.get(_STORE_KEY, "")
-    try:
-        if not isinstance(value, str):
-            raise place.error(f"must be a text, but is {kind_of(value)}.", "Write a file or a URL.")
-        store = variables.expand(value, place)
-    except SettingsError as reason:
-        notes.append(f"{reason} Until then the history is kept beside the settings.")
-        return ""
-    variables.secrets.update(secrets_in_text(store))
-    return store
-
-
-def _wait(value: Any, place: Place, notes: list[str]) -> float:
-    """How long a run waits for sources that nobody named."""
-    if value is None:
-        return WAIT_SECONDS
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        fix = f"Write seconds, such as 60; {WAIT_SECONDS:g} count until then."
-        notes.append(str(place.error("must be a number, 0 or more.", fix)))
-        return WAIT_SECONDS
-    return value
+        raise place.at("approval").error(str(why), HOW_TO_WRITE) from None
 
 
 def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
@@ -328,7 +292,7 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     """What is a server where no section is for them."""
     sections = _sections_in(top)
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
-    others |= {_STORE_KEY, _RECORD_KEY, _WAIT_KEY} if sections else set()
+    others |= {"store", "record", "wait"} if sections else set()
     # Not taken for a wrong server: what it blocks would not be blocked then.
     others |= {x for x in _LATER_SECTIONS if sections or not _is_server(top.get(x))}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
@@ -358,7 +322,7 @@ def _object(
     if isinstance(value, Mapping):
         return cast(Mapping[Any, Any], value)
     problem = f"must be an object of {cls.kind.noun}s, but is {kind_of(value)}."
-    raise place.error(problem, f'Write {{"name": {cls.shapes[0]}}}.')
+    raise place.error(problem, f'Write {{"name": {cls.example.partition(" or ")[0]}}}.')
 
 
 def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
@@ -373,8 +337,8 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None
 def _refuse_rules_elsewhere(top: Mapping[Any, Any], place: Place) -> None:
     """Rules under a name with a slip in it would be there, and hold nothing."""
     for key, value in top.items():
-        if key != _RULES_KEY and isinstance(key, str) and holds_rules(value):
-            raise place.at(key).error("there are rules here.", f"Rename it to {_RULES_KEY!r}.")
+        if key != "rules" and isinstance(key, str) and holds_rules(value):
+            raise place.at(key).error("there are rules here.", "Rename it to 'rules'.")
 
 
 def _document_notes(document: Mapping[Any, Any], place: Place) -> list[str]:

@@ -13,22 +13,23 @@ from ..core.errors import SettingsError, UnknownServer
 from ..core.kinds import MCP, SourceKind
 from ..core.names import did_you_mean, nearest
 from ..secrets.secrets import Secrets
-from .agents import AgentSettings
 from .approval import ApprovalWord, ApprovalWords
-from .builtin import BuiltinSettings
+from .document import without_frames
 from .entry import WAIT_SECONDS, SourceSettings
-from .functions import FunctionSettings
-from .groups import GroupSettings, GroupsSettings
-from .guards import Guard
 from .openapi import OpenApiSettings
-from .parts import Part
-from .planning import PlanningSettings
-from .registries import USUAL_REGISTRIES, RegistrySettings
-from .retention import Retention
+from .parts import Guard, Part
 from .rules import Rule
+from .sections import (
+    USUAL_REGISTRIES,
+    GroupSettings,
+    GroupsSettings,
+    PlanningSettings,
+    RegistrySettings,
+    Retention,
+    ToolSearchSettings,
+)
 from .server import ServerSettings
-from .tool_search import ToolSearchSettings
-from .workflows import WorkflowSettings
+from .sources import AgentSettings, BuiltinSettings, FunctionSettings, WorkflowSettings
 
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
@@ -146,7 +147,7 @@ class Settings:
         if self.kind_of(name) is not None:
             return None
         if problem := self.groups.problems.get(name):
-            raise SettingsError(problem.file, problem.key_path, problem.problem, problem.fix)
+            raise without_frames(problem)
         return self.groups.groups.get(name)
 
     @property
@@ -171,7 +172,7 @@ class Settings:
                 return self.sources[name]
             if problem := self.problems.get(name):
                 # A new one each time: a raised exception collects the tracebacks of its travels.
-                raise SettingsError(problem.file, problem.key_path, problem.problem, problem.fix)
+                raise without_frames(problem)
         raise self._unknown(name, kind)
 
     def server(self, name: str) -> ServerSettings:

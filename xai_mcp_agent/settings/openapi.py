@@ -1,47 +1,209 @@
-"""An OpenAPI service: an entry under `openapiServices`."""
+"""An OpenAPI service: an entry under `openapiServices`, with its credentials and operations."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self, cast
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, PlainValidator, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticKnownError
 
 from ..core.kinds import OPENAPI
 from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
-from .document import Place
-from .entry import (
-    OURS,
-    START_TIMEOUT_SECONDS,
+from .auth import ClientAuthentication
+from .entry import START_TIMEOUT_SECONDS, SourceSettings
+from .fields import (
     Count,
-    Reading,
+    Headers,
+    OptionalUrl,
     Seconds,
-    SourceSettings,
+    SecretText,
+    Text,
     Texts,
-    mistake,
-    read_text,
-    spelled,
+    TrimmedText,
+    Words,
+    absolute,
+    header_names,
+    read_object,
+    trimmed_text,
+    wrong_with_url,
 )
-from .http import Address, Headers, wrong_with_url
-from .interpolation import Variables
-from .openapi_auth import CredentialsByScheme, credential_notes
-from .openapi_operation import OperationsByName
+from .validation import INTERNAL, Section, context_of, mistake, written_as
+
+ANY_SCHEME = ""
+"""Stands for every scheme that has no credentials of its own."""
+
+Mode: TypeAlias = Literal["auto", "sync_http", "async_poll"]
+"""sync_http: its answer is the result. async_poll: it starts a job, whose status is asked for until
+it has a result. auto: a job, if it answers 202 and says where."""
 
 MAX_ANSWER_BYTES = 10 * 1024 * 1024  # a model reads a thousandth of it; programs read pages
+DEADLINE_SECONDS = 600.0  # ten minutes: reports and exports take some, a lost job must end
+INTERVAL_SECONDS = 1.0
+MAX_INTERVAL_SECONDS = 30.0  # a person who waits sees that something goes on
+GROWTH = 1.5
+SUCCESS = ("succeeded", "success", "successful", "completed", "complete", "done", "finished",
+           "ready", "ok")  # fmt: skip
+FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "aborted", "expired",
+           "rejected", "timed_out", "timedout")  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class CredentialSettings(Section):
+    """What one scheme is satisfied with; which of it counts is up to the scheme.
+
+    `token_url` is where a client gets its tokens; without it the document's counts, where that is
+    at the service's own host.
+    """
+
+    example: ClassVar = (
+        '{"apiKey": "${NAME}"}, or bearer, username and password, or clientId and so on'
+    )
+
+    api_key: Annotated[SecretText, written_as("apiKey", "api_key")] = None
+    bearer: Annotated[SecretText, written_as("bearer", "token")] = None
+    username: TrimmedText = ""
+    password: SecretText = None
+    client_id: Annotated[TrimmedText, written_as("clientId", "client_id")] = ""
+    client_secret: Annotated[SecretText, written_as("clientSecret", "client_secret")] = None
+    client_authentication: Annotated[
+        ClientAuthentication | None,
+        written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
+    ] = None
+    token_url: Annotated[OptionalUrl, written_as("tokenUrl", "token_url")] = ""
+    scopes: Annotated[Words, written_as("scopes", "scope")] = ()
+
+    @model_validator(mode="after")
+    def _check_complete(self, info: ValidationInfo) -> Self:
+        if context_of(info).is_off:
+            return self
+        if not (self.username or self.client_id or any(self.secret_texts())):
+            problem = "it has no credentials, or they are empty."
+            raise mistake(problem, f"Write {self.example}.")
+        if bool(self.client_id) != bool(self.client_secret):
+            problem = "`clientId` and `clientSecret` belong together."
+            raise mistake(problem, "Add the other; ${NAME} takes it from the environment.")
+        return self
+
+    @property
+    def is_client(self) -> bool:
+        """Whether it gets tokens with an id and a secret."""
+        return bool(self.client_id and self.client_secret)
+
+    def secret_texts(self) -> Iterator[str]:
+        """The secrets in it, revealed."""
+        secrets = (self.api_key, self.bearer, self.password, self.client_secret)
+        yield from (x.reveal() for x in secrets if x)
+
+    def __repr__(self) -> str:
+        """Which keys it has, and no value."""
+        names = [x.name for x in fields(self) if getattr(self, x.name) != x.default]
+        return f"CredentialSettings({', '.join(names)})"
+
+
+def _by_scheme(value: Any) -> dict[Any, Any]:
+    """What is written, with the name of its scheme before each."""
+    if not isinstance(value, Mapping):
+        raise PydanticKnownError("dict_type")
+    written = dict(cast(Mapping[Any, Any], value))
+    if not any(isinstance(x, Mapping) for x in written.values()):
+        return {ANY_SCHEME: written} if written else {}
+    if any(not isinstance(x, Mapping) for x in written.values()):
+        problem = "some keys hold an object for a scheme, and others do not."
+        raise mistake(problem, "Write one object for all schemes, or one for each.")
+    return written
+
+
+CredentialsByScheme = Annotated[
+    dict[str, CredentialSettings],
+    BeforeValidator(
+        _by_scheme, json_schema_input_type=CredentialSettings | dict[str, CredentialSettings]
+    ),
+]
+"""The `auth` of an entry: one object for whatever scheme an operation wants, as `ANY_SCHEME`, or
+one for each scheme, by the names that the document gives them."""
+
+
+def _pointer(text: str) -> str:
+    if text and not text.startswith("/"):
+        raise mistake("this is no JSON pointer.", "Write it as /status or /data/0/id.")
+    return text
+
+
+_Pointer = Annotated[Text, AfterValidator(_pointer)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsyncSettings(Section):
+    """How a job that an operation starts is followed.
+
+    The job's address, or its id, is in the header `job_header` of the first answer (empty:
+    `Operation-Location` or `Location`), or at the JSON pointer `job_pointer`. In `poll_url`,
+    `result_url` and `cancel_url` `{job}` stands for its id, `{url}` for its address, and in
+    `result_url` `{result}` for what `result_pointer` leads to; a path is added to the base URL.
+    Without a `status_pointer` `/status` and `/state` are looked at. `hosts` are those beside the
+    service's own that it may be at; they get no credentials.
+    """
+
+    job_header: Annotated[Text, written_as("jobHeader")] = ""
+    job_pointer: Annotated[_Pointer, written_as("jobPointer")] = ""
+    poll_url: Annotated[Text, written_as("pollUrl")] = ""
+    status_pointer: Annotated[_Pointer, written_as("statusPointer")] = ""
+    success: Texts = SUCCESS
+    failure: Texts = FAILURE
+    running: Texts = ()
+    progress_pointer: Annotated[_Pointer, written_as("progressPointer")] = "/progress"
+    result_pointer: Annotated[_Pointer, written_as("resultPointer")] = ""
+    result_url: Annotated[Text, written_as("resultUrl")] = ""
+    interval_seconds: Annotated[Seconds, written_as("interval")] = INTERVAL_SECONDS
+    growth: Annotated[float, Field(strict=True, ge=1, le=10)] = GROWTH
+    max_interval_seconds: Annotated[Seconds, written_as("maxInterval")] = MAX_INTERVAL_SECONDS
+    deadline_seconds: Annotated[Seconds, written_as("deadline")] = DEADLINE_SECONDS
+    cancel_url: Annotated[Text, written_as("cancelUrl")] = ""
+    cancel_method: Annotated[
+        Literal["DELETE", "POST", "PUT", "PATCH"], written_as("cancelMethod")
+    ] = "DELETE"
+    hosts: Texts = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationSettings(Section):
+    """One operation. `url`, `headers` and `body` are templates that count in place of the plan's.
+
+    With a `job` and no `mode` the operation starts a job.
+    """
+
+    mode: Mode = "auto"
+    job: Annotated[AsyncSettings | None, written_as("async")] = None
+    url: Text = ""
+    headers: Annotated[
+        dict[str, Text], BeforeValidator(read_object), AfterValidator(header_names)
+    ] = field(default_factory=dict[str, str], hash=False)
+    body: Text = ""
+    call_timeout_seconds: Annotated[Seconds | None, written_as("timeout")] = None
+
+    @property
+    def is_job(self) -> bool:
+        """Whether its first answer is never the result."""
+        return self.mode == "async_poll" or (self.mode == "auto" and self.job is not None)
 
 
 def _spec(value: Any, info: ValidationInfo) -> str:
     """A URL as it is, a file as an absolute path."""
-    reading = cast(Reading, info.context)
-    text = read_text(value, info).strip()
-    if not text and not reading.is_off:
+    context, text = context_of(info), trimmed_text(value, info)
+    if not text and not context.is_off:
         raise mistake("it is empty.", "Write the file or the URL of the service's document.")
     if "://" not in text:
-        folder = reading.variables.folder
-        return os.path.normpath(os.path.join(folder, os.path.expanduser(text)))
-    if not reading.is_off and (problem := wrong_with_url(text)):
+        return absolute(text, info)
+    if not context.is_off and (problem := wrong_with_url(text)):
         raise mistake(problem, "Write a file, or a full address such as https://example.com/api.")
     return text
 
@@ -65,39 +227,28 @@ class OpenApiSettings(SourceSettings):
 
     kind: ClassVar = OPENAPI
     noun: ClassVar = "OpenAPI service"
-    shapes: ClassVar = ('{"spec": ...}',)
+    example: ClassVar = '{"spec": ...}'
 
-    transport: Annotated[str, OURS] = "http"
-    spec: Annotated[str, PlainValidator(_spec)]
-    base_url: Annotated[Address, AfterValidator(_base_url), spelled("baseUrl", "base_url")] = ""
+    transport: Annotated[str, INTERNAL] = "http"
+    spec: Annotated[str, PlainValidator(_spec, json_schema_input_type=str)]
+    base_url: Annotated[
+        OptionalUrl, AfterValidator(_base_url), written_as("baseUrl", "base_url")
+    ] = ""
     auth: CredentialsByScheme = field(default_factory=dict[str, Any])
     headers: Headers = field(default_factory=dict[str, str])
     include: Texts = ()
     exclude: Texts = ()
-    operations: OperationsByName = field(default_factory=dict[str, Any])
-    max_answer_bytes: Annotated[Count, spelled("maxResponseBytes")] = MAX_ANSWER_BYTES
-    start_timeout_seconds: Annotated[Seconds, spelled("startTimeout")] = START_TIMEOUT_SECONDS
+    operations: Annotated[dict[str, OperationSettings], BeforeValidator(read_object)] = field(
+        default_factory=dict[str, Any]
+    )
+    max_answer_bytes: Annotated[Count, written_as("maxResponseBytes")] = MAX_ANSWER_BYTES
+    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
 
-    @classmethod
-    def read(cls, name: str, value: Any, place: Place, variables: Variables) -> Self:
-        """The service that an entry describes; see `SourceSettings.read`."""
-        service = super().read(name, value, place, variables)
-        variables.secrets.update(service._secret_texts())
-        return service
-
-    def _secret_texts(self) -> Iterator[str]:
+    def secret_texts(self) -> Iterator[str]:
+        """What is secret in its texts."""
         yield from (x for credential in self.auth.values() for x in credential.secret_texts())
         yield from secrets_in_headers(self.headers)
         yield from secrets_in_text(self.spec)
-
-    @classmethod
-    def notes(cls, value: Any, place: Place) -> list[str]:
-        """One line for each key that is ignored, also under `auth`."""
-        written = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
-        return [
-            *super().notes(value, place),
-            *credential_notes(written.get("auth"), place.at("auth")),
-        ]
 
     @property
     def origin(self) -> object:

@@ -41,6 +41,22 @@ class Part:
     source: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Something that is held back, by the section or the entry at `key_path`.
+
+    More `strength` holds more. `shown` says it to a person, and `lost` what it means that it is
+    missing or weaker. `digest` is that of what is held back.
+    """
+
+    key_path: str
+    digest: str
+    strength: int
+    shown: str
+    lost: str
+    source: str = ""
+
+
 def parts_of(
     sections: Iterable[tuple[Mapping[Any, Any], Place]], beside: Iterable[tuple[Any, Place]]
 ) -> tuple[Part, ...]:

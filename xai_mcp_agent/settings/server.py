@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic import BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticKnownError
 
 from ..core.elicitation import ANSWER_SECONDS
@@ -26,29 +26,24 @@ from ..secrets.redactor import (
     secrets_in_text,
 )
 from ..secrets.secrets import MASK
-from .auth import AuthSettings, auth_notes, read_auth
+from .auth import AuthSettings, read_auth
 from .document import Place
-from .entry import (
-    OURS,
-    START_TIMEOUT_SECONDS,
+from .entry import START_TIMEOUT_SECONDS, SourceSettings, read_entry
+from .fields import (
     Count,
     Environment,
     Flag,
+    Headers,
     Path,
     Paths,
-    Reading,
     Seconds,
-    SourceSettings,
     Text,
     Texts,
     ToolNames,
-    mistake,
-    read_entry,
-    spelled,
-    unknown_keys,
+    wrong_with_url,
 )
-from .http import Headers, wrong_with_url
 from .interpolation import Variables
+from .validation import INTERNAL, known_keys, mistake, written_as
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
 ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
@@ -100,21 +95,10 @@ def _close_seconds(value: Any) -> Any:
     return value
 
 
-def _proven(auth: AuthSettings, info: ValidationInfo) -> AuthSettings:
-    """Refuse a machine that could not prove who it is."""
-    has_proof = auth.client_secret is not None or auth.has_private_key
-    if (
-        auth.is_for_machines
-        and not cast(Reading, info.context).is_off
-        and not (auth.client_id and has_proof)
-    ):
-        problem = "client_credentials need a `clientId`, and a `clientSecret` or `privateKey`."
-        raise mistake(problem, "Add them; ${NAME} takes them from the environment.")
-    return auth
-
-
-_Auth = Annotated[AuthSettings, BeforeValidator(read_auth), AfterValidator(_proven)]
-_Transport = Annotated[Any, PlainValidator(_named_transport)]
+_Auth = Annotated[
+    AuthSettings, BeforeValidator(read_auth, json_schema_input_type=AuthSettings | bool)
+]
+_Transport = Annotated[Any, PlainValidator(_named_transport, json_schema_input_type=TransportName)]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -133,9 +117,9 @@ class ServerSettings(SourceSettings):
 
     kind: ClassVar = MCP
     noun: ClassVar = "MCP server"
-    shapes: ClassVar = ('{"command": ...}', '{"url": ...}')
+    example: ClassVar = '{"command": ...} or {"url": ...}'
 
-    transport: TransportName
+    transport: Annotated[TransportName, INTERNAL] = "stdio"
     command: Text = field(default="", repr=False)
     args: Texts = field(default=(), repr=False)
     env: Environment = field(default_factory=dict[str, str], hash=False)
@@ -143,49 +127,41 @@ class ServerSettings(SourceSettings):
     url: Text = field(default="", repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     mode: ProtocolMode = "auto"
-    start_timeout_seconds: Annotated[Seconds, spelled("startTimeout", "start_timeout")] = (
+    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout", "start_timeout")] = (
         START_TIMEOUT_SECONDS
     )
-    probe_timeout_seconds: Annotated[Seconds, spelled("probeTimeout")] = PROBE_TIMEOUT_SECONDS
-    list_timeout_seconds: Annotated[Seconds, spelled("listTimeout")] = LIST_TIMEOUT_SECONDS
+    probe_timeout_seconds: Annotated[Seconds, written_as("probeTimeout")] = PROBE_TIMEOUT_SECONDS
+    list_timeout_seconds: Annotated[Seconds, written_as("listTimeout")] = LIST_TIMEOUT_SECONDS
     close_timeout_seconds: Annotated[
-        Seconds, BeforeValidator(_close_seconds), spelled("closeTimeout")
+        Seconds, BeforeValidator(_close_seconds), written_as("closeTimeout")
     ] = CLOSE_TIMEOUT_SECONDS
     elicitation: Elicitation = "ask"
-    elicitation_timeout_seconds: Annotated[Seconds, spelled("elicitationTimeout")] = ANSWER_SECONDS
+    elicitation_timeout_seconds: Annotated[Seconds, written_as("elicitationTimeout")] = (
+        ANSWER_SECONDS
+    )
     sampling: Sampling = "refuse"
-    sampling_max_tokens: Annotated[Count, spelled("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
-    sampling_max_calls: Annotated[Count, spelled("samplingMaxCalls")] = SAMPLING_MAX_CALLS
+    sampling_max_tokens: Annotated[Count, written_as("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
+    sampling_max_calls: Annotated[Count, written_as("samplingMaxCalls")] = SAMPLING_MAX_CALLS
     roots: Paths | None = None
     instructions: Flag = True
-    log_level: Annotated[LogLevel, spelled("logLevel")] = "warning"
+    log_level: Annotated[LogLevel, written_as("logLevel")] = "warning"
     # http because nothing names it: it may be sse
-    transport_is_guess: Annotated[bool, OURS] = field(default=False, repr=False)
-    auth: Annotated[_Auth, spelled("auth", "oauth")] = field(default_factory=AuthSettings)
+    transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
+    auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)
 
     @classmethod
-    def read(cls, name: str, value: Any, place: Place, variables: Variables) -> ServerSettings:
-        """See `SourceSettings.read`."""
-        written = read_entry(ServerEntry, name, value, place, variables)
-        server = written.server(cast(Mapping[str, Any], value), place)
-        variables.secrets.update(server.secret_texts())
-        return server
-
-    @classmethod
-    def notes(cls, value: Any, place: Place) -> list[str]:
-        """See `SourceSettings.notes`."""
-        found = super(ServerSettings, ServerEntry).notes(value, place)
-        for key in ("auth", "oauth") if isinstance(value, Mapping) else ():
-            found += auth_notes(cast(Mapping[Any, Any], value).get(key), place.at(key))
-        return found
-
-    def ignored_parts(self, place: Place) -> Iterator[str]:
-        """See `SourceSettings.ignored_parts`."""
-        unused: dict[str, object] = {"env": self.env}
-        if self.transport == "stdio":
-            unused = {"headers": self.headers, "auth": self.auth.use == "yes"}
+    def _read(
+        cls, name: str, value: Any, place: Place, variables: Variables, notes: list[str]
+    ) -> ServerSettings:
+        entry = read_entry(ServerEntry, name, value, place, variables, notes)
+        server = entry.server(cast(Mapping[str, Any], value), place)
+        unused: dict[str, object] = {"env": server.env}
+        if server.transport == "stdio":
+            unused = {"headers": server.headers, "auth": server.auth.use == "yes"}
         for key in (key for key, value in unused.items() if value):
-            yield place.at(key).note(f"ignored, a server of type {self.transport} has no {key}.")
+            text = f"ignored, a server of type {server.transport} has no {key}."
+            notes.append(place.at(key).note(text))
+        return server
 
     @property
     def target(self) -> str:
@@ -221,10 +197,10 @@ class ServerEntry(ServerSettings):
 
     transport: _Transport = None
     type: _Transport = None
-    server_url: Annotated[Text, spelled("serverUrl")] = ""
-    http_url: Annotated[Text, spelled("httpUrl")] = ""
+    server_url: Annotated[Text, written_as("serverUrl")] = ""
+    http_url: Annotated[Text, written_as("httpUrl")] = ""
     enabled: Flag = True
-    always_allow: Annotated[ToolNames, spelled("alwaysAllow")] = ()
+    always_allow: Annotated[ToolNames, written_as("alwaysAllow")] = ()
 
     def server(self, written: Mapping[str, Any], place: Place) -> ServerSettings:
         """The server that is meant.
@@ -308,7 +284,8 @@ def _nothing_to_reach(written: Mapping[str, Any], place: Place) -> SettingsError
     if written.get("command") is not None:
         return place.at("command").error("it is empty.", "Name the program to start.")
     problem = "there is neither a `command` nor a `url`."
-    for key in unknown_keys(ServerEntry, written):
+    known = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
+    for key in (x for x in written if x not in known):
         if meant := nearest(key, ("command", *URL_KEYS), count=1):
             return place.error(problem, f"Rename {key!r} to {meant[0]!r}.")
     return place.error(problem, "Add `command` to start a server, or `url` to reach one.")

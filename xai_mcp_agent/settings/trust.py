@@ -19,13 +19,12 @@ from typing import Any, TypeAlias, cast
 from ..core.errors import SettingsError
 from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
-from .groups import GroupsSettings
-from .guards import Guard, group_place, word_digest
+from .guards import group_place, word_digest
 from .load import user_settings_path
 from .models import Settings
-from .parts import APPROVAL, BLOCKED, EMBEDDINGS, RECORD, REGISTRIES, RULES, STORE, Part
-from .registries import USUAL_REGISTRIES
+from .parts import APPROVAL, BLOCKED, EMBEDDINGS, RECORD, REGISTRIES, RULES, STORE, Guard, Part
 from .rules import Rule
+from .sections import USUAL_REGISTRIES, GroupsSettings
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.host import Host
-from ..settings.agents import AgentSettings
-from ..settings.builtin import BuiltinSettings
 from ..settings.entry import SourceSettings
-from ..settings.functions import FunctionSettings
 from ..settings.openapi import OpenApiSettings
 from ..settings.server import ServerSettings
-from ..settings.workflows import WorkflowSettings
+from ..settings.sources import AgentSettings, BuiltinSettings, FunctionSettings, WorkflowSettings
 from .base import Source
 from .mcp.auth.token_store import Access
 from .mcp.server_features.subscriptions import UpdateListeners

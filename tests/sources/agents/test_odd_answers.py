@@ -337,7 +337,7 @@ def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
 
 
 def test_a_card_over_tls_leads_nowhere_without() -> None:
-    from xai_mcp_agent.settings.agents import AgentSettings
+    from xai_mcp_agent.settings.sources import AgentSettings
     from xai_mcp_agent.sources.agents.failures import Failures
     from xai_mcp_agent.sources.agents.http import AgentHttp
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from xai_mcp_agent import settings_from
 from xai_mcp_agent.core.errors import BadSetting
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
-from xai_mcp_agent.settings.document import Place
-from xai_mcp_agent.settings.entry import Reading
 from xai_mcp_agent.settings.interpolation import Variables
-from xai_mcp_agent.settings.openapi_auth import (
+from xai_mcp_agent.settings.openapi import (
     CredentialsByScheme,
     CredentialSettings,
-    credential_notes,
 )
+from xai_mcp_agent.settings.validation import ValidationContext
 from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.calls.auth import (
     Credentials,
@@ -45,7 +44,7 @@ def named(header: str) -> SecurityNeed:
 
 
 def read(value: Any, **environ: str) -> Credentials:
-    context = Reading(Variables(environ, "/", Secrets()), False)
+    context = ValidationContext(Variables(environ, "/", Secrets()))
     adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
     return adapter.validate_python(value, context=context)
 
@@ -158,11 +157,19 @@ def test_settings_that_cannot_be_are_refused(value: Any):
         read(value)
 
 
-def test_keys_that_mean_nothing_are_told():
-    place = Place("s.json").at("auth")
-    assert "apikey" in credential_notes({"apikey": "x", "bearer": "y"}, place)[0]
-    assert "a.Bearer" in credential_notes({"a": {"Bearer": "x"}}, place)[0]
-    assert credential_notes({"a": {"bearer": "x"}}, place) == []
+@pytest.mark.parametrize(
+    ("auth", "place"),
+    [
+        ({"apikey": "x", "bearer": "y"}, "auth.apikey"),
+        ({"a": {"Bearer": "x", "bearer": "y"}}, "auth.a.Bearer"),
+        ({"a": {"bearer": "x"}}, ""),
+    ],
+)
+def test_keys_that_mean_nothing_are_noted(auth: Any, place: str):
+    entry = {"spec": "https://example.org/x", "auth": auth}
+    notes = settings_from({"openapiServices": {"s": entry}}, environ={}).notes
+    assert len(notes) == bool(place)
+    assert all(f"openapiServices.s.{place}: ignored" in x for x in notes)
 
 
 def test_a_credential_is_a_value():

@@ -27,10 +27,9 @@ from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
 from xai_mcp_agent.secrets.results import masked_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
-from xai_mcp_agent.settings.entry import Reading
 from xai_mcp_agent.settings.interpolation import Variables
-from xai_mcp_agent.settings.openapi_auth import CredentialSettings
-from xai_mcp_agent.settings.openapi_operation import AsyncSettings, OperationSettings
+from xai_mcp_agent.settings.openapi import AsyncSettings, CredentialSettings, OperationSettings
+from xai_mcp_agent.settings.validation import ValidationContext
 from xai_mcp_agent.sources.openapi.calls.calls import ServiceAccess, ServiceCalls
 from xai_mcp_agent.sources.openapi.calls.client import ServiceClient
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
@@ -717,7 +716,7 @@ async def test_pauses_grow_and_the_services_own_count(service: HttpService):
 
 
 def test_settings_of_an_operation_are_read():
-    context = Reading(Variables({"V": "2"}, "/", Secrets()), False)
+    context = ValidationContext(Variables({"V": "2"}, "/", Secrets()))
     written = {
         "async": {
             "jobPointer": "/id",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
-from xai_mcp_agent.settings.openapi_operation import OperationSettings
+from xai_mcp_agent.settings.openapi import OperationSettings
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan
 from xai_mcp_agent.sources.openapi.requests.overrides import check_templates, overridden
 from xai_mcp_agent.sources.openapi.requests.request import RequestParts, request_parts

@@ -18,7 +18,7 @@ from ...core.imports import import_aside
 from ...search.embeddings import Embedder
 from ...search.local_model import PACKAGES, BadModelFolder, installed_folder, local_embedder
 from ...secrets.secrets import Secret
-from ...settings.embeddings import EmbeddingSettings
+from ...settings.sections import EmbeddingSettings
 from .openai_access import Access
 from .openai_errors import shown_url
 

@@ -28,8 +28,7 @@ from ...core.results import ToolResult
 from ...core.tools import JsonObject, Tool, ToolKey
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
-from ...settings.recording import ARGUMENTS, RESULTS
-from ...settings.retention import Retention
+from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
 from ..forks import importing
 from ..learned_calls import KeptCall

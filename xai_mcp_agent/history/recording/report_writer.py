@@ -17,7 +17,7 @@ from ...core.fingerprint import definition_text, digest_of
 from ...core.tools import Tool
 from ...secrets.redactor import redact_json
 from ...secrets.speech import kept_speech
-from ...settings.retention import Retention
+from ...settings.sections import Retention
 from .. import learned, log
 from ..diff.renames import likely_renames
 from ..event import Forgotten, Subject

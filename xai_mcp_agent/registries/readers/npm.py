@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ...secrets.redactor import redact_url
-from ...settings.http import wrong_with_url
+from ...settings.fields import wrong_with_url
 from ...sources.openapi.document.values import object_of
 from ...sources.web.fetching import FetchLimits
 from ..forms.lists import safely

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...settings.registries import RegistrySettings
+from ...settings.sections import RegistrySettings
 from .api import ApiReader
 from .base import Reader
 from .files import GithubReader, ListReader

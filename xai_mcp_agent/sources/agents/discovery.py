@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from ...settings.agents import AgentSettings
+from ...settings.sources import AgentSettings
 from .card import Card, Elsewhere, NotACard, read_card
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import anyio.to_thread
 import httpx2
 
 from ...core.certificates import trusted_certificates
-from ...settings.agents import AgentSettings
+from ...settings.sources import AgentSettings
 from ..mcp.http.redirects import why_not_followed
 from ..web.large_json import TooMuch, read_large
 from ..web.network_errors import is_this_machine

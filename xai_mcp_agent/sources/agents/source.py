@@ -20,7 +20,7 @@ from ...core.names import did_you_mean
 from ...core.patterns import Patterns, guard, idle, idle_guards
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
-from ...settings.agents import AgentProtocol, AgentSettings
+from ...settings.sources import AgentProtocol, AgentSettings
 from ..progress import ProgressListener
 from ..reading import ReadSource
 from ..threads import Threads, TooManyLeft

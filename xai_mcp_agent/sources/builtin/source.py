@@ -12,7 +12,7 @@ from ...core.kinds import BUILTIN
 from ...core.patterns import guard
 from ...core.results import ToolResult
 from ...core.tools import ToolAnnotations, ToolKey
-from ...settings.builtin import BuiltinSettings
+from ...settings.sources import BuiltinSettings
 from ..functions.calling import FunctionCalls
 from ..functions.function import Function
 from ..reading import ReadSource

@@ -13,7 +13,7 @@ from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
 from ...core.patterns import Patterns, guard, idle, idle_guards
 from ...core.tools import ToolKey
-from ...settings.functions import FunctionSettings
+from ...settings.sources import FunctionSettings
 from .function import Function
 from .modules import PRIVATE, imported
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core.errors import SourceFailed
 from ...core.shell import shown_command
-from ...settings.functions import FunctionSettings
+from ...settings.sources import FunctionSettings
 from ..reading import file_stamp
 from .function import words_of
 

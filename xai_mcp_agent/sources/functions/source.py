@@ -11,7 +11,7 @@ from ...core.events import Inventory
 from ...core.invocation import ToolInvocation
 from ...core.kinds import FUNCTIONS
 from ...core.results import ToolResult
-from ...settings.functions import FunctionSettings
+from ...settings.sources import FunctionSettings
 from ..reading import ReadSource
 from ..threads import TooManyLeft
 from .calling import FunctionCalls

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 
 from ...core.errors import BadSetting
-from ...settings.entry import Reading, known_keys
 from ...settings.interpolation import Variables
-from ...settings.openapi_auth import CredentialsByScheme, CredentialSettings
+from ...settings.openapi import CredentialsByScheme, CredentialSettings
+from ...settings.validation import ValidationContext, known_keys
 from .calls.auth import Credentials
 
 Auth: TypeAlias = Mapping[str, Any] | str
@@ -32,7 +32,9 @@ def read_credentials(auth: Auth) -> Credentials:
     }
     adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
     try:
-        return adapter.validate_python(written, context=Reading(Variables(os.environ, ""), False))
+        return adapter.validate_python(
+            written, context=ValidationContext(Variables(os.environ, ""))
+        )
     except ValidationError as cause:
         error = cause.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(x) for x in error["loc"] if x)

@@ -19,7 +19,7 @@ from ...core.limits import left_of
 from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import JsonObject
-from ...settings.workflows import WorkflowSettings
+from ...settings.sources import WorkflowSettings
 from ..reading import ReadSource, file_stamp
 from .nesting import CHAIN_VARIABLE, chain_with, why_not_nested
 from .process import Answer, Output, ask_child

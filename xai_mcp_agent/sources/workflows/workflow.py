@@ -13,7 +13,7 @@ from ...core.names import did_you_mean
 from ...core.results import ToolResult
 from ...core.tools import JsonObject, Tool, ToolKey
 from ...secrets.redactor import looks_secret
-from ...settings.workflows import WorkflowSettings
+from ...settings.sources import WorkflowSettings
 from ..canvas import result_of
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}

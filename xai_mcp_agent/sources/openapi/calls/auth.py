@@ -12,7 +12,7 @@ from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
 from ....core.errors import XaiMcpError
-from ....settings.openapi_auth import ANY_SCHEME, CredentialSettings
+from ....settings.openapi import ANY_SCHEME, CredentialSettings
 from ..plan import SecurityNeed
 from ..requests.request import Access, can_be_header
 from ..requests.serialize import Unwritable, one_line

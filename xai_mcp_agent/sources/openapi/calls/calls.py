@@ -13,7 +13,7 @@ from ....core.errors import ToolTimeout
 from ....core.results import OnProgress, ToolResult
 from ....secrets.secrets import Mask, Secrets
 from ....settings.entry import CALL_TIMEOUT_SECONDS
-from ....settings.openapi_operation import AsyncSettings, OperationSettings
+from ....settings.openapi import AsyncSettings, OperationSettings
 from ...web.origins import origin_of
 from ..plan import RequestPlan
 from ..requests.overrides import overridden

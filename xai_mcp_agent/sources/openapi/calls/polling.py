@@ -22,7 +22,7 @@ import anyio
 from ....core.errors import Misdirected, SourceError, XaiMcpError
 from ....core.results import OnProgress, TextPart, ToolResult
 from ....secrets.secrets import Mask, masked_and_cut
-from ....settings.openapi_operation import AsyncSettings, OperationSettings
+from ....settings.openapi import AsyncSettings, OperationSettings
 from ...web.origins import origin_of
 from .client import Answer, TooLarge
 from .response import result_within

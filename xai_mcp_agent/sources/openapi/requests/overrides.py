@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from ....core.errors import BadSetting, InvalidArguments
-from ....settings.openapi_operation import OperationSettings
+from ....settings.openapi import OperationSettings
 from ..plan import Placement
 from .bodies import is_json
 from .request import RequestParts

@@ -1,0 +1,253 @@
+"""The types of fields in the settings: texts with variables, paths, seconds, URLs, secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic_core import PydanticKnownError
+
+from ..core.errors import SettingsError
+from ..core.patterns import fits
+from ..secrets.secrets import Secret
+from .document import Place
+from .validation import context_of, mistake, refuse_doubled_keys
+
+T = TypeVar("T")
+
+ALL_TOOLS = "*"
+# An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
+_MAX_SECONDS = 3600
+# Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
+_MAX_NUMBER = 10**100
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# They follow from what is sent; another value would make the server read other requests than ours.
+_HEADERS_OF_BODY = ("content-length", "transfer-encoding")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
+
+
+def read_text(value: Any, info: ValidationInfo) -> str:
+    """A text with its variables replaced; as it is when the entry is switched off.
+
+    Settings given in Python may hold paths, and secrets that hide themselves.
+    """
+    context = context_of(info)
+    if isinstance(value, Secret):
+        context.variables.secrets.add(value)
+        value = value.reveal()
+    text = os.fspath(cast(os.PathLike[str], value)) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise PydanticKnownError("string_type")
+    try:
+        text = context.variables.expand(text, Place(""))
+    except SettingsError as cause:
+        # Nobody needs to set the variables of what is not used.
+        if not context.is_off:
+            raise mistake(cause.problem, cause.fix) from None
+    if "\0" in text or not _is_encodable(text):
+        fix = "Remove the character U+0000 or the broken escape."
+        raise mistake("it has a character that no program can be given.", fix)
+    return text
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        # Variables may hold bytes that are not UTF-8.
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def trimmed_text(value: Any, info: ValidationInfo) -> str:
+    """A text without the blanks around it."""
+    return read_text(value, info).strip()
+
+
+def _secret_text(value: Any, info: ValidationInfo) -> Secret | None:
+    """A text that hides itself; None where it is empty."""
+    text = trimmed_text(value, info)
+    return Secret(text) if text else None
+
+
+def read_path(value: Any, info: ValidationInfo) -> str:
+    """An absolute path."""
+    return absolute(trimmed_text(value, info), info)
+
+
+def absolute(path: str, info: ValidationInfo) -> str:
+    """A path as it is, or from the folder of the settings where it is relative."""
+    folder = context_of(info).variables.folder
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
+
+
+def read_list(value: Any) -> tuple[Any, ...]:
+    """A list or a tuple, and nothing else that could be gone through."""
+    if not isinstance(value, list | tuple):
+        raise PydanticKnownError("list_type")
+    return tuple(cast(list[Any], value))
+
+
+def one_or_more(value: Any) -> tuple[Any, ...]:
+    """A list, which may be written as its only text."""
+    return (value,) if isinstance(value, str) else read_list(value)
+
+
+def read_words(value: Any) -> tuple[Any, ...]:
+    """A list, which may be written as one text with spaces between its words."""
+    return tuple(value.split()) if isinstance(value, str) else read_list(value)
+
+
+def read_object(value: Any) -> dict[Any, Any]:
+    """An object in which no key is written twice."""
+    if not isinstance(value, Mapping):
+        raise PydanticKnownError("dict_type")
+    refuse_doubled_keys(value)
+    return dict(cast(Mapping[Any, Any], value))
+
+
+def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
+    """Names and patterns of tools: one text, or a list of them."""
+    values = one_or_more(value)
+    texts = tuple(trimmed_text(x, info) if isinstance(x, str) else "" for x in values)
+    if not all(texts):
+        fix = 'Write texts such as "library", "files/read_file" or "files/read_*".'
+        raise mistake("has something in it that names no tool.", fix)
+    return texts
+
+
+def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Patterns of which each can be compared with names."""
+    for pattern in patterns:
+        try:
+            fits(pattern)
+        except ValueError as cause:
+            raise mistake(
+                f"has a regular expression that cannot be used: {cause}.",
+                'Write a text such as "get_*" or "regex:get_.+", or a list of them.',
+            ) from None
+    return patterns
+
+
+def _environment_text(value: Any, info: ValidationInfo) -> str:
+    """Numbers and true or false are common in `env`; the server gets them as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
+        return str(value)
+    return read_text(value, info)
+
+
+def _environment_names(env: dict[str, str]) -> dict[str, str]:
+    if any(not x or "=" in x or "\0" in x or not _is_encodable(x) for x in env):
+        fix = "Use letters, digits and underscores."
+        raise mistake("this is not the name of a variable.", fix)
+    return env
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if not value > 0:  # written so that NaN is refused too
+        raise mistake("must be more than 0 seconds.", "Write seconds, such as 60.")
+    if value > _MAX_SECONDS:
+        problem = "counts seconds and may be at most 3600; this looks like milliseconds."
+        raise mistake(problem, "Write seconds, such as 60.")
+    return value
+
+
+def _tool_names(value: Any) -> Any:
+    if isinstance(value, bool):
+        return (ALL_TOOLS,) if value else ()
+    return read_list(value)
+
+
+def _header_text(value: Any, info: ValidationInfo) -> str:
+    text = trimmed_text(value, info)
+    if not _HEADER_VALUE.fullmatch(text):
+        raise mistake(
+            "it has a line break or a character that headers cannot carry.",
+            "Use plain ASCII on one line; look at the variables in it too.",
+        )
+    return text
+
+
+def header_names(headers: dict[str, str]) -> dict[str, str]:
+    """Headers by their names, if all of them can be sent."""
+    if not all(_HEADER_NAME.fullmatch(x) for x in headers):
+        fix = "Use letters, digits and hyphens, without the colon."
+        raise mistake("this is not the name of a header.", fix)
+    if name := next((x for x in headers if x.lower() in _HEADERS_OF_BODY), ""):
+        raise mistake(f"{name} follows from what is sent.", "Remove it.")
+    return headers
+
+
+def wrong_with_url(url: str) -> str:
+    """What is wrong with a URL, or nothing. Never quotes it."""
+    if not url.lower().startswith(("http://", "https://")):
+        return "it does not start with http:// or https://."
+    if not _URL_TEXT.fullmatch(url):
+        return "it has a blank or a line break in it."
+    try:
+        parts = urlsplit(url)
+        # Reading the port is what checks it.
+        host_and_port = parts.hostname, parts.port
+    except ValueError:
+        return "its host or port cannot be understood."
+    return "" if host_and_port[0] else "it names no host."
+
+
+def _url(value: Any, info: ValidationInfo) -> str:
+    url = trimmed_text(value, info)
+    if not context_of(info).is_off and (problem := wrong_with_url(url)):
+        raise mistake(problem, "Write a full address such as https://example.com.")
+    return url
+
+
+def _optional_url(value: Any, info: ValidationInfo) -> str:
+    return _url(value, info) if trimmed_text(value, info) else ""
+
+
+# The names of the JSON Schema say what an editor should offer; a validator reads more than that.
+Text = Annotated[str, PlainValidator(read_text, json_schema_input_type=str)]
+TrimmedText = Annotated[str, PlainValidator(trimmed_text, json_schema_input_type=str)]
+SecretText = Annotated[Secret | None, PlainValidator(_secret_text, json_schema_input_type=str)]
+Path = Annotated[str, PlainValidator(read_path, json_schema_input_type=str)]
+Url = Annotated[str, PlainValidator(_url, json_schema_input_type=str)]
+OptionalUrl = Annotated[str, PlainValidator(_optional_url, json_schema_input_type=str)]
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(read_list)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(read_list)]
+Words = Annotated[
+    tuple[TrimmedText, ...], BeforeValidator(read_words, json_schema_input_type=str | list[str])
+]
+Patterns = Annotated[
+    tuple[str, ...], PlainValidator(read_patterns, json_schema_input_type=str | list[str])
+]
+UsablePatterns = Annotated[Patterns, AfterValidator(usable_patterns)]
+Environment = Annotated[
+    dict[
+        str,
+        Annotated[
+            str,
+            PlainValidator(_environment_text, json_schema_input_type=str | int | float | bool),
+        ],
+    ],
+    BeforeValidator(read_object),
+    AfterValidator(_environment_names),
+]
+ToolNames = Annotated[
+    tuple[Annotated[str, Field(strict=True)], ...],
+    BeforeValidator(_tool_names, json_schema_input_type=bool | list[str]),
+]
+HeaderText = Annotated[str, PlainValidator(_header_text, json_schema_input_type=str)]
+Headers = Annotated[
+    dict[str, HeaderText], BeforeValidator(read_object), AfterValidator(header_names)
+]

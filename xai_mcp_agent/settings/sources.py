@@ -1,0 +1,253 @@
+"""The entries of functions, built-in tools, agents and workflows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path as FilePath
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    model_validator,
+)
+
+from ..core.kinds import ACP, BUILTIN, FUNCTIONS, WORKFLOW
+from ..core.names import did_you_mean
+from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
+from ..secrets.secrets import MASK
+from .entry import START_TIMEOUT_SECONDS, SourceSettings
+from .fields import (
+    Environment,
+    Headers,
+    HeaderText,
+    Path,
+    Seconds,
+    Text,
+    Texts,
+    Url,
+    read_object,
+    read_text,
+    trimmed_text,
+)
+from .validation import INTERNAL, context_of, mistake, written_as
+
+PLAIN_TOOLS = ("current_time", "calculate")
+FILE_TOOLS = ("list_files", "read_file", "write_file")
+"""Those that need a workspace."""
+
+ALL_BUILTIN_TOOLS = (*PLAIN_TOOLS, *FILE_TOOLS)
+WORKFLOW_SUFFIXES = (".xircuits", ".py")
+
+AgentProtocol: TypeAlias = Literal["a2a", "acp"]
+"""a2a: A2A 1.0, and 0.3. acp: the REST interface of BeeAI's ACP, which has become part of A2A."""
+
+# Agents and workflows think, and call tools of their own.
+AGENT_TIMEOUT_SECONDS = 300.0
+WORKFLOW_TIMEOUT_SECONDS = 300.0
+
+
+def _function_file(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise mistake("it is empty.", "Name the file that has the functions.")
+    return value
+
+
+def _module(value: Any, info: ValidationInfo) -> str:
+    name = trimmed_text(value, info)
+    is_name = bool(name) and all(x.isidentifier() for x in name.split("."))
+    if not is_name and not context_of(info).is_off:
+        fix = "Write it as in an import, such as package.module."
+        raise mistake("this is not the name of a module.", fix)
+    return name
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FunctionSettings(SourceSettings):
+    """One file of functions, or one module. With `include` only these are tools, and never those
+    in `exclude`.
+
+    The module is looked for in `folder`, too. `start_timeout_seconds` is the limit for importing.
+    """
+
+    kind: ClassVar = FUNCTIONS
+    noun: ClassVar = "file of functions"
+    example: ClassVar = '{"file": ...} or {"module": ...}'
+
+    transport: Annotated[str, INTERNAL] = "python"
+    file: Annotated[Path, BeforeValidator(_function_file)] = ""
+    module: Annotated[str, PlainValidator(_module, json_schema_input_type=str)] = ""
+    folder: Annotated[Path, Field(validate_default=True)] = ""
+    include: Texts = ()
+    exclude: Texts = ()
+    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if self.file and self.module:
+            raise mistake("`file` and `module` are given at once.", "Remove one of them.")
+        if not self.file and not self.module:
+            fix = 'Add "file": "tools.py" or "module": "package.module".'
+            raise mistake("it has neither a `file` nor a `module`.", fix)
+        return self
+
+    @property
+    def origin(self) -> str:
+        """Where the functions are, for a person."""
+        return self.file or f"the module {self.module}"
+
+
+def _builtin_tools(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    choices = f"There are {', '.join(ALL_BUILTIN_TOOLS)}."
+    if context_of(info).is_off:
+        return tuple(dict.fromkeys(names))
+    for name in (x for x in names if x not in ALL_BUILTIN_TOOLS):
+        fix = f"{did_you_mean(name, ALL_BUILTIN_TOOLS)} {choices}".strip()
+        raise mistake(f"there is no built-in tool {name[:40]!r}.", fix)
+    if not names:
+        raise mistake("it names no tool.", choices)
+    return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BuiltinSettings(SourceSettings):
+    """Some of our tools; those for files work in the folder `workspace`, and nowhere else."""
+
+    kind: ClassVar = BUILTIN
+    noun: ClassVar = "set of built-in tools"
+    example: ClassVar = '{"tools": ["calculate"]}'
+
+    transport: Annotated[str, INTERNAL] = "built in"
+    tools: Annotated[Texts, AfterValidator(_builtin_tools)]
+    workspace: Path = ""
+
+    @model_validator(mode="after")
+    def _check_workspace(self, info: ValidationInfo) -> Self:
+        files = [x for x in FILE_TOOLS if x in self.tools]
+        if self.disabled or not files:
+            return self
+        if not self.workspace:
+            fix = 'Add "workspace": "notes", a folder that these tools may use.'
+            raise mistake(f"{files[0]} needs a `workspace`.", fix)
+        settings = FilePath(os.path.realpath(context_of(info).variables.folder))
+        if "write_file" in files and settings.is_relative_to(os.path.realpath(self.workspace)):
+            raise mistake(
+                "it holds the settings: who writes to them decides which programs are started.",
+                "Name a folder beside or below that of the settings, such as notes.",
+                "workspace",
+            )
+        return self
+
+    @property
+    def origin(self) -> object:
+        """See `SourceSettings.origin`: with other tools it is another one."""
+        return self.tools, self.workspace
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AgentSettings(SourceSettings):
+    """One agent. Its card may send calls to its own host, and to those in `allowed_hosts`.
+
+    `bearer` is a token that is sent as `Authorization`. With `include` only these of its skills are
+    tools, and never those in `exclude`. `start_timeout_seconds` is the limit for reading its card.
+    """
+
+    kind: ClassVar = ACP
+    noun: ClassVar = "agent"
+    example: ClassVar = '{"url": ...}'
+
+    url: Url = field(repr=False)
+    protocol: AgentProtocol = "a2a"
+    headers: Headers = field(default_factory=dict[str, str], hash=False)
+    bearer: HeaderText = field(default="", repr=False)
+    allowed_hosts: Annotated[Texts, written_as("allowedHosts")] = ()
+    include: Texts = ()
+    exclude: Texts = ()
+    call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = AGENT_TIMEOUT_SECONDS
+    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transport", self.protocol)
+
+    @model_validator(mode="after")
+    def _check_access(self) -> Self:
+        if self.bearer and any(x.lower() == "authorization" for x in self.headers):
+            problem = "both `bearer` and the header `Authorization` are given."
+            raise mistake(problem, "Remove one of them.")
+        return self
+
+    @property
+    def origin(self) -> object:
+        """The address."""
+        return self.url
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers of every request to the agent."""
+        return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
+
+    def secret_texts(self) -> Iterator[str]:
+        """What is secret in its texts."""
+        bearer = [self.bearer] if self.bearer else []
+        return chain(secrets_in_text(self.url), secrets_in_headers(self.headers), bearer)
+
+    def _shown(self) -> Mapping[str, Any]:
+        headers = dict.fromkeys(self.headers, MASK)
+        return {"url": self.secrets.redact(redact_url(self.url)), "headers": headers}
+
+
+def _workflow_file(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip().lower().endswith(WORKFLOW_SUFFIXES):
+        fix = "Name a file that ends in .xircuits, or its compiled .py."
+        raise mistake("this is no workflow.", fix)
+    return value
+
+
+def _json_value(value: Any, info: ValidationInfo) -> Any:
+    """Any JSON; the variables in its texts are replaced."""
+    if isinstance(value, dict):
+        return {k: _json_value(x, info) for k, x in cast(dict[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(x, info) for x in cast(list[Any], value)]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return read_text(value, info)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class WorkflowSettings(SourceSettings):
+    """One workflow. No model is asked for what is in `arguments`; these are given with every call.
+
+    `start_timeout_seconds` is the limit for compiling it. `env` comes beside our own variables.
+    """
+
+    kind: ClassVar = WORKFLOW
+    noun: ClassVar = "workflow"
+    example: ClassVar = '{"file": ...}'
+
+    transport: Annotated[str, INTERNAL] = "process"
+    file: Annotated[Path, BeforeValidator(_workflow_file)]
+    description: Text = ""
+    arguments: Annotated[
+        dict[str, Annotated[Any, PlainValidator(_json_value, json_schema_input_type=Any)]],
+        BeforeValidator(read_object),
+    ] = field(default_factory=dict[str, Any], hash=False, repr=False)
+    env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
+    call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS
+    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+
+    @property
+    def origin(self) -> object:
+        """The file."""
+        return self.file
+
+    def secret_texts(self) -> Iterator[str]:
+        """What is secret in its texts."""
+        texts = {key: x for key, x in self.arguments.items() if isinstance(x, str)}
+        return secrets_in_env(self.env | texts)
