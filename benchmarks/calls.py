@@ -28,7 +28,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 from .rows import Row, ratio, size
 
@@ -83,7 +83,7 @@ def _together(bridge: Bridge) -> Callable[[], None]:
     def calls() -> None:
         for _ in range(_CALLS // _IN_FLIGHT):
             started = [
-                bridge.submit(Engine.call_tool, "echo", "echo", {"text": "hello"})
+                bridge.submit(Operations.call_tool, "echo", "echo", {"text": "hello"})
                 for _ in range(_IN_FLIGHT)
             ]
             for one in started:

@@ -84,9 +84,9 @@ def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
 
 
 def _forget(bridge: Bridge) -> None:
-    async def drop(engine: Any) -> None:
-        engine.recorder.called = lambda *_, **__: None
-        engine.recorder.begun = lambda *_, **__: 0
+    async def drop(operations: Any) -> None:
+        operations.engine.recorder.called = lambda *_, **__: None
+        operations.engine.recorder.begun = lambda *_, **__: 0
 
     bridge.run(drop)
 

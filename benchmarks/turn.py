@@ -20,7 +20,7 @@ from xai_mcp_agent.agent.events import RunEvent
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.messages import ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, OnAgain, OnText
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.sources.canvas import DrawnTool
@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
             yield Row(f"{what}, {_TOOLS:,} tools, CPU", value, "ms", target, spread)
 
 
-async def _play(engine: Engine, call: ToolCall) -> list[float]:
+async def _play(operations: Operations, call: ToolCall) -> list[float]:
     """The processor time of each turn in which the model makes this call."""
     model = _Caller(call)
     made: list[str] = []
@@ -66,8 +66,8 @@ async def _play(engine: Engine, call: ToolCall) -> list[float]:
         pass
 
     drawn = {f"tool_{n}": _drawn(f"tool_{n}") for n in range(_TOOLS)}
-    await engine.decisions.read()
-    tools, pages = agent_tools(engine, [DrawnToolset(drawn, run)])
+    await operations.engine.decisions.read()
+    tools, pages = agent_tools(operations, [DrawnToolset(drawn, run)])
     spec = AgentSpec("a", model, max_thoughts=_TURNS)
     await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)
     assert bool(made) == (call.name in drawn), f"{call.name} was called {len(made)} times"

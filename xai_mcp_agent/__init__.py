@@ -44,8 +44,7 @@ _HOMES = {
     "agent.models.choice": "AgentModel",
     "agent.models.registry": "UnknownProvider",
     "bridge.agent": "Agent AgentResult",
-    "bridge.aio": "AioBridge",
-    "bridge.bridge": "Bridge",
+    "bridge.faces": "AioBridge Bridge",
     "bridge.subscription": "AioSubscription OnChange Subscription",
     "core.approval": "ApprovalAnswer ApprovalRequest Approver",
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
@@ -92,8 +91,7 @@ if TYPE_CHECKING:
     from .agent.run_file import WaitingRun
     from .agent.signed_file import RunFileError
     from .bridge.agent import Agent, AgentResult
-    from .bridge.aio import AioBridge
-    from .bridge.bridge import Bridge
+    from .bridge.faces import AioBridge, Bridge
     from .bridge.subscription import AioSubscription, OnChange, Subscription
     from .core.approval import ApprovalAnswer, ApprovalRequest, Approver
     from .core.elicitation import Answer, Answerer, Question, answer_with_defaults

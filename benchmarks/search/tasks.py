@@ -27,7 +27,7 @@ from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
 from xai_mcp_agent.agent.protocols.text import describe_tools
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import ToolKey
@@ -233,10 +233,10 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
     late += others[: LATE_TOOLS - len(late)]
     names = {x["name"] for x in late}
 
-    async def install(engine: Engine, event: RunEvent) -> None:
+    async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
-            await engine.call_tool(_SERVER, catalog_server.INSTALL["name"])
-            await engine.catalog.wait_for(_SERVER, next(iter(task.needed)))
+            await operations.call_tool(_SERVER, catalog_server.INSTALL["name"])
+            await operations.engine.catalog.wait_for(_SERVER, next(iter(task.needed)))
 
     with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
         return _runs(way, protocol, Work(work.tools, [task]), bridge, install)[0]

@@ -11,7 +11,7 @@ from xai_mcp_agent.agent.events import Emit, RunEvent, RunFinished
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.search.selector import Selector
@@ -47,11 +47,11 @@ def go(
     async def call(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
         return tool.call({}, arguments)
 
-    async def play(engine: Engine) -> tuple[RunState, RunFinished | None]:
+    async def play(operations: Operations) -> tuple[RunState, RunFinished | None]:
         model = model_for(provider, "m", base_url=endpoint.base_url)
         state = start if isinstance(start, RunState) else None
-        await engine.decisions.read()
-        tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
+        await operations.engine.decisions.read()
+        tools, pages = agent_tools(operations, [DrawnToolset(drawn, call)], state=state)
         tools.selector = selector or tools.selector
         run = AgentRun(AgentSpec("a", model, **spec), start, emit)
         try:

@@ -18,7 +18,7 @@ from xai_mcp_agent.agent.events import RunEvent, ToolFinished, ToolsSelected
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.core.invocation import Caller, Pin
@@ -106,20 +106,20 @@ def run(
     async def call(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
         return tool.call({}, arguments)
 
-    async def play(engine: Engine) -> None:
-        engine = engine.for_caller(Caller("agent", "a", pins=pins))
+    async def play(operations: Operations) -> None:
+        operations = operations.for_caller(Caller("agent", "a", pins=pins))
         model = model_for("openai", "m", base_url=endpoint.base_url)
-        sources = SourceToolset(engine, ["office"], {})
+        sources = SourceToolset(operations, operations.choice(["office"]), {})
         state = start if isinstance(start, RunState) else None
         parts = [DrawnToolset(drawn or {}, call), sources]
-        tools, pages = agent_tools(engine, parts, state=state, preferences=preferences)
+        tools, pages = agent_tools(operations, parts, state=state, preferences=preferences)
         learn = tools.learn
         tools.learn = lambda key, intents: (
             told.learned.append((key.name, intents)), learn(key, intents)
         )  # fmt: skip
         await sources.connect(lambda _: None)
         begin = start if isinstance(start, RunState) else Conversation(start)
-        agent = AgentRun(AgentSpec("a", model, **spec), begin, told.emit, engine.caller)
+        agent = AgentRun(AgentSpec("a", model, **spec), begin, told.emit, operations.caller)
         try:
             await agent.go(tools, pages)
         finally:
@@ -499,8 +499,8 @@ def test_what_was_asked_for_before_finds_the_tool_that_did_it(bridge: Bridge):
 def test_a_tool_that_comes_while_the_model_thinks_is_found_by_the_search_that_it_asks_for(
     bridge: Bridge,
 ):
-    async def arrived(engine: Engine) -> None:
-        await engine.catalog.wait_for("office", "water_plants")
+    async def arrived(operations: Operations) -> None:
+        await operations.engine.catalog.wait_for("office", "water_plants")
 
     def think(body: dict[str, Any]) -> Any:
         if len(body["messages"]) > 2:

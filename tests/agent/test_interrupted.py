@@ -19,7 +19,7 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.signed_file import RunFileError
 from xai_mcp_agent.agent.state import RunState
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.sources.canvas import DrawnTool
@@ -63,13 +63,13 @@ class Stopping:
         self.paid.append(arguments["input"])
         return ToolResult.of_text("paid once")
 
-    async def play(self, engine: Engine, endpoint: ModelEndpoint) -> RunState:
+    async def play(self, operations: Operations, endpoint: ModelEndpoint) -> RunState:
         self.there, self.waiting = anyio.Event(), anyio.Event()
         drawn = [DrawnTool(x, f"Does {x}.", lambda *_: "") for x in ("pay", "wait")]
         # Each of its own: those of one toolset run one at a time.
         parts = [DrawnToolset({x.name: x}, self.call) for x in drawn]
-        await engine.decisions.read()
-        tools, pages = agent_tools(engine, parts)
+        await operations.engine.decisions.read()
+        tools, pages = agent_tools(operations, parts)
         model = model_for("openai", "m", base_url=endpoint.base_url)
         spec = AgentSpec("a", model, protocol=self.protocol)
         run = AgentRun(spec, Conversation("Go."), self.emit)

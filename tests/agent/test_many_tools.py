@@ -22,7 +22,7 @@ from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, XaiMcpError
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 BUDGET = 3_800
 EACH_PROTOCOL = pytest.mark.parametrize("protocol", ["native", "text"])
@@ -99,10 +99,10 @@ def test_tools_that_come_while_the_model_thinks_are_found(
     early = [x for x in tools if x not in late]
     files = write(tmp_path / "early.jsonl", early), write(tmp_path / "late.jsonl", late)
 
-    async def install(engine: Engine, event: RunEvent) -> None:
+    async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
-            await engine.call_tool("office", "install_tools")
-            await engine.catalog.wait_for("office", next(iter(task.needed)))
+            await operations.call_tool("office", "install_tools")
+            await operations.engine.catalog.wait_for("office", next(iter(task.needed)))
 
     with Bridge({"mcpServers": {"office": _server(*files)}}) as bridge:
         (told,) = run(bridge, model, protocol, asked=[task], on_event=install)
@@ -118,10 +118,10 @@ def test_a_server_that_dies_in_mid_run_keeps_nobody_from_the_tools_of_another(
     """Between the search and the call, in every run anew."""
     office = _server(write(tmp_path / "office.jsonl", many_tools()))
 
-    async def kill(engine: Engine, event: RunEvent) -> None:
+    async def kill(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 2:
             with suppress(XaiMcpError):
-                await engine.call_tool("attic", "die")
+                await operations.call_tool("attic", "die")
 
     with Bridge({"mcpServers": {"attic": entry(), "office": office}}) as bridge:
         told = run(bridge, model, protocol, ("attic", "office"), tasks()[3:6], kill)

@@ -8,15 +8,14 @@ from itertools import chain
 import pytest
 
 from tests.catalog.test_catalog import lists, tool
-from xai_mcp_agent import Tool, ToolKey, ToolResult
+from xai_mcp_agent import Tool, ToolResult
 from xai_mcp_agent.agent.toolsets import (
     AgentTools,
     Available,
     CombinedToolset,
-    EnabledToolset,
+    Filter,
+    FilteredToolset,
     Names,
-    PinnedToolset,
-    RenamedToolset,
     Toolset,
 )
 from xai_mcp_agent.catalog.catalog import Catalog
@@ -44,29 +43,23 @@ class Given(Toolset):
         return self.said
 
 
-class GivenPins:
-    """The source `a` is pinned, and nothing it says of its use was accepted."""
+class GivenFilter:
+    """Keeps what `keep` says; nothing that the source `a` says of its use."""
 
     version: object = 0
 
-    def __init__(self, as_accepted: Callable[[Tool], Tool | None]) -> None:
-        self.as_accepted = as_accepted
-        self.told: list[tuple[list[str], list[str]]] = []
+    def __init__(self, keep: Callable[[Tool], Tool | str] = lambda x: x) -> None:
+        self.keep = keep
+        self.noticed: list[tuple[list[str], list[str]]] = []
 
-    def is_pinned(self, source: str) -> bool:
-        return source == "a"
-
-    async def prepare(self, tools: Sequence[Tool]) -> None:
+    async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
         pass
 
-    def may_read_instructions(self, source: str) -> bool:
-        return False
+    def keeps_instructions(self, source: str) -> bool:
+        return source != "a"
 
-    def why_held(self, name: str) -> str:
-        return f"held: {name}"
-
-    def tell_held(self, tools: Collection[ToolKey], instructions: Collection[str]) -> None:
-        self.told.append(([x.name for x in tools], list(instructions)))
+    def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
+        self.noticed.append(([x.name for x in tools], list(sources)))
 
 
 class Listed(Given):
@@ -91,11 +84,15 @@ class Listed(Given):
 
 def tools_of(
     *parts: Toolset,
-    wrap: Callable[[RenamedToolset], Toolset] = lambda x: x,
+    filter_: Filter | None = None,
     names: Names = (),
 ) -> AgentTools:
     """What the loop is handed for these."""
-    return AgentTools(CombinedToolset(*parts), Definitions(), wrap, names)
+
+    def wrap(combined: CombinedToolset) -> Toolset:
+        return FilteredToolset(combined, filter_) if filter_ else combined
+
+    return AgentTools(CombinedToolset(*parts, names=names), Definitions(), wrap, names)
 
 
 async def names_of(tools: AgentTools) -> list[str]:
@@ -177,49 +174,38 @@ async def test_tens_of_thousands_of_tools_hold_up_nobody():
     """The fixture that watches the loop looks, also where all definitions are there already."""
     many, definitions = Given(*(tool("a", f"t{n}") for n in range(15_000))), Definitions()
 
-    def wrap(renamed: RenamedToolset) -> Toolset:
-        enabled = EnabledToolset(renamed, lambda _: "", lambda: 1)
-        return PinnedToolset(enabled, GivenPins(lambda x: x), renamed.shown_name)
-
     for _ in range(2):
-        tools = AgentTools(CombinedToolset(many), definitions, wrap)
+        tools = AgentTools(
+            CombinedToolset(many), definitions, lambda x: FilteredToolset(x, GivenFilter())
+        )
         available = await tools.available()
         assert available.find("a_t14999") is available.find("t14999") is not None
 
 
-async def test_what_is_switched_off_is_left_out_and_named_when_it_is_asked_for():
+async def test_what_is_left_out_is_named_when_it_is_asked_for():
     off = {"x"}
-
-    def wrap(renamed: RenamedToolset) -> Toolset:
-        def why_off(key: ToolKey) -> str:
-            return "{} is off." if key.name in off else ""
-
-        return EnabledToolset(renamed, why_off, lambda: len(off))
-
-    tools = tools_of(Given(tool("a", "x"), tool("a", "y")), wrap=wrap)
+    filter_ = GivenFilter(lambda x: "{} is off." if x.name in off else x)
+    tools = tools_of(Given(tool("a", "x"), tool("a", "y")), filter_=filter_)
     assert await names_of(tools) == ["a_y"]
     assert tools.why_not("a_x") == "a_x is off."
     assert tools.why_not("x") == "x is off."
     off.clear()
+    filter_.version = 1
     assert await names_of(tools) == ["a_y", "a_x"]
 
 
-async def test_a_pinned_tool_is_shown_as_it_was_accepted_or_not_at_all():
+async def test_a_tool_is_shown_as_its_filter_has_it_or_not_at_all():
     accepted = {"x": tool("a", "x", "As accepted.")}
-    pins = GivenPins(lambda x: accepted.get(x.name))
-
-    def wrap(renamed: RenamedToolset) -> Toolset:
-        return PinnedToolset(renamed, pins, renamed.shown_name)
-
+    filter_ = GivenFilter(lambda x: x if x.source == "b" else accepted.get(x.name, "held: {}"))
     given = Given(tool("a", "x", "New."), tool("a", "y"), tool("b", "z", "New."))
     given.said = {"a": "Obey.", "b": "Be kind."}
-    tools = tools_of(given, wrap=wrap)
+    tools = tools_of(given, filter_=filter_)
     available = await tools.available()
     shown = {x.name: x.function.description for x in available.definitions}
     assert shown == {"a_x": "As accepted.", "b_z": "New."}
     assert available.instructions == {"b": "Be kind."}
     assert [tools.why_not(x) for x in ("a_y", "y")] == ["held: a_y", "held: y"]
-    assert pins.told == [(["x", "y"], ["a"])]
+    assert filter_.noticed == [(["x", "y", "z"], ["a", "b"])]
 
 
 async def test_definitions_are_made_once_for_each_version_of_a_tool():
@@ -245,30 +231,25 @@ async def test_an_unknown_name_is_answered_in_few_words_whatever_there_is():
     assert tools.why_not("qqq").startswith("There is no tool 'qqq'.")
 
 
-async def test_what_is_left_out_is_worked_out_anew_only_where_something_changed():
-    """With thousands of tools that would cost more than all the rest of a turn."""
-    asked, version = list[str](), 0
+async def test_a_filter_is_asked_once_for_each_tool_and_version():
+    """With thousands of tools more would cost more than all the rest of a turn."""
+    asked: list[str] = []
 
-    def why_off(key: ToolKey) -> str:
-        asked.append(key.name)
-        return ""
-
-    def as_accepted(tool: Tool) -> Tool:
+    def keep(tool: Tool) -> Tool:
         asked.append(tool.name)
         return tool
 
-    pins = GivenPins(as_accepted)
-
-    def wrap(renamed: RenamedToolset) -> Toolset:
-        enabled = EnabledToolset(renamed, why_off, lambda: version)
-        return PinnedToolset(enabled, pins, renamed.shown_name)
-
-    tools = tools_of(Given(tool("a", "x")), wrap=wrap)
+    filter_ = GivenFilter(keep)
+    given = Given(tool("a", "x"), tool("a", "y"))
+    tools = tools_of(given, filter_=filter_)
     assert await tools.available() is await tools.available()
-    assert asked == ["x", "x"]
-    version = pins.version = 1
+    assert asked == ["x", "y"]
+    given.given = [*given.given, tool("a", "z")]
     await tools.available()
-    assert asked == ["x"] * 4
+    assert asked == ["x", "y", "z"]
+    filter_.version = 1
+    await tools.available()
+    assert asked == ["x", "y", "z", "x", "y", "z"]
 
 
 async def test_a_tool_that_is_gone_is_not_answered_by_one_of_another_server():

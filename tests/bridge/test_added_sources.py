@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.bridges import names_of, status_of
 from xai_mcp_agent import BadSetting, Bridge, SettingsError
-from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
 from xai_mcp_agent.settings.models import Settings
@@ -37,7 +36,7 @@ def bridge(tmp_path: Path):
 
 
 def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: Path) -> None:
-    assert bridge.run(Engine.add_source, file_with(tmp_path, "one")) == "it"
+    assert bridge.add_source(file_with(tmp_path, "one")) == "it"
     assert names_of(bridge.list_tools("it")) == ["one"]
     assert status_of(bridge, "it").state == "ready"
     assert "it" in bridge.settings.names
@@ -46,9 +45,9 @@ def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: 
 
 def test_adding_the_same_again_closes_nothing(bridge: Bridge, tmp_path: Path) -> None:
     source = file_with(tmp_path, "one")
-    assert bridge.run(Engine.add_source, source) == "it"
+    assert bridge.add_source(source) == "it"
     bridge.list_tools("it")
-    assert bridge.run(Engine.add_source, source) == "it"
+    assert bridge.add_source(source) == "it"
     assert status_of(bridge, "it").state == "ready"
 
 
@@ -57,18 +56,18 @@ def test_one_of_the_same_origin_takes_the_place_of_what_was_added_before(
 ) -> None:
     """Who changes a node and runs again wants one tool, as the node is now."""
     source = file_with(tmp_path, "one")
-    bridge.run(Engine.add_source, source)
+    bridge.add_source(source)
     bridge.list_tools("it")
-    assert bridge.run(Engine.add_source, replace(source, exclude=("one",))) == "it"
+    assert bridge.add_source(replace(source, exclude=("one",))) == "it"
     assert bridge.list_tools("it") == []
 
 
 def test_no_source_takes_the_name_of_another(bridge: Bridge, tmp_path: Path) -> None:
     first, second = file_with(tmp_path / "a", "one"), file_with(tmp_path / "b", "two")
-    assert bridge.run(Engine.add_source, first) == "it"
-    assert bridge.run(Engine.add_source, second) == "it_2"
-    assert bridge.run(Engine.add_source, replace(first, name="other")) == "other_2"
-    assert bridge.run(Engine.add_source, replace(first, name="bad")) == "bad_2"
+    assert bridge.add_source(first) == "it"
+    assert bridge.add_source(second) == "it_2"
+    assert bridge.add_source(replace(first, name="other")) == "other_2"
+    assert bridge.add_source(replace(first, name="bad")) == "bad_2"
     assert names_of(bridge.list_tools("it")) == ["one"]
     assert names_of(bridge.list_tools("it_2")) == ["two"]
 
@@ -114,9 +113,9 @@ def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: 
     groups = {"all": {"selectors": [{"name": "*"}]}}
     settings = {"functions": {"own": {"file": file}}, "groups": groups}
     with Bridge(settings, store="memory") as bridge:
-        assert bridge.run(Engine.add_source, file_with(tmp_path, "one")) == "it"
+        assert bridge.add_source(file_with(tmp_path, "one")) == "it"
         assert names_of(bridge.list_tools("it")) == ["one"]
-        assert bridge.aio.engine.choice(["all"]).all_sources == ("own",)
+        assert bridge.aio.operations.choice(["all"]).all_sources == ("own",)
 
 
 @pytest.mark.usefixtures("settings_file")

@@ -34,7 +34,7 @@ from xai_mcp_agent import (
     UnknownServer,
     UnknownTool,
 )
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset
 from xai_mcp_agent.core.names import ShownNames
 
@@ -87,7 +87,7 @@ def test_calls_from_eight_threads_at_once_get_their_own_answers(bridge: Bridge):
 
 
 def test_a_slow_call_does_not_hold_up_others_on_the_same_server(bridge: Bridge):
-    waiting = bridge.submit(Engine.call_tool, "a", "never")
+    waiting = bridge.submit(Operations.call_tool, "a", "never")
     assert bridge.call_tool("a", "echo", {"text": "meanwhile"}).text == "meanwhile"
     assert not waiting.done()
     waiting.cancel()
@@ -168,7 +168,7 @@ def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
 
 
 def test_the_coroutines_may_be_used_on_the_bridges_own_loop(bridge: Bridge):
-    async def inside(_: Engine) -> str:
+    async def inside(_: Operations) -> str:
         return (await bridge.aio.call_tool("a", "echo", {"text": "inside"})).text
 
     assert bridge.run(inside) == "inside"
@@ -198,8 +198,8 @@ def test_a_server_that_is_disconnected_offers_nothing_until_it_is_used_again():
         made.list_tools("it")
         made.disconnect("it")
 
-        async def known(engine: Engine) -> int:
-            return len(engine.catalog.tools("it"))
+        async def known(operations: Operations) -> int:
+            return len(operations.engine.catalog.tools("it"))
 
         assert made.run(known) == 0
         assert made.call_tool("it", "echo", {"text": "again"}).text == "again"
@@ -318,8 +318,8 @@ def test_an_unknown_tool_is_told_with_a_few_names_and_not_with_all_of_thousands(
         bridge.call_tool("one", "qqqq")
 
 
-async def _why_not(engine: Engine, *names: str) -> list[str]:
-    tools = SourceToolset(engine, ["my server", "git", "git_hub"], {})
+async def _why_not(operations: Operations, *names: str) -> list[str]:
+    tools = SourceToolset(operations, operations.choice(["my server", "git", "git_hub"]), {})
     await tools.connect(lambda _: None)
     return [tools.why_not(x) for x in names]
 

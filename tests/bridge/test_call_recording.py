@@ -25,7 +25,7 @@ from xai_mcp_agent import (
     UnknownTool,
     Usage,
 )
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 PASSWORD = "correct-horse-battery"
 NUMBER = 4815162342
@@ -76,9 +76,9 @@ def test_each_way_a_call_goes_wrong_is_told(bridge: Bridge):
     with pytest.raises(ToolTimeout):
         bridge.call_tool("it", "never", timeout_seconds=0.2)
 
-    async def cancelled(engine: Engine) -> None:
+    async def cancelled(operations: Operations) -> None:
         with anyio.move_on_after(0.2):
-            await engine.call_tool("it", "never")
+            await operations.call_tool("it", "never")
 
     bridge.run(cancelled)
     with pytest.raises(SourceClosed):

@@ -25,7 +25,7 @@ from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.portal import Portal
 
 CLOSED = "The bridge was closed before the call was done"
@@ -116,12 +116,12 @@ def test_bridges_that_come_and_go_leave_nothing_over_stdio_and_http():
 
 def test_python_ends_at_once_while_a_daemon_thread_waits_for_a_call(tmp_path: Path):
     body = """
-        from xai_mcp_agent.bridge.engine import Engine
+        from xai_mcp_agent.bridge.operations import Operations
 
         bridge = servers()
         for _ in range(3):
             threading.Thread(target=bridge.call_tool, args=("polite", "never"), daemon=True).start()
-        bridge.submit(Engine.call_tool, "polite", "never")
+        bridge.submit(Operations.call_tool, "polite", "never")
         while '"tools/call"' not in bridge.call_tool("polite", "seen").text:
             pass
     """
@@ -235,7 +235,7 @@ def test_closing_just_as_work_begins_leaves_nothing_that_was_never_begun():
 
     ready = threading.Semaphore(0)
 
-    async def begin_again_and_again(_: Engine) -> None:
+    async def begin_again_and_again(_: Operations) -> None:
         ready.release()
         while True:
             async with anyio.create_task_group() as tasks:

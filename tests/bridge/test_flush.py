@@ -17,7 +17,7 @@ from tests.support.histories import events_in_file
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, Tool, ToolKey
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt, use_server
 
@@ -90,16 +90,16 @@ def test_of_two_agents_each_waits_for_what_it_was_shown(tmp_path: Path):
         other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
 
-        async def wait(engine: Engine, name: str) -> None:
-            engine.record_static([Tool(ToolKey("tools", "", name), "x", {"type": "object"})])
+        async def wait(operations: Operations, name: str) -> None:
+            operations.record_static([Tool(ToolKey("tools", "", name), "x", {"type": "object"})])
             order.append(f"{name} asks")
-            await engine.flush.wait()
+            await operations.engine.flush()
             order.append(f"{name} goes on")
 
-        async def go(engine: Engine) -> None:
+        async def go(operations: Operations) -> None:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wait, engine, "first")
-                tasks.start_soon(wait, engine, "second")
+                tasks.start_soon(wait, operations, "first")
+                tasks.start_soon(wait, operations, "second")
                 while len(order) < 2:
                     await anyio.lowlevel.checkpoint()
                 await anyio.wait_all_tasks_blocked()

@@ -20,9 +20,7 @@ from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
-from xai_mcp_agent.bridge import learning
-from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.bridge.planning import plan_tools, planned, usable_tools
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.run_memory import Remembered
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.core.invocation import Caller
@@ -68,14 +66,14 @@ def run(
     async def hear(_: RunEvent) -> None:
         pass
 
-    async def play(engine: Engine) -> None:
-        engine = engine.for_caller(Caller("agent", "a", toolbelt))
+    async def play(operations: Operations) -> None:
+        operations = operations.for_caller(Caller("agent", "a", toolbelt))
         model = model_for("openai", "m", base_url=endpoint.base_url)
-        sources = SourceToolset(engine, ["shop"], {})
-        tools, pages = agent_tools(engine, [sources])
+        sources = SourceToolset(operations, operations.choice(["shop"]), {})
+        tools, pages = agent_tools(operations, [sources])
         await sources.connect(lambda _: None)
         spec = AgentSpec("a", model, max_thoughts=most)
-        agent = AgentRun(spec, Conversation(request), hear, engine.caller)
+        agent = AgentRun(spec, Conversation(request), hear, operations.caller)
         try:
             await agent.go(tools, pages)
         finally:
@@ -85,8 +83,12 @@ def run(
         bridge.run(play)
 
 
+async def remembered(operations: Operations, toolbelt: str | None) -> Remembered:
+    return await operations.engine.learned.remembered(toolbelt)
+
+
 def known(bridge: Bridge, toolbelt: str | None = None) -> Remembered:
-    return bridge.run(learning.remembered, toolbelt)
+    return bridge.run(remembered, toolbelt)
 
 
 def kept(bridge: Bridge) -> Learnings:
@@ -96,9 +98,11 @@ def kept(bridge: Bridge) -> Learnings:
 def wired(bridge: Bridge, *tools: str, toolbelt: str = "") -> Plan:
     keys = [ToolKey("mcp", "shop", x) for x in tools]
 
-    async def wire(engine: Engine) -> Plan:
-        engine = engine.for_caller(Caller("agent", "a", toolbelt))
-        return await planned(engine, await usable_tools(engine), lambda x: x.wire("Do it", keys))
+    async def wire(operations: Operations) -> Plan:
+        operations = operations.for_caller(Caller("agent", "a", toolbelt))
+        return await operations.planned(
+            await operations.usable_tools(), lambda x: x.wire("Do it", keys)
+        )
 
     return bridge.run(wire)
 
@@ -132,7 +136,7 @@ def test_a_run_teaches_its_tools_their_order_and_what_came_from_where(bridge: Br
 
 def test_plans_are_made_with_what_runs_taught(bridge: Bridge) -> None:
     def tools() -> list[str]:
-        return [x.name for x in bridge.run(plan_tools, REQUEST).calls]
+        return [x.name for x in bridge.plan_tools(REQUEST).calls]
 
     assert tools() != ["find_user", "list_orders", "cancel_order"]
     for _ in range(4):
@@ -273,7 +277,7 @@ def test_without_a_store_runs_and_plans_go_on(tmp_path: Path) -> None:
     with Bridge({"mcpServers": {"shop": entry}}, store=store, warn=told.append) as bridge:
         run(bridge, SCRIPT)
         assert not known(bridge).runs
-        assert bridge.run(plan_tools, "List the orders of a user").calls
+        assert bridge.plan_tools("List the orders of a user").calls
         with pytest.raises(StoreFailed):
             kept(bridge)
     with Bridge({"mcpServers": {"shop": entry}}, store="off") as bridge:
@@ -325,8 +329,8 @@ def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: B
         learn(bridge, "do it", f"belt {number}")
         assert len(known(bridge, f"belt {number}").runs) == 1
 
-    async def count(engine: Engine) -> int:
-        return len(engine.learned._known)  # pyright: ignore[reportPrivateUsage]
+    async def count(operations: Operations) -> int:
+        return len(operations.engine.learned._known)  # pyright: ignore[reportPrivateUsage]
 
     assert bridge.run(count) <= 20
     first = known(bridge, "belt 0")
@@ -340,8 +344,8 @@ def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: B
 
 
 def learn(bridge: Bridge, request: str, toolbelt: str = "default") -> None:
-    async def tell(engine: Engine) -> None:
+    async def tell(operations: Operations) -> None:
         calls = (TracedCall(ToolKey("mcp", "shop", "buyers"), {}),)
-        engine.learned.learn_traced(toolbelt, request, ObservedRun(calls))
+        operations.engine.learned.learn_traced(toolbelt, request, ObservedRun(calls))
 
     bridge.run(tell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +30,7 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import UnknownProvider
-from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.bridge.planning import plan_tools, with_planner
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.planning import Given, Plan
 
@@ -76,9 +76,12 @@ def ask(settings: Settings) -> Callable[..., Asked]:
         with model_endpoint(script) as endpoint, Bridge(settings(**sections)) as bridge:
             made = OpenAIModel("scripted", base_url=endpoint.base_url)
 
-            async def plan(engine: Engine) -> Plan:
+            async def plan(operations: Operations) -> Plan:
                 try:
-                    return await plan_tools(engine, ORDERS, model=made, limit_seconds=limit_seconds)
+                    plan, failed = await operations.plan_for(
+                        ORDERS, model=made, limit_seconds=limit_seconds
+                    )
+                    return replace(plan, reasons=(*plan.reasons, *failed.values()))
                 finally:
                     await made.aclose()
 
@@ -88,15 +91,16 @@ def ask(settings: Settings) -> Callable[..., Asked]:
     return ask
 
 
+async def planner_of(operations: Operations) -> int:
+    return await operations.planned(await operations.usable_tools(), id)
+
+
 def called(plan: Plan) -> list[str]:
     return [str(x.tool) for x in plan.calls]
 
 
 def planned(bridge: Bridge, request: str = ORDERS, *servers: str) -> list[str]:
-    async def plan(engine: Engine) -> Plan:
-        return await plan_tools(engine, request, engine.choice(servers) if servers else None)
-
-    return called(bridge.run(plan))
+    return called(bridge.plan_tools(request, *servers))
 
 
 def test_a_plan_is_made_of_the_tools_of_all_servers_or_of_some(settings: Settings):
@@ -130,8 +134,8 @@ def test_what_a_rule_denies_is_not_planned_for_whoever_it_denies_it_to(settings:
         assert "shop/cancel_order" not in planned(bridge)
         assert "shop/list_orders" in planned(bridge)
 
-        async def plan(engine: Engine) -> Plan:
-            return await plan_tools(engine.for_caller(Caller("agent", "ada")), ORDERS)
+        async def plan(operations: Operations) -> Plan:
+            return await operations.for_caller(Caller("agent", "ada")).plan_tools(ORDERS)
 
         assert "shop/list_orders" not in called(bridge.run(plan))
 
@@ -154,7 +158,7 @@ def test_a_server_that_cannot_be_used_is_told_of_and_the_others_are_planned_with
     broken: Any = settings()
     broken["mcpServers"]["gone"] = {"command": "no-such-program-anywhere"}
     with Bridge(broken) as bridge:
-        plan = bridge.run(plan_tools, ORDERS)
+        plan = bridge.plan_tools(ORDERS)
     assert "shop/list_orders" in called(plan)
     assert any("gone" in x for x in plan.reasons)
 
@@ -162,12 +166,12 @@ def test_a_server_that_cannot_be_used_is_told_of_and_the_others_are_planned_with
 def test_a_tool_that_a_server_adds_is_planned_with_and_nothing_is_made_anew(settings: Settings):
     with Bridge(settings()) as bridge:
         planned(bridge)
-        first = bridge.run(with_planner, id)
+        first = bridge.run(planner_of)
         bridge.call_tool(
             "words", "add_tool", {"name": "water", "description": "Waters the plants."}
         )
         wait_until(lambda: planned(bridge, "Water the plants.") == ["words/water"], "it is there")
-        assert bridge.run(with_planner, id) == first
+        assert bridge.run(planner_of) == first
 
 
 def test_a_model_is_asked_once_and_its_plan_is_checked(ask: Callable[..., Asked]):

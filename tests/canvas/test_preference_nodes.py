@@ -223,7 +223,7 @@ def test_groups_of_the_settings_may_be_named(
 
 
 def test_calls_are_made_in_the_name_of_the_toolbelt(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xai_mcp_agent.bridge.calls import CallPipeline
+    from xai_mcp_agent.bridge.pipeline import CallPipeline
 
     callers: list[Any] = []
     run = CallPipeline.run

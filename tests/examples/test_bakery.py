@@ -14,7 +14,7 @@ import pytest
 from tests.support.bridges import names_of, status_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, InvalidArguments
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 BAKERY = Path(__file__).parents[2] / "examples" / "services" / "bakery.py"
 KEY = "sesame-open-it"
@@ -96,8 +96,8 @@ def test_baking_is_waited_for_and_told(bridge: Bridge) -> None:
 def test_baking_that_nobody_waits_for_any_more_ends_the_call(bridge: Bridge) -> None:
     order_id = ordered(bridge)
 
-    async def bake(engine: Engine) -> Any:
-        return await engine.call_tool("bakery", "bake_order", {"order_id": order_id})
+    async def bake(operations: Operations) -> Any:
+        return await operations.call_tool("bakery", "bake_order", {"order_id": order_id})
 
     def status() -> str:
         return bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured["status"]

@@ -23,8 +23,8 @@ HOLDS_IT = f"""
     )
     bridge.list_tools("it")
 
-    async def settle(engine):
-        engine.recorder.settled().result(20)
+    async def settle(operations):
+        operations.engine.recorder.settled().result(20)
 
     bridge.run(settle)
     say(os.getpid())
@@ -135,8 +135,8 @@ def test_a_fork_while_the_history_is_being_opened_has_a_history_of_its_own(tmp_p
     """Libraries are being imported then: nobody would ever give their locks back in the child."""
     body = """
     def settling():
-        async def settle(engine):
-            return engine.recorder.settled()
+        async def settle(operations):
+            return operations.engine.recorder.settled()
 
         return Bridge({"mcpServers": {}}), settle
 

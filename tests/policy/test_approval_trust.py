@@ -11,7 +11,6 @@ import pytest
 from tests.policy.test_approvals import Clerk, agent, shred
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, load_settings
-from xai_mcp_agent.bridge.approving import approved
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.policy.approval_trust import approvals_in
 from xai_mcp_agent.settings.trust import TrustStore
@@ -48,7 +47,7 @@ def test_what_somebody_else_approved_is_asked_for(folder: Path) -> None:
     with Bridge(approve=clerk) as bridge:
         assert "was not approved" in shred(bridge, agent())
         assert shred(bridge, agent()) == "shredded contract"
-        assert [x.counts for x in bridge.run(approved)] == [False]
+        assert [x.counts for x in bridge.approvals()] == [False]
     assert len(clerk.asked) == 2
 
 

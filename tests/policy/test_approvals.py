@@ -14,7 +14,7 @@ import pytest
 from tests.support.bridges import wait_for_tool
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, SettingsError, settings_from
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.errors import NotApproved
 from xai_mcp_agent.core.invocation import Caller, ToolInvocation
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
@@ -47,10 +47,10 @@ def agent(**options: Any) -> Caller:
 def shred(bridge: Bridge, caller: Caller, tool: str = "shred", **arguments: Any) -> str:
     """What the call of an agent gives, or for what reason it was not made."""
 
-    async def go(engine: Engine) -> str:
+    async def go(operations: Operations) -> str:
         given = arguments or (PAPER if tool == "shred" else {})
         with anyio.fail_after(SECONDS):
-            found = await engine.for_caller(caller).call_tool("shredder", tool, given)
+            found = await operations.for_caller(caller).call_tool("shredder", tool, given)
         return found.text
 
     try:
@@ -131,8 +131,8 @@ def test_whatever_is_no_answer_is_no_approval(answer: Any) -> None:
 
 
 def test_with_nobody_there_the_model_is_told_and_a_person_what_to_do() -> None:
-    async def go(engine: Engine) -> None:
-        await engine.for_caller(agent()).call_tool("shredder", "shred", PAPER)
+    async def go(operations: Operations) -> None:
+        await operations.for_caller(agent()).call_tool("shredder", "shred", PAPER)
 
     with shredding() as bridge, pytest.raises(NotApproved) as refused:
         bridge.run(go)
@@ -153,8 +153,8 @@ def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed() -
     with shredding(approve) as bridge:
         who = agent()
 
-        async def go(engine: Engine) -> None:
-            own = engine.for_caller(who)
+        async def go(operations: Operations) -> None:
+            own = operations.for_caller(who)
             with anyio.fail_after(SECONDS):
                 async with anyio.create_task_group() as tasks:
                     for name in "abc":

@@ -25,7 +25,7 @@ from tests.support.model_endpoint import Step, calls, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, Tool
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
 from xai_mcp_agent.core.invocation import ToolInvocation
 
@@ -128,8 +128,8 @@ def test_a_change_between_the_first_listing_and_the_run_is_held_back(use_setting
             run(ctx)
 
 
-async def _refresh_shop(engine: Engine) -> None:
-    await engine.refresh("shop")
+async def _refresh_shop(operations: Operations) -> None:
+    await operations.refresh("shop")
 
 
 def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is_sent(
@@ -147,12 +147,12 @@ def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is
         assert calls_in(journal) == 1
 
 
-async def _call_over_a_new_connection(engine: Engine) -> None:
+async def _call_over_a_new_connection(operations: Operations) -> None:
     """What a call comes to that was held to its definition just before the loss."""
-    known = engine.catalog.require("shop", "pay")
-    await engine.decisions.hold(known, True)
-    check = partial(engine.decisions.check, known)
-    await engine.pool.running()["shop"].call(ToolInvocation(known, {}, check=check))
+    known = operations.engine.catalog.require("shop", "pay")
+    await operations.engine.decisions.hold(known, True)
+    check = partial(operations.engine.decisions.check, known)
+    await operations.engine.pool.running()["shop"].call(ToolInvocation(known, {}, check=check))
 
 
 def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSettings, tmp_path: Path):
@@ -299,7 +299,7 @@ def test_of_two_processes_that_use_it_first_at_once_one_decides(
 
 def start(bridge: Bridge) -> Any:
     """Begin to call the tool."""
-    return bridge.submit(Engine.call_tool, "shop", "pay")
+    return bridge.submit(Operations.call_tool, "shop", "pay")
 
 
 def outcome(call: Any) -> str:

@@ -20,7 +20,7 @@ from tests.support.model_agents import offered, run, told
 from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.toolbelts import use_server
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied
 from xai_mcp_agent.core.invocation import Caller, ToolInvocation
@@ -481,9 +481,9 @@ def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
 def shred(bridge: Bridge, caller: Caller, name: str = "shred", **arguments: Any) -> str:
     """What the call gives, or for what reason it was not made."""
 
-    async def go(engine: Engine) -> str:
+    async def go(operations: Operations) -> str:
         with anyio.fail_after(SECONDS):
-            call = engine.for_caller(caller).call_tool("shredder", name, arguments)
+            call = operations.for_caller(caller).call_tool("shredder", name, arguments)
             return (await call).text
 
     try:

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.policy.test_rules import agent, pass_gate, shred, tool, written
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
-from xai_mcp_agent.agent.toolsets import Toolset
-from xai_mcp_agent.bridge.rule_changes import listed_rules, put_rules, remove_rules
-from xai_mcp_agent.bridge.ruled import RuledToolset
-from xai_mcp_agent.bridge.rulings import ruled_tools
+from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.core.errors import RulesUnknown
 from xai_mcp_agent.core.invocation import PROGRAM, Caller
-from xai_mcp_agent.core.tools import Tool
 from xai_mcp_agent.history.kept_rules import put_rules as keep_rules
 from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.gate import RuleGate
@@ -31,19 +29,6 @@ SECONDS = 60.0
 NOON = datetime(2026, 11, 23, 12, 0)
 HELD = "held to rules of the store"
 NO_COUNT = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
-
-
-class Fixed(Toolset):
-    """Always these tools."""
-
-    def __init__(self, *tools: Tool) -> None:
-        self._tools = tools
-
-    async def tools(self) -> Sequence[Tool]:
-        return self._tools
-
-    async def call(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
 
 
 def bridge_at(store: str | Path, *rules: Any) -> Bridge:
@@ -69,17 +54,17 @@ def until_it_is(wanted: str, bridge: Bridge) -> None:
 def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path) -> None:
     place = tmp_path / "shared.db"
     with bridge_at(place) as other:
-        other.run(put_rules, [{**NO_COUNT, "when": {"tool": "shred"}}])
+        other.put_rules([{**NO_COUNT, "when": {"tool": "shred"}}])
         with bridge_at(place, {"from": "store"}) as bridge:
             assert HELD not in count(bridge)
             assert "no counting" not in count(bridge)
-            other.run(put_rules, [NO_COUNT])
+            other.put_rules([NO_COUNT])
             until_it_is("the rule 'no counting' does not allow it", bridge)
             assert "no counting" not in count(bridge, PROGRAM)
             assert "no counting" not in count(other)
-            other.run(remove_rules, ["no counting"])
+            other.remove_rules("no counting")
             until_it_is("0", bridge)
-            assert other.run(listed_rules).revision == 3
+            assert other.stored_rules().revision == 3
 
 
 def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> None:
@@ -88,8 +73,8 @@ def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> N
         assert HELD in count(bridge)
         assert HELD not in count(bridge, PROGRAM)
         with pytest.raises(RulesUnknown, match="rules put FILE"):
-            bridge.run(ruled_tools, agent())
-        bridge.run(put_rules, [])  # somebody says that there are none
+            bridge.ruled_tools(agent())
+        bridge.put_rules([])  # somebody says that there are none
         until_it_is("0", bridge)
 
 
@@ -103,15 +88,15 @@ def test_without_a_store_no_agent_calls_anything(store: str) -> None:
 def test_a_store_that_is_away_is_told() -> None:
     bridge = bridge_at("postgresql://nobody@127.0.0.1:9/none", {"from": "store"})
     with bridge, pytest.raises(RulesUnknown, match="No database server answers"):
-        bridge.run(ruled_tools, agent())
+        bridge.ruled_tools(agent())
 
 
 def test_a_store_that_went_back_behind_what_the_settings_want_is_told(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
-        bridge.run(put_rules, [NO_COUNT])
+        bridge.put_rules([NO_COUNT])
         with pytest.raises(RulesUnknown, match="revision 1, and the settings want 2"):
-            bridge.run(ruled_tools, agent())
+            bridge.ruled_tools(agent())
         assert HELD in count(bridge)
 
 
@@ -119,11 +104,11 @@ def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Pat
     allow = {"name": "all", "when": {}, "then": "allow"}
     with bridge_at(tmp_path / "x.db", {"from": "store"}) as bridge:
         with pytest.raises(SettingsError, match="lets calls through"):
-            bridge.run(put_rules, [NO_COUNT, allow])
-        assert bridge.run(listed_rules).revision == 0
+            bridge.put_rules([NO_COUNT, allow])
+        assert bridge.stored_rules().revision == 0
 
-        async def write(engine: Any) -> None:
-            asked = engine.recorder.ask(lambda x: keep_rules(x, [allow], lambda _: None))
+        async def write(operations: Any) -> None:
+            asked = operations.engine.recorder.ask(lambda x: keep_rules(x, [allow], lambda _: None))
             await anyio.to_thread.run_sync(asked.result, SECONDS)
 
         bridge.run(write)
@@ -232,17 +217,25 @@ async def test_rules_that_were_read_hold_for_a_minute_without_the_store() -> Non
     await stored.look()
 
 
-@pytest.mark.anyio
-async def test_a_tool_that_the_store_comes_to_deny_is_no_longer_offered() -> None:
-    now, kept = [0.0], [rules_of_store([], "/desk")]
+def test_a_tool_that_the_store_comes_to_deny_is_no_longer_offered(tmp_path: Path) -> None:
+    """Also in a run that has begun before."""
 
-    async def read() -> tuple[Rule, ...]:
-        return kept[0]
+    async def play(operations: Operations) -> tuple[set[str], set[str], str]:
+        operations = operations.for_caller(agent())
+        sources = SourceToolset(operations, operations.choice(["shredder"]), {})
+        tools, _ = agent_tools(operations, [sources])
+        await sources.connect(lambda _: None)
+        before = set((await tools.available()).names)
+        await anyio.to_thread.run_sync(other.put_rules, [NO_COUNT])
+        with anyio.fail_after(SECONDS):
+            while "shredder_count" in (await tools.available()).names:
+                await anyio.sleep(0.1)
+        return before, set(tools.shown.names), tools.why_not("shredder_count")
 
-    gate = RuleGate((), str, stored=StoredRules(read, lambda: now[0]))
-    tools = Fixed(tool("x", "count"), tool("x", "look"))
-    ruled = RuledToolset(tools, gate, agent(), lambda key: key.name)
-    assert [x.name for x in await ruled.tools()] == ["count", "look"]
-    now[0], kept[0] = 5.0, rules_of_store([NO_COUNT], "/desk")
-    assert [x.name for x in await ruled.tools()] == ["look"]
-    assert "no counting" in ruled.why_not("count")
+    place = tmp_path / "shared.db"
+    with bridge_at(place) as other:
+        other.put_rules([])
+        with bridge_at(place, {"from": "store"}) as bridge:
+            before, after, why = bridge.run(play)
+    assert before - after == {"shredder_count"}
+    assert "no counting" in why

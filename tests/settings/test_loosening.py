@@ -13,7 +13,7 @@ import pytest
 
 from tests.policy.test_approvals import agent, shred
 from xai_mcp_agent import Bridge, SettingsError, load_settings
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
@@ -223,7 +223,7 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         assert bridge.usable_servers() == ()
         with pytest.raises(SettingsError, match=r"rule `deny tool fits 'delete_\*'` is removed"):
             bridge.list_tools("one")
-        bridge.run(Engine.add_source, own)  # one that is not of the file
+        bridge.run(Operations.add_source, own)  # one that is not of the file
         assert "hold back less than their user agreed to" in shred(bridge, agent())
 
 

@@ -14,7 +14,7 @@ from tests.support.fault_server import entry
 from tests.support.journals import pids_in
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import ToolResult
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.sources import starts
 
 _SERVERS = 8
@@ -58,18 +58,18 @@ def test_what_is_called_starts_before_what_is_only_started(tmp_path: Path) -> No
     hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
     called = entry(journal=str(journal))
 
-    async def call_behind_all(engine: Engine) -> ToolResult:
+    async def call_behind_all(operations: Operations) -> ToolResult:
         results: list[ToolResult] = []
 
         async def call() -> None:
-            results.append(await engine.call_tool("called", "pid"))
+            results.append(await operations.call_tool("called", "pid"))
 
-        await engine.start([*hanging, *many(journal), "called"])
+        await operations.start(*hanging, *many(journal), "called")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await anyio.wait_all_tasks_blocked()
             for name in hanging:
-                await engine.disconnect(name)
+                await operations.disconnect(name)
         return results[0]
 
     with bridge_with(**hanging, **many(journal), called=called) as bridge:

@@ -10,7 +10,7 @@ import anyio
 
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Choice, SourceStatus, Tool
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.policy.review import digest_of_reviews, waiting_of
 
 _TOOL_SECONDS = 30.0
@@ -42,9 +42,9 @@ def wait_for_loss(bridge: Bridge, server: str, seconds: float = 20.0) -> None:
 def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
     """Wait until the catalog has this tool."""
 
-    async def wait(engine: Engine) -> Tool:
+    async def wait(operations: Operations) -> Tool:
         with anyio.fail_after(_TOOL_SECONDS):
-            return await engine.catalog.wait_for(server, tool)
+            return await operations.engine.catalog.wait_for(server, tool)
 
     return bridge.run(wait)
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from xai_mcp_agent import Answer, Bridge, Question, SourceError
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import ApprovalAnswer, ApprovalRequest
 from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.core.results import TextPart
@@ -52,12 +52,12 @@ def at_once(
 ) -> list[Any]:
     """Make calls (host, server, tool, arguments) at the same time; results, or errors."""
 
-    async def go(engine: Engine) -> list[Any]:
+    async def go(operations: Operations) -> list[Any]:
         found: list[Any] = [None] * len(calls)
 
         async def call(number: int) -> None:
             host, server, tool, arguments = calls[number]
-            one = engine.for_caller(Caller("agent", f"agent{number}", host=host))
+            one = operations.for_caller(Caller("agent", f"agent{number}", host=host))
             try:
                 found[number] = await one.call_tool(
                     server, tool, arguments, timeout_seconds=limits.get(number)

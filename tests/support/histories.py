@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, Records
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.projection import rebuild as rebuild_records
@@ -38,8 +38,8 @@ def rebuild(store: Store) -> None:
 def memory_of(bridge: Bridge) -> HistoryRecorder:
     """What writes everything down for this bridge."""
 
-    async def memory(engine: Engine) -> HistoryRecorder:
-        return engine.recorder
+    async def memory(operations: Operations) -> HistoryRecorder:
+        return operations.engine.recorder
 
     return bridge.run(memory)
 

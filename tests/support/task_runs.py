@@ -15,7 +15,7 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.protocols.text import read_tools, text_of
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.catalog.definitions import tokens_of
 from xai_mcp_agent.core.invocation import Caller
@@ -64,10 +64,10 @@ class Told:
         return [sum(map(tokens_of, x)) for x in self.requests]
 
 
-OnEvent = Callable[[Engine, RunEvent], Awaitable[None]]
+OnEvent = Callable[[Operations, RunEvent], Awaitable[None]]
 
 
-async def nothing(_engine: Engine, _event: RunEvent) -> None:
+async def nothing(_engine: Operations, _event: RunEvent) -> None:
     """Does not listen."""
 
 
@@ -87,9 +87,9 @@ def run_tasks(
     what happens in each run, which goes on when it returns.
     """
 
-    async def play(engine: Engine, task: Task) -> Told:
+    async def play(operations: Operations, task: Task) -> Told:
         told = Told(task)
-        engine = engine.for_caller(Caller("agent", "a"))
+        operations = operations.for_caller(Caller("agent", "a"))
         model = model_for("openai", "m", base_url=base_url) if base_url else model_for("offline")
 
         async def emit(event: RunEvent) -> None:
@@ -97,10 +97,10 @@ def run_tasks(
                 told.requests.append(_functions(event.request))
             if isinstance(event, ToolFinished):
                 told.finished.append(event)
-            await on_event(engine, event)
+            await on_event(operations, event)
 
-        sources = SourceToolset(engine, servers, {})
-        tools, pages = agent_tools(engine, [sources])
+        sources = SourceToolset(operations, operations.choice(servers), {})
+        tools, pages = agent_tools(operations, [sources])
         await sources.connect(lambda _: None)
         spec = AgentSpec("a", model, max_thoughts=max_thoughts, protocol=protocol)
         try:

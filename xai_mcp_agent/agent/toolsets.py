@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,7 @@ from ..search.selector import Selector, ShowEverything
 from .learning import Learn, LearnRun, UsedTool
 
 _NAMED_IN_A_ROW = 1_000  # tools; it takes milliseconds
+_SECONDS_IN_A_ROW = 0.01  # that a filter may take before others on the event loop get their turn
 # Of all names, where a model asked for one that is like none of them.
 _MOST_NAMES = 30
 
@@ -61,25 +64,47 @@ class Toolset(ABC):
 
 
 class CombinedToolset(Toolset):
-    """Several as one. A tool hides those of its key in later ones."""
+    """Several as one, each tool with the name that models read. A tool hides those of its key in
+    later parts.
 
-    def __init__(self, *parts: Toolset) -> None:
+    No two names are the same, and each stays. Tools that a wrapper around this leaves out have one
+    too: should they be shown one day, no name changes. What is known from the start, which is a
+    person's or our own, comes before all that servers offer; `names` are those of a run that goes
+    on.
+    """
+
+    def __init__(self, *parts: Toolset, names: Names = ()) -> None:
         self._parts = parts
-        self._found: tuple[Sequence[Tool], ...] = ()
+        self._listed: tuple[Sequence[Tool], ...] = ()
         self._tools: Sequence[Tool] = ()
         self._homes: dict[ToolKey, Toolset] = {}
+        self._names = ShownNames(names, self.source_names())
+        for key in (*(key for key, _ in names), *(x.key for x in self.known())):
+            self._names.show(key)
 
     async def tools(self) -> Sequence[Tool]:
-        """The tools of all parts, in their order."""
-        found = tuple([await part.tools() for part in self._parts])
-        if list(map(id, found)) != list(map(id, self._found)):
+        """The tools of all parts, in their order; each has a name then."""
+        listed = tuple([await part.tools() for part in self._parts])
+        if list(map(id, listed)) != list(map(id, self._listed)):
             await _let_others()
-            self._found, self._tools = found, self._joined(found)
+            self._listed, self._tools = listed, self._joined(listed)
+            for number, tool in enumerate(self._tools):
+                if number % _NAMED_IN_A_ROW == 0:
+                    await _let_others()
+                self._names.show(tool.key)
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Have the part called that has the tool."""
         return await self._homes[invocation.tool.key].call(invocation)
+
+    def shown_name(self, key: ToolKey) -> str:
+        """What models call this tool."""
+        return self._names.show(key)
+
+    def is_clear(self, name: str, source: str) -> bool:
+        """Whether a tool's own name means one of this source, whatever comes and goes."""
+        return self._names.is_clear(name, source)
 
     def known(self) -> Sequence[Tool]:
         """Those of all parts."""
@@ -97,9 +122,9 @@ class CombinedToolset(Toolset):
         """What the first says that can tell."""
         return next((x for part in self._parts if (x := part.why_not(name))), "")
 
-    def _joined(self, found: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
+    def _joined(self, listed: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
         joined: dict[ToolKey, Tool] = {}
-        for part, tools in zip(self._parts, found, strict=True):
+        for part, tools in zip(self._parts, listed, strict=True):
             for tool in tools:
                 if joined.setdefault(tool.key, tool) is tool:
                     self._homes[tool.key] = part
@@ -133,153 +158,82 @@ class Wrapper(Toolset):
         return self._inner.why_not(name)
 
 
-class RenamedToolset(Wrapper):
-    """Gives each tool the name that models read: no two the same, and always the same.
-
-    Also those that a wrapper around this leaves out: should they be shown one day, no name changes.
-    What is known from the start, which is a person's or our own, comes before all that servers
-    offer.
-    """
-
-    def __init__(self, inner: Toolset, given: Names = ()) -> None:
-        super().__init__(inner)
-        self._names = ShownNames(given, inner.source_names())
-        self._first = [*(key for key, _ in given), *(x.key for x in inner.known())]
-        self._named: Sequence[Tool] = ()
-
-    async def tools(self) -> Sequence[Tool]:
-        """Those of the inner one, each of which has a name then."""
-        tools = await self._inner.tools()
-        if tools is not self._named:
-            for number, key in enumerate((*self._first, *(x.key for x in tools))):
-                if number % _NAMED_IN_A_ROW == 0:
-                    await _let_others()
-                self._names.show(key)
-            self._first, self._named = [], tools
-        return tools
-
-    def is_clear(self, name: str, source: str) -> bool:
-        """Whether a tool's own name means one of this source, whatever comes and goes."""
-        return self._names.is_clear(name, source)
-
-    def shown_name(self, key: ToolKey) -> str:
-        """What models call this tool."""
-        return self._names.show(key)
-
-
-class EnabledToolset(Wrapper):
-    """Leaves out what a person switched off, and tells a model so that asks for it.
-
-    `why_off` says why a tool is left out, with a place for its name.
-    """
-
-    def __init__(
-        self,
-        inner: RenamedToolset,
-        why_off: Callable[[ToolKey], str],
-        version: Callable[[], object],
-    ) -> None:
-        super().__init__(inner)
-        self._shown_name = inner.shown_name
-        self._why_off = why_off
-        self._off: dict[ToolKey, str] = {}
-        self._filtered = _Filtered(self._filter, version)
-
-    async def tools(self) -> Sequence[Tool]:
-        """Those that are not switched off."""
-        return await self._filtered.of(await self._inner.tools())
-
-    def why_not(self, name: str) -> str:
-        """That it is switched off, if it is."""
-        off = self._off.items()
-        found = (why for x, why in off if name in (x.name, self._shown_name(x)))
-        return next(found, "").format(name) or super().why_not(name)
-
-    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        self._off = {x.key: why for x in tools if (why := self._why_off(x.key))}
-        return tuple(x for x in tools if x.key not in self._off) if self._off else tools
-
-
-class Pins(Protocol):
-    """What may be read of pinned sources."""
+class Filter(Protocol):
+    """What an agent may see of its tools."""
 
     @property
     def version(self) -> object:
-        """Another one when something else may be read."""
+        """Another one when the same tools have to be looked at anew."""
         ...
 
-    def is_pinned(self, source: str) -> bool:
-        """Whether what a source says is held to what was accepted of it."""
+    async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
+        """Called at each step, before anything is asked about the tools; perhaps `is_new`."""
         ...
 
-    async def prepare(self, tools: Sequence[Tool]) -> None:
-        """Called with tools that are new, before anything is asked about them."""
+    def keep(self, tool: Tool) -> Tool | str:
+        """The tool as it is shown; or why it is not, for the model, with a place for its name."""
         ...
 
-    def as_accepted(self, tool: Tool) -> Tool | None:
-        """The tool as it was accepted; None where it was not, or is not known here as it was."""
+    def keeps_instructions(self, source: str) -> bool:
+        """Whether what the source says of its use may be read."""
         ...
 
-    def may_read_instructions(self, source: str) -> bool:
-        """Whether what the source says of its use was accepted."""
-        ...
-
-    def why_held(self, name: str) -> str:
-        """That a tool of this name is held back, for the model."""
-        ...
-
-    def tell_held(self, tools: Collection[ToolKey], instructions: Collection[str]) -> None:
-        """Called at each step with what is not as it was accepted."""
+    def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
+        """Called at each step with all tools, and the sources that say something of their use."""
         ...
 
 
-class PinnedToolset(Wrapper):
-    """Shows of pinned sources what was accepted, whatever they say now, and nothing else.
+class FilteredToolset(Wrapper):
+    """Shows of its tools what a filter keeps; each is looked at once for each version of it."""
 
-    `shown_name` is what models call a tool.
-    """
-
-    def __init__(self, inner: Toolset, pins: Pins, shown_name: Callable[[ToolKey], str]) -> None:
+    def __init__(self, inner: CombinedToolset, filter_: Filter) -> None:
         super().__init__(inner)
-        self._pins = pins
-        self._shown_name = shown_name
-        self._prepared: Sequence[Tool] | None = None
-        self._new: list[ToolKey] = []  # not as they were accepted
-        self._held: set[ToolKey] = set()  # those of them that are not shown at all
-        self._filtered = _Filtered(self._filter, lambda: pins.version)
+        self._shown_name = inner.shown_name
+        self._filter = filter_
+        self._listed: Sequence[Tool] | None = None
+        self._version: object = None
+        self._kept: dict[ToolKey, tuple[Tool, Tool | str]] = {}
+        self._tools: Sequence[Tool] = ()
 
     async def tools(self) -> Sequence[Tool]:
-        """With the definitions that were accepted; without those of which they are not known."""
+        """Those that are kept. The same object again as long as they are the same."""
         tools = await self._inner.tools()
-        if tools is not self._prepared:
-            await self._pins.prepare(tools)
-            self._prepared = tools
-        return await self._filtered.of(tools)
+        await self._filter.prepare(tools, is_new=tools is not self._listed)
+        if tools is not self._listed or self._version != self._filter.version:
+            shown = await self._shown(tools)
+            # Who looks at them compares the object first.
+            self._tools = self._tools if shown == self._tools else shown
+        return self._tools
 
     def instructions(self) -> Mapping[str, str]:
-        """Those that were accepted, of pinned sources."""
-        told = self._inner.instructions()
-        held = [
-            x for x in told if self._pins.is_pinned(x) and not self._pins.may_read_instructions(x)
-        ]
-        self._pins.tell_held(self._new, held)
-        return {name: x for name, x in told.items() if name not in held} if held else told
+        """Those that may be read."""
+        words = self._inner.instructions()
+        self._filter.notice(self._listed or (), words)
+        return {name: x for name, x in words.items() if self._filter.keeps_instructions(name)}
 
     def why_not(self, name: str) -> str:
-        """That it is held back, if it is."""
-        is_held = any(name in (x.name, self._shown_name(x)) for x in self._held)
-        return self._pins.why_held(name) if is_held else super().why_not(name)
+        """Why it is left out, if it is."""
+        for key, (_, kept) in self._kept.items():
+            if isinstance(kept, str) and name in (key.name, self._shown_name(key)):
+                return kept.format(name)
+        return super().why_not(name)
 
-    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        sources = {x.source for x in tools}
-        pinned = {x for x in sources if self._pins.is_pinned(x)}
-        accepted = {x.key: self._pins.as_accepted(x) for x in tools if x.source in pinned}
-        self._new = [x.key for x in tools if x.key in accepted and accepted[x.key] is not x]
-        self._held = {key for key, x in accepted.items() if x is None}
-        if not self._new:
-            return tools
-        shown = (accepted.get(x.key, x) for x in tools)
-        return tuple(x for x in shown if x is not None)
+    async def _shown(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        before = self._kept if self._version == self._filter.version else {}
+        version, kept = self._filter.version, dict[ToolKey, tuple[Tool, Tool | str]]()
+        began = 0.0
+        for tool in tools:
+            known = before.get(tool.key)
+            if known is None or known[0] is not tool:
+                if time.thread_time() - began > _SECONDS_IN_A_ROW:
+                    await _let_others()
+                    began = time.thread_time()
+                known = tool, self._filter.keep(tool)
+            kept[tool.key] = known
+        self._listed, self._version, self._kept = tools, version, kept
+        shown = tuple(x for _, x in kept.values() if not isinstance(x, str))
+        is_whole = len(shown) == len(tools) and all(map(operator.is_, shown, tools))
+        return tools if is_whole else shown
 
 
 def _always(_: str, __: str) -> bool:
@@ -355,16 +309,16 @@ class AgentTools:
     """What the loop is handed: all tools of one agent, with names and definitions that stay.
 
     New tools come last, so that the start of a request to the model stays the same from step to
-    step. `names` are those of a run that goes on. `selector` decides what of them a request shows;
-    `learn` is given a tool that was used with success, and the words that led to it; `learn_run`
-    a run that went well.
+    step. `names` are those of a run that goes on, as the `combined` toolset has them. `selector`
+    decides what of them a request shows; `learn` is given a tool that was used with success, and
+    the words that led to it; `learn_run` a run that went well.
     """
 
     def __init__(
         self,
-        combined: Toolset,
+        combined: CombinedToolset,
         definitions: Definitions,
-        wrap: Callable[[RenamedToolset], Toolset],
+        wrap: Callable[[CombinedToolset], Toolset],
         names: Names = (),
         *,
         selector: Selector | None = None,
@@ -374,8 +328,8 @@ class AgentTools:
         self.selector: Selector = selector or ShowEverything()
         self.learn = learn or _unlearned
         self.learn_run = learn_run or _unlearned_run
-        self._renamed = RenamedToolset(combined, names)
-        self._toolset = wrap(self._renamed)
+        self._combined = combined
+        self._toolset = wrap(combined)
         self._definitions = definitions
         self.names = names  # so far, for a run that goes on later
         self._tools: Sequence[Tool] | None = None
@@ -393,16 +347,16 @@ class AgentTools:
             await _let_others()
             now = {tool.key: tool for tool in tools}
             order = dict.fromkeys((*(key for key, _ in self.names), *now))
-            self.names = tuple((key, self._renamed.shown_name(key)) for key in order)
+            self.names = tuple((key, self._combined.shown_name(key)) for key in order)
             named = [(name, now[key]) for key, name in self.names if key in now]
             definitions = await self._definitions.of(named)
-            self._available = Available(definitions, instructions, self._renamed.is_clear)
+            self._available = Available(definitions, instructions, self._combined.is_clear)
             self._tools = tools
         return self._available
 
     def shown_name(self, key: ToolKey) -> str:
         """What models call this tool."""
-        return self._renamed.shown_name(key)
+        return self._combined.shown_name(key)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one of them; see `Toolset.call`."""
@@ -424,32 +378,3 @@ def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
 
 async def _unlearned_run(_: str, __: Sequence[Sequence[UsedTool]]) -> None:
     """The same of a whole run."""
-
-
-class _Filtered:
-    """Tools made of others, anew only when those are, or the `version` of what decides about them.
-
-    Then too the same object as before, if it is equal: tools are compared by identity first.
-    """
-
-    def __init__(
-        self, make: Callable[[Sequence[Tool]], Sequence[Tool]], version: Callable[[], object]
-    ) -> None:
-        self._make = make
-        self._version = version
-        self._given: tuple[Sequence[Tool], object] | None = None
-        self._tools: Sequence[Tool] = ()
-
-    async def of(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        if self._is_old(tools):
-            await _let_others()
-            version, made = self._version(), self._make(tools)
-            if made is tools or made != self._tools:
-                self._tools = made
-            self._given = tools, version
-        return self._tools
-
-    def _is_old(self, tools: Sequence[Tool]) -> bool:
-        return (
-            self._given is None or self._given[0] is not tools or self._given[1] != self._version()
-        )

@@ -35,11 +35,10 @@ from ..settings.approval import ApprovalWords, read_words
 from .agent_functions import FunctionToolset
 from .agent_stream import AgentStream, AioAgentStream, Tell
 from .agent_tools import Listener, WantedTools, ready_tools
-from .bridge import Bridge
-from .callers import new_run_id, workflow_name
-from .engine import Engine
+from .faces import Bridge
+from .operations import Operations
 from .toolbox import Failure
-from .transcript import Recorder, transcript_file
+from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 
 T = TypeVar("T")
 
@@ -97,10 +96,10 @@ class _Setup:
             output=self.output, window=self.model.window, limits=self.limits,
         )  # fmt: skip
 
-    def wanted(self, engine: Engine) -> WantedTools:
+    def wanted(self, operations: Operations) -> WantedTools:
         own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
         own += [self.functions] if self.functions else []
-        choice = engine.choice(self.sources)
+        choice = operations.choice(self.sources)
         return WantedTools(
             choice, own, self.preferences, self.budget_tokens, self.failed, required=self.required
         )
@@ -235,7 +234,7 @@ class AioAgent:
         _check_question(question)
         setup, calls = self._setup, list[ToolFinished]()
         caller = _caller(setup, host)
-        engine, notes = self._bridge.aio.engine.for_caller(caller), list[str]()
+        operations, notes = Operations(self._bridge.aio.engine, caller), list[str]()
         who = {"run": caller.run, "run_id": caller.run, "agent": setup.name}
         transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
         in_turn = Lock()
@@ -254,7 +253,7 @@ class AioAgent:
         listener = Listener(notes.append, watch or _unwatched)
         try:
             ready = await ready_tools(
-                engine, setup.wanted(engine), listener, wait_seconds=setup.wait_seconds
+                operations, setup.wanted(operations), listener, wait_seconds=setup.wait_seconds
             )
             ended = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
         finally:

@@ -14,21 +14,21 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
-from ..core.errors import NoTools
-from ..core.kinds import STATIC
+from ..core.errors import NoTools, XaiMcpError
 from ..core.names import did_you_mean, listed
 from ..core.shell import shown_command
 from ..core.tools import Tool
 from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences
-from .engine import Engine
+from .context import is_of_person
+from .operations import Operations
 from .planning_tools import planning_toolset
-from .preferences import preferred
-from .toolbox import ChosenToolset, Failure, SourceToolset, agent_tools
+from .toolbox import Failure, SourceToolset, agent_tools
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 _MOST_NAMES = 5
+_ASKER = "a pinned server"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Listener:
 
 
 async def ready_tools(
-    engine: Engine,
+    operations: Operations,
     wanted: WantedTools,
     listener: Listener,
     *,
@@ -92,56 +92,59 @@ async def ready_tools(
     that its conversation brings along.
     """
     choice = wanted.choice
-    sources = SourceToolset(engine, choice.all_sources, wanted.failed)
-    parts = [*wanted.own, ChosenToolset(sources, wanted.choice)]
-    words = wanted.plan_words
-    choosing = words and partial(planning_toolset, engine, words, wanted.preferences)
+    sources = SourceToolset(operations, choice, wanted.failed)
+    parts = [*wanted.own, sources]
+    words, shown = wanted.plan_words, listener.shown_review
+    choosing = words and partial(planning_toolset, operations, words, wanted.preferences)
     tools, pages = agent_tools(
-        engine,
+        operations,
         parts,
         tell=listener.tell,
         state=state,
         kept=kept,
         preferences=wanted.preferences,
         budget_tokens=wanted.budget_tokens,
-        shown_review=listener.shown_review,
+        ask_to_accept=shown and partial(_ask_to_accept, operations, shown),
         choosing=choosing,
     )
-    required = _required(engine, wanted)
+    required = _required(operations, wanted)
     needed = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
     if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(engine, wanted, CombinedToolset(*parts), listener)
+        await _tell_idle(operations, wanted, CombinedToolset(*parts), listener)
         await _tell_unknown(wanted.choice, sources, listener)
     offered = [x.tool for x in (await tools.available()).definitions]
 
     def has_usable(is_wanted: Callable[[Tool], bool]) -> bool:
-        return any(is_wanted(x) and not _is_denied(engine, x) for x in offered)
+        return any(is_wanted(x) and not operations.is_denied(x) for x in offered)
 
     without = [x for x in required if not has_usable(choice.part(x))]
-    if not without and not has_usable(_is_of_person):
+    if not without and not has_usable(is_of_person):
         without = [*choice.sources, *(x.name for x in choice.groups)]
-    why = _no_tools(engine, wanted, sources, required, without) if without else None
+    why = _no_tools(operations, wanted, sources, required, without) if without else None
     return ReadyTools(tools, pages, left_out, why)
 
 
-def _required(engine: Engine, wanted: WantedTools) -> list[str]:
-    of_settings = (x for x in wanted.choice.all_sources if x in engine.settings.required)
+def _required(operations: Operations, wanted: WantedTools) -> list[str]:
+    of_settings = (x for x in wanted.choice.all_sources if x in operations.settings.required)
     return list(dict.fromkeys((*wanted.required, *of_settings)))
 
 
-def _is_of_person(tool: Tool) -> bool:
-    """Whether it is of a source, drawn, or a function of the program: none of our own."""
-    return bool(tool.source) or tool.key.kind == STATIC.name
-
-
-def _is_denied(engine: Engine, tool: Tool) -> bool:
-    """Whether the settings or the toolbelt deny every call of it."""
-    return engine.approvals.verdict(tool, engine.caller).word == "deny"
+async def _ask_to_accept(
+    operations: Operations, shown: Callable[[Review], str], source: str
+) -> str:
+    """See `AskToAccept`."""
+    try:
+        decided, why = await operations.ask_to_accept(_ASKER, source, (), shown)
+    except XaiMcpError as reason:  # what it says cannot be known, so it is held back
+        decided, why = None, str(reason)
+    if decided is not None and decided.trouble is not None:
+        return str(decided.trouble)
+    return f"{source}: nothing was accepted: {why}." if why else ""
 
 
 def _no_tools(
-    engine: Engine,
+    operations: Operations,
     wanted: WantedTools,
     sources: SourceToolset,
     required: Collection[str],
@@ -152,46 +155,46 @@ def _no_tools(
     if any(x in required for x in without):
         problem = f"Required, but without a tool that can be used: {lacking}. No model was asked."
     affected = dict.fromkeys(x for name in without for x in wanted.choice.sources_of(name))
-    reasons = [sources.why_none(x) or _why_unusable(engine, wanted, x) for x in affected]
+    reasons = [sources.why_none(x) or _why_unusable(operations, wanted, x) for x in affected]
     empty = (x for x in wanted.choice.groups if x.name in without and not x.sources)
     reasons += (line for group in empty for line in (*group.unknown(), *group.missing(())))
     return NoTools(problem, tuple(dict.fromkeys(reasons)))
 
 
-def _why_unusable(engine: Engine, wanted: WantedTools, source: str) -> str:
+def _why_unusable(operations: Operations, wanted: WantedTools, source: str) -> str:
     """Why none of the tools that a source has can be used by the agent."""
-    blocked = preferred(engine, wanted.preferences)
+    engine, preferences = operations.engine, operations.preferences(wanted.preferences)
 
     def why(tool: Tool) -> str:
         if not wanted.choice.has(tool):
             return "not in the toolbelt"
         if engine.decisions.is_off(tool.key):
             return "switched off"
-        if blocked.is_blocked(tool.key):
+        if preferences.is_blocked(tool.key):
             return "blocked"
-        if engine.rules.why_never(tool, engine.caller):
+        if engine.rules.why_never(tool, operations.caller):
             return "denied by a rule"
-        if _is_denied(engine, tool):
+        if operations.is_denied(tool):
             return "denied by `approval`"
         return "held back until somebody accepts it"
 
     counts = Counter(map(why, engine.catalog.tools(source)))
-    told = ", ".join(f"{number:,} {words}" for words, number in counts.items())
+    reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())
     command = shown_command("xai-mcp-agent", "tools", source)
-    step = f"\n  Next step: `{command}` shows each of them." if told else ""
-    return f"{source}: none of its tools can be used: {told or 'it has none'}.{step}"
+    step = f"\n  Next step: `{command}` shows each of them." if reasons else ""
+    return f"{source}: none of its tools can be used: {reasons or 'it has none'}.{step}"
 
 
 async def _tell_idle(
-    engine: Engine, wanted: WantedTools, tools: Toolset, listener: Listener
+    operations: Operations, wanted: WantedTools, tools: Toolset, listener: Listener
 ) -> None:
     """Have a person know which of their patterns name no tool: they may be misspelled."""
     own, sources = wanted.preferences, wanted.choice.all_sources
     if own == Preferences():
         return
     keys = [x.key for x in await tools.tools()]
-    groups = engine.settings.search.groups
-    with_groups = replace(own, groups=groups, sets=preferred(engine).sets)
+    groups = operations.settings.search.groups
+    with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
     # Beside the loop: each pattern may have to be held against thousands of names.
     if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
         listener.tell(_nothing_named(idle, [*sources, *(x.name for x in keys)]))

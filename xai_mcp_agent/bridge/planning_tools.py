@@ -13,15 +13,12 @@ from ..planning.plan_file import plan_as_json
 from ..planning.plans import Plan
 from ..search.found import SelectedTool
 from ..search.preferences import Preferences
-from .engine import Engine
-from .planning import allowed, plan_among
-from .preferences import preferred
-from .selecting import select_among
+from .operations import Operations
 from .toolbox import AskAvailable
 
 
 def planning_toolset(
-    engine: Engine,
+    operations: Operations,
     shown: Callable[[Plan], str],
     preferences: Preferences | None,
     available: AskAvailable,
@@ -32,18 +29,18 @@ def planning_toolset(
     """
 
     async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
-        usable = await allowed(engine, tools, preferred(engine, preferences))
-        return await select_among(engine, usable, request, preferences)
+        usable = await operations.allowed(tools, operations.preferences(preferences))
+        return await operations.select_among(usable, request, preferences)
 
-    async def planned(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
-        known = {key: x.tool for key, x in tools.items()}
-        usable = await allowed(engine, known, preferred(engine, preferences))
-        plan = await plan_among(engine, usable, request)
+    async def plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+        among = {key: x.tool for key, x in tools.items()}
+        usable = await operations.allowed(among, operations.preferences(preferences))
+        made = await operations.plan_among(usable, request)
         # Under the names that the model knows.
-        calls = tuple(replace(x, tool=tools[x.tool].name) for x in plan.calls)
-        plan = replace(plan, calls=calls)
+        calls = tuple(replace(x, tool=tools[x.tool].name) for x in made.calls)
+        made = replace(made, calls=calls)
         names = [{"name": x} for x in dict.fromkeys(str(call.tool) for call in calls)]
-        structured = {"tools": names, "plan": plan_as_json(plan)}
-        return ToolResult((TextPart(shown(plan)),), structured=structured)
+        structured = {"tools": names, "plan": plan_as_json(made)}
+        return ToolResult((TextPart(shown(made)),), structured=structured)
 
-    return PlanningToolset(select, planned, available)
+    return PlanningToolset(select, plan, available)

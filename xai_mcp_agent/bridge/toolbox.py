@@ -1,12 +1,16 @@
-"""All tools of one agent during one run: those it is handed, and those of its sources."""
+"""All tools of one agent during one run: those it is handed, and those of its sources.
+
+Four toolsets deep: those of sources and others, all of them combined under the names that models
+read, what of them the agent may see, and the call pipeline.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from math import inf
 from typing import TypeAlias
 
@@ -20,28 +24,34 @@ from ..agent.toolsets import (
     AgentTools,
     Available,
     CombinedToolset,
-    EnabledToolset,
-    PinnedToolset,
-    RenamedToolset,
+    FilteredToolset,
     Toolset,
     Wrapper,
 )
 from ..catalog.groups import ToolChoice
-from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, SourceFailed, XaiMcpError
+from ..core.errors import (
+    DefinitionChanged,
+    NotAccepted,
+    NotApproved,
+    RulesUnknown,
+    SourceFailed,
+    XaiMcpError,
+)
+from ..core.fingerprint import digest_of
 from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
+from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey
+from ..history.diff.wording import plain
 from ..policy.breaker import BreakerNews
-from ..policy.review import Review
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..settings.sections import BUDGET_VARIABLE
+from .context import Context
 from .engine import Engine
-from .pins import RunPins
-from .preferences import preferred
-from .ruled import RuledToolset, ranking_rules
+from .rules import ranking_rules
 
 logger = logging.getLogger(__name__)
 
@@ -51,15 +61,24 @@ logger = logging.getLogger(__name__)
 _SLOW_SECONDS, _SECOND_CHANCE_SECONDS = 2.0, 1.0
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _MOST_NAMES = 5
-_FILTERED_AT_ONCE = 100  # tools, on the event loop: milliseconds, with dozens of patterns
+_CHOSEN_AT_ONCE = 100  # tools, on the event loop: milliseconds, with dozens of patterns
 _OWN = "drawn and built-in tools"
 _UNDECIDED = (
     "{}: left out, because it cannot be looked up which tools a person has switched off. {}"
 )
+_HELD = (
+    "The tool {!r} is held back: a person has to accept first what its server says of it. Go on "
+    "without it, or say that you need it."
+)
+_NAME_CHARS = 60
 AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
 """Tells what an agent may call now."""
 
+AskToAccept: TypeAlias = Callable[[str], Awaitable[str]]
+"""Has the person in front of a run accept what waits of a source; what they must know of it."""
+
 _BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
+_DENIED = "The tool {{!r}} is not for this agent: {}. Use another one."
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
     "accept that first. Go on without it, or say that you need it."
@@ -83,20 +102,23 @@ class Failure:
 
 
 class SourceToolset(Toolset):
-    """The tools of an agent's sources. Used on the bridge's loop.
+    """The tools of an agent's sources, as far as its toolbelt has them. Used on the bridge's loop.
 
     `failed_before` has the sources that failed when they were waited for earlier in the same
     workflow, and why; it is kept up to date for the next run.
     """
 
     def __init__(
-        self, engine: Engine, sources: Sequence[str], failed_before: dict[str, Failure]
+        self, context: Context, choice: ToolChoice, failed_before: dict[str, Failure]
     ) -> None:
-        self._engine = engine
-        self._sources = tuple(sources)
+        self._context = context
+        self._engine = context.engine
+        self._choice = choice
+        self._sources = choice.all_sources
         self._failed = failed_before
         self._listed: list[tuple[Tool, ...]] = []
         self._tools: Sequence[Tool] = ()
+        self._left_out: Sequence[Tool] = ()
 
     async def connect(
         self,
@@ -116,7 +138,7 @@ class SourceToolset(Toolset):
             reading.start_soon(self._engine.decisions.read)
             for name in await self._late_ones(tell, wait_seconds, required):
                 self._failed[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
-        return self._told()
+        return self._lines()
 
     async def _late_ones(
         self,
@@ -142,7 +164,7 @@ class SourceToolset(Toolset):
         tell(())
         return missing
 
-    def _told(self) -> tuple[str, ...]:
+    def _lines(self) -> tuple[str, ...]:
         """A line for each that cannot be used, and one for all that may be soon."""
         for name in self._late():
             status = self._engine.pool.statuses().get(name)
@@ -163,13 +185,25 @@ class SourceToolset(Toolset):
         engine, catalog = self._engine, self._engine.catalog
         running = engine.pool.running()
         ready = [x for x in self._sources if x in running and running[x].state == "ready"]
-        await engine.pool.ready(ready, engine.caller)
+        await engine.pool.ready(ready, self._context.caller)
         await engine.decisions.read()
-        await engine.take_first(ready)
+        await self._context.accept_first(ready)
         listed = [catalog.tools(name) for name in self._sources]
         if list(map(id, listed)) != list(map(id, self._listed)):
-            self._listed, self._tools = listed, tuple(chain.from_iterable(listed))
+            self._listed = listed
+            await self._choose([x for tools in listed for x in tools])
         return self._tools
+
+    async def _choose(self, tools: Sequence[Tool]) -> None:
+        chosen, left_out = tools, list[Tool]()
+        if not self._choice.is_everything:
+            # Many in a thread: dozens of patterns for thousands of tools take a while.
+            choose = partial(_parted, self._choice, tools)
+            is_quick = len(tools) <= _CHOSEN_AT_ONCE
+            chosen, left_out = choose() if is_quick else await anyio.to_thread.run_sync(choose)
+        self._left_out = left_out
+        if chosen != self._tools:  # else the same object, which is compared first
+            self._tools = chosen
 
     def why_none(self, source: str) -> str:
         """Why the source has no tools for the agent; empty if it has some."""
@@ -183,8 +217,11 @@ class SourceToolset(Toolset):
         return await self._engine.perform(invocation)
 
     def instructions(self) -> Mapping[str, str]:
-        """What the sources say of how they want to be used."""
-        words = {name: self._engine.catalog.instructions(name) for name in self._sources}
+        """What the sources that have a tool in it say of how they want to be used."""
+        names: Collection[str] = self._sources
+        if not self._choice.is_everything:
+            names = dict.fromkeys(x.source for x in self._tools)
+        words = {x: self._engine.catalog.instructions(x) for x in self._sources if x in names}
         return {name: text for name, text in words.items() if text}
 
     def source_names(self) -> Sequence[str]:
@@ -192,10 +229,12 @@ class SourceToolset(Toolset):
         return self._sources
 
     def why_not(self, name: str) -> str:
-        """That its source failed, or is not one of this agent's."""
-        known = dict.fromkeys((*self._sources, *self._engine.settings.sources))
+        """That it is left out, its source failed, or is not one of this agent's."""
+        if any(name in (x.name, f"{x.source}_{x.name}") for x in self._left_out):
+            return f"The tool {name!r} is not among the tools of this agent. Use another one."
+        names = dict.fromkeys((*self._sources, *self._context.settings.sources))
         # The longest first: `git_hub_search` is no tool of `git`, if there is a `git_hub`.
-        for source in sorted(known, key=len, reverse=True):
+        for source in sorted(names, key=len, reverse=True):
             if source in self._sources and may_be_of(name, source):
                 failure = None if self._engine.catalog.tools(source) else self._failed.get(source)
                 why = f"The tool {name!r} cannot be used now. "
@@ -218,7 +257,7 @@ class SourceToolset(Toolset):
         before, started = self._failed.get(name), anyio.current_time()
         is_second = before is not None and before.was_slow and not is_required
         with anyio.move_on_after(_SECOND_CHANCE_SECONDS if is_second else None):
-            reason = (await self._engine.connect([name])).get(name)
+            reason = (await self._context.connect_sources([name])).get(name)
             was_slow = anyio.current_time() - started > _SLOW_SECONDS
             self._failed.pop(name, None)
             if reason is not None:
@@ -233,87 +272,144 @@ class SourceToolset(Toolset):
         return may_be_of(shown_name, source) and not catalog.tools(source)
 
 
+def _parted(choice: ToolChoice, tools: Sequence[Tool]) -> tuple[list[Tool], list[Tool]]:
+    """Those that a toolbelt has, and the others."""
+    parted: tuple[list[Tool], list[Tool]] = [], []
+    for tool in tools:
+        parted[not choice.has(tool)].append(tool)
+    return parted
+
+
 def _all_late(names: Sequence[str]) -> str:
     return f"not ready yet, used as soon as they are: {listed(names, _MOST_NAMES)}"
 
 
-class ChosenToolset(Wrapper):
-    """Of the tools of its sources those that a toolbelt has: of groups, or what a filter takes."""
+class AgentFilter:
+    """What an agent may see: not what is switched off, blocked, never allowed by a rule, or held
+    back because nobody has accepted it.
 
-    def __init__(self, inner: SourceToolset, choice: ToolChoice) -> None:
-        super().__init__(inner)
-        self._choice = choice
-        self._given: Sequence[Tool] | None = None
-        self._chosen: Sequence[Tool] = ()
-        self._sources: set[str] = set()
+    `tell` is given a line for the person, once for each source: that something of it waits to be
+    accepted. With `ask_to_accept` the person is asked before, where nothing is accepted by itself.
+    """
 
-    async def tools(self) -> Sequence[Tool]:
-        """Those that are in it now; the same object as long as they are the same."""
-        tools = await self._inner.tools()
-        if self._choice.is_everything:
-            return tools
-        if tools is not self._given:
-            chosen = await self._filtered(tools)
-            self._given = tools
-            if chosen != self._chosen:
-                self._chosen, self._sources = chosen, {x.source for x in chosen}
-        return self._chosen
+    def __init__(
+        self,
+        context: Context,
+        preferences: Preferences,
+        tell: Callable[[str], None],
+        ask_to_accept: AskToAccept | None,
+    ) -> None:
+        self._context = context
+        self._engine = context.engine
+        self._decisions = context.engine.decisions
+        self._preferences = preferences
+        self._tell = tell
+        self._ask_to_accept = ask_to_accept
+        self._asked: set[str] = set()  # digests
+        self._told: set[str] = set()  # sources
+        self._held: dict[ToolKey, Tool] = {}  # that are not shown as they are now
 
-    def instructions(self) -> Mapping[str, str]:
-        """Those of the sources that have a tool in it."""
-        told = super().instructions()
-        if self._choice.is_everything:
-            return told
-        return {name: x for name, x in told.items() if name in self._sources}
+    @property
+    def version(self) -> object:
+        """Another one after each decision, and when the rules are others."""
+        return self._decisions.version, self._engine.rules.book
 
-    def why_not(self, name: str) -> str:
-        """That it is left out, if its source has it."""
-        out = (x for x in self._given or () if name in (x.name, f"{x.source}_{x.name}"))
-        if any(not self._choice.has(x) for x in out):
-            return f"The tool {name!r} is not among the tools of this agent. Use another one."
-        return super().why_not(name)
+    async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
+        """Have at hand what is compared, and ask the person about what is held back."""
+        with suppress(RulesUnknown):  # which is told where one of them is called
+            await self._engine.rules.look()
+        if not is_new:
+            return
+        pins = {x: self._context.pin_of(x) for x in {x.source for x in tools}}
+        await self._engine.catalog.digest_all([x for x in tools if pins[x.source]])
+        for source in sorted(x for x, pin in pins.items() if pin is True):
+            await self._ask(source, [x for x in tools if x.source == source])
 
-    async def _filtered(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        # Many in a thread: dozens of patterns for thousands of tools take a while.
-        if len(tools) > _FILTERED_AT_ONCE:
-            return await anyio.to_thread.run_sync(self._filter, tools)
-        return self._filter(tools)
+    def why_off(self, key: ToolKey) -> str:
+        """Why a person does not want it to be used, with a place for its name; empty if not so."""
+        blocked = _BLOCKED if self._preferences.is_blocked(key) else ""
+        return self._decisions.why_off(key) or blocked
 
-    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        return tuple(x for x in tools if self._choice.has(x))
+    def keep(self, tool: Tool) -> Tool | str:
+        """The tool as it was accepted, where its source is held to that; or why it is not shown."""
+        self._held.pop(tool.key, None)
+        if why := self.why_off(tool.key):
+            return why
+        if why := self._engine.rules.why_never(tool, self._context.caller):
+            return _DENIED.format(why.replace("{", "{{").replace("}", "}}"))
+        if not self._context.pin_of(tool.source):
+            return tool
+        accepted = self._decisions.as_accepted(tool)
+        if accepted is not tool:
+            self._held[tool.key] = tool
+        return accepted or _HELD
 
+    def keeps_instructions(self, source: str) -> bool:
+        """Whether they were accepted, where the source is held to that."""
+        is_held = self._context.pin_of(source)
+        return not is_held or self._decisions.has_accepted_instructions(source)
 
-class RecordedToolset(Wrapper):
-    """Has what is new written down before anybody is shown it: a crash loses nothing shown."""
+    def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
+        """Have the person know, if they do not yet, what is held back: all of it in one line."""
+        held = [x.key for x in tools if self._held.get(x.key) is x] if self._held else []
+        silent = [x for x in sources if not self.keeps_instructions(x)]
+        waiting = dict.fromkeys((*(x.source for x in held), *silent))
+        new = [x for x in waiting if x not in self._told]
+        if new:
+            self._told.update(new)
+            lines = "; ".join(self._held_of(x, held, x in silent) for x in new)
+            self._tell(f"Held back until you accept it: {lines}.")
 
-    def __init__(self, inner: Toolset, engine: Engine) -> None:
-        super().__init__(inner)
-        self._engine = engine
-        self._shown: Sequence[Tool] = ()
+    def _held_of(self, source: str, held: Collection[ToolKey], has_instructions: bool) -> str:
+        names = [self._plain(x) for x in held if x.source == source]
+        what = "1 tool" if len(names) == 1 else f"{len(names):,} tools"
+        parts = [f"{what} ({listed(names, _MOST_NAMES)})"] if names else []
+        parts += ["its instructions"] if has_instructions else []
+        command = shown_command("xai-mcp-agent", "accept", source)
+        return f"{source}: {' and '.join(parts)} (read it with `{command}`)"
 
-    async def tools(self) -> Sequence[Tool]:
-        """Those of the inner one, once they are in the history."""
-        tools = await self._inner.tools()
-        if tools is not self._shown:
-            self._shown = tools
-            await self._engine.flush.wait()
-        return tools
+    def _plain(self, key: ToolKey) -> str:
+        name, like = plain(key.name, _NAME_CHARS), self._decisions.looks_like(key)
+        return f"{name}, which looks like {plain(like, _NAME_CHARS)}" if like else name
+
+    async def _ask(self, source: str, tools: Sequence[Tool]) -> None:
+        """Have the person accept what waits of a source: once in a run for what it says now."""
+        decisions, catalog = self._decisions, self._engine.catalog
+        waiting = [catalog.digest(x) for x in tools if decisions.standing(x) != "accepted"]
+        if not decisions.has_accepted_instructions(source):
+            waiting.append(digest_of(catalog.instructions(source)))
+        new, host = set(waiting) - self._asked, self._context.caller.host
+        is_nobody = host is None or host.why_nobody or decisions.why_unknown()
+        if new and not is_nobody and self._ask_to_accept is not None:
+            self._asked |= new
+            if trouble := await self._ask_to_accept(source):
+                self._tell(trouble)
 
 
 class CheckedToolset(Wrapper):
-    """Sends every call through the call pipeline.
+    """Sends every call through the call pipeline, and has what is new written down before anybody
+    is shown it: a crash loses nothing shown.
 
     `tell` is given what the person in front of the run must know: what changed in a pinned tool,
     and that a source is not called any more, or again.
     The model reads nothing of what a server says of it now: that may be meant to mislead.
     """
 
-    def __init__(self, inner: Toolset, engine: Engine, tell: Callable[[str], None]) -> None:
+    def __init__(self, inner: FilteredToolset, engine: Engine, tell: Callable[[str], None]) -> None:
         super().__init__(inner)
         self._engine = engine
         self._tell = tell
+        self._shown: Sequence[Tool] = ()
         self._told: set[str] = set()
         self._breaker_news = BreakerNews(engine.breakers)
+
+    async def tools(self) -> Sequence[Tool]:
+        """Those of the inner one, once they are in the history."""
+        tools = await self._inner.tools()
+        if tools is not self._shown:
+            self._shown = tools
+            await self._engine.flush()
+        return tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call a tool, if every step of the pipeline lets it through."""
@@ -339,7 +435,7 @@ class CheckedToolset(Wrapper):
 
 
 def agent_tools(
-    engine: Engine,
+    context: Context,
     parts: Sequence[Toolset],
     *,
     tell: Callable[[str], None] = logger.warning,
@@ -347,52 +443,41 @@ def agent_tools(
     kept: Mapping[str, str] | None = None,
     preferences: Preferences | None = None,
     budget_tokens: int | None = None,
-    shown_review: Callable[[Review], str] | None = None,
+    ask_to_accept: AskToAccept | None = None,
     choosing: Callable[[AskAvailable], Toolset] | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
     `kept` are long results that its conversation brings along, by their ids.
 
-    What people switched off is left out, or may have, as long as nobody had `engine.decisions`
-    read; what the engine's caller or the settings pin is shown as it was accepted; with
-    `shown_review`, which puts it into words, the person in front of the run may accept what is new.
-    What the `preferences` or the settings block is left out. Every call goes through the call
-    pipeline. A request shows what fits `budget_tokens`, or the settings' budget. `choosing`
-    makes a toolset of what is available: see `planning_toolset`.
+    What people switched off is left out, or may have, as long as nobody had `decisions` read; see
+    `AgentFilter` for what else is, and for `ask_to_accept`. A request shows what fits
+    `budget_tokens`, or the settings' budget. `choosing` makes a toolset of what is available: see
+    `planning_toolset`.
     """
-    decisions, wanted = engine.decisions, preferred(engine, preferences)
-
-    def why_off(key: ToolKey) -> str:
-        return decisions.why_off(key) or (_BLOCKED if wanted.is_blocked(key) else "")
+    engine, wanted = context.engine, context.preferences(preferences)
+    filter_ = AgentFilter(context, wanted, tell, ask_to_accept)
 
     def usable_name(key: ToolKey) -> str:
-        return "" if why_off(key) else tools.shown_name(key)
+        return "" if filter_.why_off(key) else tools.shown_name(key)
 
-    def version() -> object:
-        return decisions.version
+    def wrap(combined: CombinedToolset) -> Toolset:
+        return CheckedToolset(FilteredToolset(combined, filter_), engine, tell)
 
+    names = state.names if state else ()
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(search_for(engine, wanted), lambda: tools.available())
+    discovery = DiscoveryToolset(search_for(context, wanted), lambda: tools.available())
     own = [choosing(lambda: tools.available())] if choosing else []
-    combined = CombinedToolset(*parts, pages, discovery, *own)
+    combined = CombinedToolset(*parts, pages, discovery, *own, names=names)
     engine.record_static(combined.known())
 
-    def wrap(renamed: RenamedToolset) -> Toolset:
-        enabled = EnabledToolset(renamed, why_off, version)
-        ruled = RuledToolset(enabled, engine.rules, engine.caller, renamed.shown_name)
-        pins = RunPins(engine, tell, shown_review)
-        as_accepted = PinnedToolset(ruled, pins, renamed.shown_name)
-        return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
-
-    budget = budget_tokens or engine.settings.search.budget_tokens
-    for note in () if budget_tokens else engine.settings.notes:
+    budget = budget_tokens or context.settings.search.budget_tokens
+    for note in () if budget_tokens else context.settings.notes:
         if note.startswith(BUDGET_VARIABLE):
             tell(note)
     selector = BudgetSelector(budget, wanted.is_pinned)
-    names = state.names if state else ()
-    learn = partial(engine.usage.learn, engine.caller.toolbelt)
-    learn_run = partial(engine.learned.learn_run, engine.caller.toolbelt)
+    learn = partial(engine.usage.learn, context.caller.toolbelt)
+    learn_run = partial(engine.learned.learn_run, context.caller.toolbelt)
     tools = AgentTools(
         combined, engine.definitions, wrap, names, selector=selector, learn=learn,
         learn_run=learn_run,
@@ -400,10 +485,11 @@ def agent_tools(
     return tools, pages
 
 
-def search_for(engine: Engine, wanted: Preferences) -> Search:
-    """The search as the engine's caller has it: with what its toolbelt was used for."""
-    ranking = Ranking(wanted, ranking_rules(engine.rules, engine.caller))
-    toolbelt = engine.caller.toolbelt
+def search_for(context: Context, wanted: Preferences) -> Search:
+    """The search as the caller has it: with what its toolbelt was used for."""
+    engine = context.engine
+    ranking = Ranking(wanted, ranking_rules(engine.rules, context.caller))
+    toolbelt = context.caller.toolbelt
     engine.usage.follow(toolbelt)
 
     async def search(

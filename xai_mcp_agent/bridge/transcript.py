@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned, ToolsSelected
@@ -30,12 +31,27 @@ from ..sources.canvas import CANVAS
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
 
+_RUN_ID_BYTES = 6
+_NO_WORKFLOWS = ("ipykernel_launcher", "xai-mcp-agent")
+
 _told: set[str] = set()
 
 
 def transcript_file() -> str:
     """The file that the environment names; empty where it names none."""
     return os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+
+
+def new_run_id() -> str:
+    """An id for one run of an agent, or of a node; the transcript and the history have the same."""
+    return token_hex(_RUN_ID_BYTES)
+
+
+def workflow_name() -> str:
+    """The name of the workflow that runs in this process: of its script; "" where there is none."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    name = Path(script).stem if isinstance(script, str) else ""
+    return "" if name.startswith("__") or name in _NO_WORKFLOWS else name
 
 
 class Recorder:

@@ -20,10 +20,9 @@ from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, WantedTools, ready_tools
-from ..bridge.callers import new_run_id, workflow_name
-from ..bridge.engine import Engine
-from ..bridge.search import selection_for
+from ..bridge.operations import Operations
 from ..bridge.toolbox import Failure
+from ..bridge.transcript import new_run_id, workflow_name
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
@@ -246,10 +245,10 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
 
-    async def go(engine: Engine) -> list[Answered]:
+    async def go(operations: Operations) -> list[Answered]:
         nonlocal texts
-        ready = await _usable_tools(workflow, agent, engine)
-        runner = CallRunner(ready.tools, ready.pages, emit, engine.caller)
+        ready = await _usable_tools(workflow, agent, operations)
+        runner = CallRunner(ready.tools, ready.pages, emit, operations.caller)
         asked = RunState(said, "native", pending=(call,))
         answers = await runner.answer_all(asked, await ready.tools.available(), "")
         texts = ready.pages.texts
@@ -284,9 +283,9 @@ def select_for(ctx: Any, name: Any, request: str, node: str) -> tuple[Selection,
     workflow = _Workflow(ctx, {"agent": name, "node": node}, Console(name))
     workflow.call_for(agent, name)
 
-    async def go(engine: Engine) -> tuple[Selection, tuple[str, ...]]:
-        ready = await _usable_tools(workflow, agent, engine)
-        selection = await selection_for(engine, ready.tools, request, preferences_of(agent))
+    async def go(operations: Operations) -> tuple[Selection, tuple[str, ...]]:
+        ready = await _usable_tools(workflow, agent, operations)
+        selection = await operations.selection_of(ready.tools, request, preferences_of(agent))
         return selection, ready.left_out
 
     return workflow.perform(go)
@@ -325,7 +324,7 @@ class _Workflow:
         self._console = console
         self._who = who
 
-    def perform(self, do: Callable[[Engine], Awaitable[T]]) -> T:
+    def perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
         """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
         try:
             with busy(self.ctx) as hold, self._console:
@@ -429,12 +428,12 @@ async def _go(
     model: Model,
     waiting: KeptRun | None,
     needs_sources: bool,
-    engine: Engine,
+    operations: Operations,
 ) -> RunFinished:
     if waiting is not None:
-        waiting.mask = engine.recorder.mask
+        waiting.mask = operations.engine.recorder.mask
     try:
-        ready = await _usable_tools(workflow, agent, engine, run.state)
+        ready = await _usable_tools(workflow, agent, operations, run.state)
         no_tools = ready.no_tools if needs_sources else None
         finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
         if waiting is not None and finished.stopped == "waiting":
@@ -450,7 +449,7 @@ async def _go(
 async def _usable_tools(
     workflow: _Workflow,
     agent: Mapping[str, Any],
-    engine: Engine,
+    operations: Operations,
     state: RunState | None = None,
 ) -> ReadyTools:
     """The agent's tools, as far as its servers can be used; see `ready_tools`."""
@@ -462,7 +461,7 @@ async def _usable_tools(
     remembering = [] if memory is None else [MemoryToolset(memory)]
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
     wanted = WantedTools(
-        tools_chosen(agent, engine),
+        tools_chosen(agent, operations),
         [*remembering, drawn],
         preferences_of(agent),
         settings_of(agent).get("tool_token_budget"),
@@ -471,7 +470,7 @@ async def _usable_tools(
         agent.get(REQUIRED) or (),
     )
     listener = Listener(workflow.tell, workflow.show_waiting, review_text)
-    return await ready_tools(engine, wanted, listener, state=state, kept=workflow.kept)
+    return await ready_tools(operations, wanted, listener, state=state, kept=workflow.kept)
 
 
 def _plan_for_model(plan: Plan) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from ..bridge.asking import asked_to_accept
-from ..bridge.bridge import Bridge
-from ..bridge.decisions import Decided, disable, enable
-from ..bridge.engine import Engine
-from ..bridge.reviews import accept
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
+from ..bridge.operations.decisions import Decided
 from ..core.errors import XaiMcpError
 from ..policy.decisions import Choice
 from ..views.tools import choice_text, review_text
@@ -30,9 +28,12 @@ def enable_tool(ctx: Any, server: str, tool: str, enabled: bool | None) -> str:
     """
     is_enabled = enabled is None or bool(enabled)
     server, tool = _ports(server, tool, _ENABLE)
-    decide, drawn = enable if is_enabled else disable, [x.name for x in drawn_in(ctx)]
+    drawn = [x.name for x in drawn_in(ctx)]
     with used(ctx, _ENABLE, server=server, tool=tool, enabled=is_enabled) as (bridge, tell):
-        choice = _decide(bridge, server, lambda engine: decide(engine, server, [tool], drawn))
+        switch = partial(
+            Operations.switch, server=server, tools=[tool], drawn=drawn, is_enabled=is_enabled
+        )
+        choice = _decide(bridge, server, switch)
         tell(is_new=choice.is_new)
     return choice_text(choice)
 
@@ -56,20 +57,20 @@ def accept_tool(ctx: Any, server: str, tool: str, digest: Any = "") -> tuple[lis
     return list(choice.lines), choice_text(choice)
 
 
-async def _accept_read(engine: Engine, server: str, tool: str, digest: str) -> Decided:
+async def _accept_read(operations: Operations, server: str, tool: str, digest: str) -> Decided:
     """Accept it by its digest; without one, by that of what the person has read and accepted."""
     if not digest:
-        accepted, why = await asked_to_accept(engine, _ACCEPT, server, [tool], review_text)
+        accepted, why = await operations.ask_to_accept(_ACCEPT, server, [tool], review_text)
         if why:
             raise XaiMcpError(f"{server}: {tool!r} was not accepted: {why}.")
         if accepted is not None:
             return accepted
-    return await accept(engine, server, [tool], digest)
+    return await operations.accept_read(server, [tool], digest)
 
 
-def _decide(bridge: Bridge, server: str, do: Callable[[Engine], Awaitable[Decided]]) -> Choice:
-    async def decide(engine: Engine) -> tuple[Choice, str]:
-        (choice,), trouble = await do(engine)
+def _decide(bridge: Bridge, server: str, do: Callable[[Operations], Awaitable[Decided]]) -> Choice:
+    async def decide(operations: Operations) -> tuple[Choice, str]:
+        (choice,), trouble = await do(operations)
         return choice, f"\n{trouble}" if trouble else ""  # the workflow goes on
 
     def tell(decided: tuple[Choice, str]) -> str:

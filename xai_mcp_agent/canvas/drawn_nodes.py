@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from ..bridge.own_tools import OwnTools
+from ..bridge.context import OwnTools
 from ..console.console import Console
 from ..core.results import ToolResult
 from ..core.tools import JsonObject

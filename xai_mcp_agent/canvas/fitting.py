@@ -10,11 +10,8 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bridge.engine import Engine
-from ..bridge.fitting import check_wires as check
-from ..bridge.fitting import explain_choice as explain
-from ..bridge.fitting import named_calls
-from ..bridge.fitting import suggest_tools as suggest
+from ..bridge.operations import Operations
+from ..bridge.operations.plans import named_calls
 from ..console.text import count
 from ..core.errors import BadSetting
 from ..core.steps import Reference, path_text, references_in
@@ -58,9 +55,9 @@ def suggest_tools(
     most = whole(limit, "limit", _SUGGEST) or _DEFAULT_LIMIT
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SUGGEST)
 
-    def look(engine: Engine) -> Awaitable[Suggested]:
-        choice = tools_chosen(agent, engine) if toolbelt_spec else None
-        return suggest(engine, before, wanted, most, choice, preferences_of(agent))
+    def look(operations: Operations) -> Awaitable[Suggested]:
+        choice = tools_chosen(agent, operations) if toolbelt_spec else None
+        return operations.suggest_tools(before, wanted, most, choice, preferences_of(agent))
 
     with used(ctx, _SUGGEST, after=before, request=wanted) as (bridge, tell):
         found = ask(
@@ -87,7 +84,7 @@ def check_wires(ctx: Any, workflow: Any, plan: Any = None) -> tuple[list[JsonObj
         else:
             calls = named_calls(plan_from_json(given))
         checked = ask(
-            bridge, "check wires", lambda engine: check(engine, calls),
+            bridge, "check wires", lambda operations: operations.check_wires(calls),
             awaited=_SERVERS, tell=lambda x: count(len(x.problems), "problem"),
         )  # fmt: skip
         tell(problems=len(checked.problems))
@@ -109,9 +106,9 @@ def explain_choice(
     tool = required(tool, "tool_name", _EXPLAIN)
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _EXPLAIN)
 
-    def look(engine: Engine) -> Awaitable[ExplainedChoice]:
-        choice = tools_chosen(agent, engine) if toolbelt_spec else None
-        return explain(engine, asked, server, tool, choice, preferences_of(agent))
+    def look(operations: Operations) -> Awaitable[ExplainedChoice]:
+        choice = tools_chosen(agent, operations) if toolbelt_spec else None
+        return operations.explain_choice(asked, server, tool, choice, preferences_of(agent))
 
     with used(ctx, _EXPLAIN, request=asked, server=server, tool=tool) as (bridge, tell):
         bridge.settings.source(server)

@@ -9,10 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ..bridge import history
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
-from ..bridge.refresh import refreshed
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.errors import BadSetting, StoreFailed, UnknownServer
 from ..core.tools import JsonObject
@@ -48,11 +46,11 @@ def tool_history(ctx: Any, ports: Mapping[str, Any]) -> tuple[list[JsonObject], 
     given = {x: value for x, value in ports.items() if value is not None}
     with used(ctx, _HISTORY, **given) as (bridge, tell):
 
-        async def do(engine: Engine) -> list[Event]:
+        async def do(operations: Operations) -> list[Event]:
             try:
-                return await history.events(engine, server or None, tool or None, chosen)
+                return await operations.history(server or None, tool or None, **chosen)
             except UnknownServer:
-                if server in engine.settings.sources:
+                if server in operations.settings.sources:
                     return []  # it was not used yet
                 raise
 
@@ -74,7 +72,7 @@ def tool_status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
     with used(ctx, _STATUS, server=server) as (bridge, tell):
         found, trouble = _asked(
             bridge,
-            lambda engine: history.records(engine, None),
+            lambda operations: operations.records(),
             lambda x: count(len(records_json(x, server or None)["tools"]), "tool"),
         )
         if found is not None:
@@ -104,7 +102,7 @@ def refresh_tools(
         names = [server] if server else bridge.usable_servers()
         found = ask(
             bridge, server or "servers",
-            lambda engine: refreshed(engine, names, force=bool(force)),
+            lambda operations: operations.refresh_servers(*names, force=bool(force)),
             awaited=f"the tools of {server or 'all servers'}",
             tell=lambda x: count(sum(len(one.tools) for one in x), "tool"),
         )  # fmt: skip
@@ -115,13 +113,13 @@ def refresh_tools(
 
 
 def _asked(
-    bridge: Bridge, do: Callable[[Engine], Awaitable[T]], tell: Callable[[T], str]
+    bridge: Bridge, do: Callable[[Operations], Awaitable[T]], tell: Callable[[T], str]
 ) -> tuple[T | None, str]:
     """What the history says, or None and why it cannot."""
 
-    async def answer(engine: Engine) -> tuple[T | None, str]:
+    async def answer(operations: Operations) -> tuple[T | None, str]:
         try:
-            return await do(engine), ""
+            return await do(operations), ""
         except StoreFailed as reason:
             return None, str(reason)
 
@@ -137,15 +135,15 @@ def _require(bridge: Bridge, records: Records, server: str) -> None:
         bridge.settings.source(server)
 
 
-def _chosen(ports: Mapping[str, Any]) -> history.Chosen:
-    return history.Chosen(
-        since=_moment(ports, "since"),
-        until=_moment(ports, "until"),
-        failed=bool(ports["failed"]),
-        agent=optional(ports["agent_name"], "agent_name", _HISTORY) or None,
-        text=optional(ports["text_in_it"], "text_in_it", _HISTORY),
-        limit=whole(ports["limit"], "limit", _HISTORY) or _USUAL_LIMIT,
-    )
+def _chosen(ports: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "since": _moment(ports, "since"),
+        "until": _moment(ports, "until"),
+        "failed": bool(ports["failed"]),
+        "agent": optional(ports["agent_name"], "agent_name", _HISTORY) or None,
+        "text": optional(ports["text_in_it"], "text_in_it", _HISTORY),
+        "limit": whole(ports["limit"], "limit", _HISTORY) or _USUAL_LIMIT,
+    }
 
 
 def _moment(ports: Mapping[str, Any], port: str) -> datetime | None:

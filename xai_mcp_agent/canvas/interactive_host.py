@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import anyio
 from anyio import to_thread
 
-from ..bridge.callers import workflow_name
+from ..bridge.transcript import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.form import host_of

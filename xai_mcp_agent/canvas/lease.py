@@ -16,16 +16,14 @@ import queue
 import sys
 import threading
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
 from ..bridge.toolbox import Failure
 from ..console.screen import warn_beside_runs
-from ..core.tools import Tool
 from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
 from ..settings.models import Settings
@@ -136,7 +134,7 @@ def busy(ctx: Any) -> Generator[BridgeLease]:
 
 
 def add_to_run(ctx: Any, source: SourceSettings) -> str:
-    """Take in a source that the settings do not have; see `Engine.add_source`.
+    """Take in a source that the settings do not have; see `Bridge.add_source`.
 
     It takes the place of nothing that this run or another one that uses the bridge brought along.
     """
@@ -144,7 +142,7 @@ def add_to_run(ctx: Any, source: SourceSettings) -> str:
     with _adding:
         with _lock:
             kept = {x for y in _holds if y.bridge is hold.bridge and y.is_held for x in y.added}
-        name = hold.bridge.run(Engine.add_source, source, kept)
+        name = hold.bridge.add_source(source, kept)
         hold.added.add(name)
     return name
 
@@ -179,16 +177,12 @@ def _hold_of(ctx: Any) -> BridgeLease:
             hold.added |= before.added
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
-            hold.bridge.run(_record_drawn, drawn)
+            hold.bridge.record_drawn(drawn)
         if _keeper is not None and not _is_live(_keeper.get(_KEY)):
             _keeper[_KEY] = own = _take_hold(came_back=True)
             own.busy += 1  # no other run takes it
     hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
-
-
-async def _record_drawn(engine: Engine, tools: Iterable[Tool]) -> None:
-    engine.record_static(tools)
 
 
 def _take_hold(*, came_back: bool) -> BridgeLease:

@@ -9,12 +9,10 @@ from functools import partial
 from typing import Any
 
 from ..agent.models.registry import model_named
-from ..bridge.bridge import Bridge
-from ..bridge.callers import new_run_id
-from ..bridge.engine import Engine
-from ..bridge.plan_runs import PLAN, CallEvent, PlanOptions
-from ..bridge.plan_runs import run_plan as carry_out
-from ..bridge.planning import plan_tools
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
+from ..bridge.operations.runs import PLAN, CallEvent, PlanOptions
+from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count
 from ..core.errors import BadSetting, XaiMcpError
@@ -58,16 +56,17 @@ def plan_request(
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _PLAN)
     own = [x.tool() for x in drawn_tools(agent["agent_toolbelt"]).values()]
 
-    async def plan(engine: Engine) -> Plan:
-        choice = tools_chosen(agent, engine) if toolbelt_spec else None
-        preferences = preferences_of(agent)
-        if not named:
-            return await plan_tools(engine, request, choice, preferences, own=own)
-        asked = model_named(named, base_url=where)
+    async def plan(operations: Operations) -> Plan:
+        choice = tools_chosen(agent, operations) if toolbelt_spec else None
+        asked = model_named(named, base_url=where) if named else None
         try:
-            return await plan_tools(engine, request, choice, preferences, own=own, model=asked)
+            made, failed = await operations.plan_for(
+                request, choice, preferences_of(agent), own=own, model=asked
+            )
         finally:
-            await asked.aclose()
+            if asked is not None:
+                await asked.aclose()
+        return replace(made, reasons=(*made.reasons, *failed.values()))
 
     with used(ctx, _PLAN, request=request) as (bridge, tell):
         made = ask(
@@ -151,12 +150,13 @@ def perform(
 
     told = replace(options, tell=tell)
     if nodes is None:
-        return stage.perform(bridge, lambda engine: carry_out(engine, plan, told))
+        return stage.perform(bridge, lambda operations: operations.carry_out(plan, told))
     with nodes.on(stage, console) as own:
 
-        async def go(engine: Engine) -> PlanRun:
-            engine.record_static(own.tools)
-            return await carry_out(engine.with_own(own), plan, told)
+        async def go(operations: Operations) -> PlanRun:
+            await operations.record_drawn(own.tools)
+            drawn = operations.for_caller(operations.caller, own)
+            return await drawn.carry_out(plan, told)
 
         return stage.perform(bridge, go)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..agent.routing import NoRoute, Route, choose_route
-from ..bridge.engine import Engine
+from ..bridge.operations import Operations
 from .agents import agent_in, agent_named, own_agents, spec_of
 from .lease import busy
 from .panel.chat import note_value, take_question
@@ -72,7 +72,7 @@ def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversati
     model = spec.model
     offered = [Route(name, route.description) for name, route in routes.items()]
 
-    async def choose(_engine: Engine) -> str:
+    async def choose(_: Operations) -> str:
         try:
             return await choose_route(model, offered, conversation, spec.protocol, spec.window)
         finally:

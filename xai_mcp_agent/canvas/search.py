@@ -6,9 +6,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
-from ..bridge.engine import Engine
-from ..bridge.search import explain_tool as explain
-from ..bridge.search import find_tools as find
+from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.tools import JsonObject
 from ..search.found import FoundTools
@@ -44,9 +42,11 @@ def find_tools(
     most = whole(limit, "limit", _SEARCH) or _DEFAULT_LIMIT
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
 
-    def search(engine: Engine) -> Awaitable[FoundTools]:
-        choice = tools_chosen(agent, engine) if toolbelt_spec else None
-        return find(engine, query, most, choice, preferences_of(agent))
+    def search(operations: Operations) -> Awaitable[FoundTools]:
+        choice = tools_chosen(agent, operations) if toolbelt_spec else None
+        return operations.find_tools(
+            query, limit=most, choice=choice, preferences=preferences_of(agent)
+        )
 
     with used(ctx, _SEARCH, query=query) as (bridge, tell):
         found = ask(
@@ -91,7 +91,7 @@ def explain_tool(ctx: Any, server: Any, tool: Any) -> tuple[JsonObject, JsonObje
     with used(ctx, _EXPLAIN, server=server, tool=tool) as (bridge, tell):
         bridge.settings.source(server)
         found = ask(
-            bridge, server, partial(explain, server=server, tool=tool),
+            bridge, server, partial(Operations.explain_tool, server=server, tool=tool),
             awaited=f"the server {server}", tell=lambda x: x.entry.key.name,
         )  # fmt: skip
         tell(example=found.example)

@@ -10,11 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from ..bridge.callers import new_run_id
-from ..bridge.decisions import why_unknown
-from ..bridge.engine import Engine
-from ..bridge.refresh import marked_tools
-from ..bridge.search import listed_tools
+from ..bridge.operations import Operations
+from ..bridge.transcript import new_run_id
 from ..catalog.entry import CatalogEntry
 from ..console.text import count
 from ..core.results import ToolResult, describe
@@ -44,15 +41,15 @@ def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     failed: dict[str, str] = {}
     unknown = list[str]()
 
-    async def find(engine: Engine, name: str) -> list[CatalogEntry]:
-        if engine.settings.group(name) is None:
-            found = await marked_tools(engine, name)
-        else:
-            entries, reasons = await listed_tools(engine, engine.choice([name]))
-            failed.update(reasons)
-            found = list(entries.values())
-        unknown.append(unknown_text(await why_unknown(engine)))
-        return found
+    async def find(operations: Operations, name: str) -> list[CatalogEntry]:
+        if operations.settings.group(name) is None:
+            found = await operations.entries_of(name)
+            unknown.append(unknown_text(await operations.decisions_trouble()))
+            return found
+        listing = await operations.tool_listing(name)
+        failed.update(listing.failed)
+        unknown.append(unknown_text(listing.trouble))
+        return list(listing.entries)
 
     tools = _listed(ctx, "MCPListTools", server, find, "tool", lambda x: x.key.name)
     lines = [*map(tool_text, tools), *(f"Left out: {reason}" for reason in failed.values())]
@@ -78,7 +75,7 @@ def call_tool(
 
 def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     """Resources and templates as dicts."""
-    ask_for = Engine.list_resources
+    ask_for = Operations.list_resources
     found = _listed(ctx, "MCPListResources", server, ask_for, "resource", lambda x: x.uri)
     return [feature_json(x) for x in found]
 
@@ -99,7 +96,7 @@ def read_resource(
         uri = fill_template(uri, given)
     with used(ctx, node, server=server, uri=uri) as (bridge, tell):
         contents = ask(
-            bridge, server, lambda engine: engine.read_resource(server, uri),
+            bridge, server, lambda operations: operations.read_resource(server, uri),
             awaited=f"{_awaited(server)} to read {uri}", tell=lambda found: f"read {uri}",
         )  # fmt: skip
         text = "\n".join(describe(x) for x in contents)
@@ -110,7 +107,7 @@ def read_resource(
 
 def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
     """Prompts as dicts."""
-    ask_for = Engine.list_prompts
+    ask_for = Operations.list_prompts
     found = _listed(ctx, "MCPListPrompts", server, ask_for, "prompt", lambda x: x.name)
     return [feature_json(x) for x in found]
 
@@ -128,7 +125,7 @@ def get_prompt(
     texts = {key: as_text(value) for key, value in given.items()}
     with used(ctx, node, server=server, prompt=name, arguments=texts) as (bridge, tell):
         messages = ask(
-            bridge, server, lambda engine: engine.get_prompt(server, name, texts),
+            bridge, server, lambda operations: operations.get_prompt(server, name, texts),
             awaited=f"{_awaited(server)} to fill in {name}",
             tell=lambda found: f"prompt {name}, {count(len(found), 'message')}",
         )  # fmt: skip
@@ -149,7 +146,7 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
     with used(ctx, "MCPServerStatus", server=server) as (bridge, tell):
         if server in bridge.usable_servers():
             ask(
-                bridge, server, lambda engine: engine.connect([server]),
+                bridge, server, lambda operations: operations.wait_for(server),
                 awaited=_awaited(server), tell=lambda failed: _state(server, failed),
             )  # fmt: skip
         elif server and server not in bridge.settings.problems:
@@ -170,7 +167,7 @@ def close(ctx: Any, server: str | None) -> None:
         opened = [x.name for x in bridge.servers() if x.state not in never_open]
         for name in [server] if server else opened:
             ask(
-                bridge, name, partial(Engine.disconnect, server=name),
+                bridge, name, partial(Operations.disconnect, server=name),
                 awaited=f"{_awaited(name)} to end", tell=lambda _: "closed",
             )  # fmt: skip
 
@@ -179,7 +176,7 @@ def _listed(
     ctx: Any,
     node: str,
     server: str,
-    ask_for: Callable[[Engine, str], Awaitable[list[T]]],
+    ask_for: Callable[[Operations, str], Awaitable[list[T]]],
     kind: str,
     name_of: Callable[[T], str],
 ) -> list[T]:
@@ -187,7 +184,7 @@ def _listed(
     server = required(server, _SERVER, node)
     with used(ctx, node, server=server) as (bridge, tell):
         found = ask(
-            bridge, server, lambda engine: ask_for(engine, server),
+            bridge, server, lambda operations: ask_for(operations, server),
             awaited=_awaited(server), tell=lambda found: count(len(found), kind),
         )  # fmt: skip
         tell(names=[name_of(x) for x in found])

@@ -6,9 +6,11 @@ It stands in each call where its arguments come from, so nothing is looked for, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from ..bridge.bridge import Bridge
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..core.kinds import MCP, STATIC
 from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import ToolKey
@@ -49,7 +51,8 @@ class StepTrace:
         """Have the bridge learn it, once. Returns at once."""
         calls, self._calls = self._calls, []
         if calls and not self._has_failed:
-            bridge.aio.engine.learned.learn_traced("", "", ObservedRun(tuple(calls), self._shapes))
+            with suppress(RuntimeError):  # the bridge is closed
+                bridge.submit(Operations.learn_steps, ObservedRun(tuple(calls), self._shapes))
 
 
 def _key_of(bridge: Bridge, step: Step) -> ToolKey:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ..bridge.bridge import Bridge
-from ..bridge.callers import new_run_id
+from ..bridge.faces import Bridge
+from ..bridge.transcript import new_run_id
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import ToolResult

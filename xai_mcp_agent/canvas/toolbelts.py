@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..bridge.engine import Engine
+from ..bridge.context import Context
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.invocation import Pin
@@ -212,7 +212,7 @@ def use_tools(
     if is_required:
         _listed(ctx, f"{REQUIRED}_{belt}", name)
     bridge = bridge_of(ctx)
-    bridge.run(Engine.start, bridge.aio.engine.choice([name]).all_sources)
+    bridge.start(*bridge.aio.operations.choice([name]).all_sources)
 
 
 def _choice_for(settings: Settings, name: str) -> SourceChoice:
@@ -312,7 +312,7 @@ def _declare(
     if is_required:
         _listed(ctx, f"{REQUIRED}_{belt}", source)
     _join_filter(ctx, belt, source, chosen, is_first=is_first)
-    bridge_of(ctx).run(Engine.start, [source])
+    bridge_of(ctx).start(source)
 
 
 def _listed(ctx: Any, key: str, name: str) -> bool:
@@ -424,7 +424,7 @@ def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
         raise BadSetting(f"`{port}` of {node}: {why} {fix}") from None
 
 
-def tools_chosen(agent: Mapping[str, Any], engine: Engine) -> ToolChoice:
+def tools_chosen(agent: Mapping[str, Any], context: Context) -> ToolChoice:
     """The tools of sources that an agent may use: servers first, in the order of declaration.
 
     Raises:
@@ -434,4 +434,4 @@ def tools_chosen(agent: Mapping[str, Any], engine: Engine) -> ToolChoice:
     sources = (name for declared in lists for name in declared)
     filters: Mapping[str, Any] = agent.get(FILTERS) or {}
     found = {name: filter_in(x, FILTERS) for name, x in filters.items()}
-    return engine.choice((*sources, *(agent.get(ENABLED_GROUPS) or ())), found)
+    return context.choice((*sources, *(agent.get(ENABLED_GROUPS) or ())), found)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from ..bridge.bridge import Bridge
+from ..bridge.faces import Bridge
 from ..bridge.transcript import Recorder, transcript_file
 from ..core.tools import JsonObject
 from .agents import learn_keys

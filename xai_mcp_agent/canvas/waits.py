@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ..agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..console.console import Console
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
@@ -23,7 +23,7 @@ _CALL = "call"  # a node makes one
 def ask(
     bridge: Bridge,
     name: str,
-    do: Callable[[Engine], Awaitable[T]],
+    do: Callable[[Operations], Awaitable[T]],
     *,
     awaited: str,
     tell: Callable[[T], str],
@@ -54,20 +54,16 @@ def call_here(
     """Call a tool and show nothing but what its server asks the person in front of this thread.
 
     Raises:
-        XaiMcpError: see `Engine.call_tool`.
+        XaiMcpError: see `Bridge.call_tool`.
     """
     with Console(server) as console:
         console.hide(Redactor([bridge.settings.secrets]))
-
-        async def tell(done: float, total: float | None, message: str) -> None:
-            on_progress(done, total, message)
-
-        async def do(engine: Engine) -> ToolResult:
-            return await engine.call_tool(
-                server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=tell
-            )
-
-        return stage_for(console).perform(bridge, do)
+        return stage_for(console).perform(
+            bridge,
+            lambda operations: operations.call_tool(
+                server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
+            ),
+        )
 
 
 def call(
@@ -82,7 +78,7 @@ def call(
     """Call a tool of a server for a node and show it as a call of an agent is shown.
 
     Raises:
-        XaiMcpError: see `Engine.call_tool`.
+        XaiMcpError: see `Bridge.call_tool`.
         RuntimeError: the bridge is closed, or was closed meanwhile.
     """
     name = f"{server}.{tool}"
@@ -93,13 +89,13 @@ def call(
         def show(event: RunEvent) -> None:
             stage.post(lambda: console.show(event))
 
-        async def on_progress(done: float, total: float | None, message: str) -> None:
+        def on_progress(done: float, total: float | None, message: str) -> None:
             show(ToolProgressed(_CALL, name, done, total, message))
 
-        async def do(engine: Engine) -> ToolResult:
+        async def do(operations: Operations) -> ToolResult:
             show(ToolStarted(_CALL, name, arguments, server))
             started = time.monotonic()
-            result = await engine.call_tool(
+            result = await operations.call_tool(
                 server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
             )
             seconds = time.monotonic() - started

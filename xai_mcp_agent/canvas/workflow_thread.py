@@ -15,8 +15,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..bridge.portal import closed_meanwhile
 from ..core.errors import XaiMcpError
 from ..core.invocation import Caller
@@ -78,7 +78,7 @@ class WorkflowThread:
         """From the loop: have the workflow's thread do this soon, in order, without waiting."""
         self._work.put(do)
 
-    def perform(self, bridge: Bridge, do: Callable[[Engine], Awaitable[T]]) -> T:
+    def perform(self, bridge: Bridge, do: Callable[[Operations], Awaitable[T]]) -> T:
         """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
 
         An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
@@ -100,12 +100,12 @@ class WorkflowThread:
             if outer is not None:
                 outer._inner = None
 
-    def _perform(self, bridge: Bridge, do: Callable[[Engine], Awaitable[T]]) -> T:
+    def _perform(self, bridge: Bridge, do: Callable[[Operations], Awaitable[T]]) -> T:
         ended = threading.Event()
 
-        async def play(engine: Engine) -> T:
+        async def play(operations: Operations) -> T:
             try:
-                return await do(engine.for_caller(self.caller))
+                return await do(operations.for_caller(self.caller))
             finally:
                 ended.set()
                 self._work.put(_nothing)

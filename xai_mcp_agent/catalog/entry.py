@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -54,6 +55,21 @@ class CatalogEntry:
         if self.tool is None:
             raise UnknownTool(f"{self.key.source} has no tool {self.key.name!r} any more.")
         return self.tool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """One page of tools, and how many there are on all of them.
+
+    `failed` says why sources have none, `notes` what groups name that is not there, `trouble` why
+    it cannot be looked up what was decided about the tools.
+    """
+
+    entries: Sequence[CatalogEntry]
+    total: int
+    failed: Mapping[str, str]
+    notes: Sequence[str] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)

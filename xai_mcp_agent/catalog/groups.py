@@ -215,6 +215,10 @@ class ToolChoice:
             return True
         return any(self._is_of(group, tool) for group in self.groups)
 
+    def taken(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Those of these tools that are in the toolbelt."""
+        return tools if self.is_everything else [x for x in tools if self.has(x)]
+
     def told(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """What a person should know of it, once these are the tools of its sources."""
         lines = [line for x in self.groups for line in (*x.unknown(), *x.missing(tools))]

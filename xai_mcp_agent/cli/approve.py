@@ -14,10 +14,7 @@ import typer
 
 from ..agent.run_file import WaitingRun
 from ..agent.signed_file import held
-from ..bridge import approving
-from ..bridge.bridge import Bridge
-from ..bridge.decisions import for_good
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
 from ..bridge.plan_state import WaitingPlan, read_waiting
 from ..console.approval import ask_approval, told
 from ..console.terminal_questions import read_line, why_not_here
@@ -198,10 +195,10 @@ def _decide(
     as_json: bool,
 ) -> list[Choice]:
     if withdraw:
-        return bridge.run(for_good, approving.withdraw, server, tools)
+        return bridge.withdraw(server, *tools)
     if digest or as_json or why_not_here():
         return _approved(bridge, server, tools, digest)
-    while waiting := waiting_of(bridge.run(approving.to_approve, server, tools)):
+    while waiting := waiting_of(bridge.review_to_approve(server, *tools)):
         say("\n".join(map(_text, waiting)))
         names = ", ".join(ascii(x.tool) for x in waiting)
         if not says_yes(f"May agents call {names} of {server!a} unasked from now on?"):
@@ -222,14 +219,11 @@ def _approved(
         ReviewNeeded: it does not; what waits is shown.
     """
 
-    async def approve_read(engine: Engine, of: str, names: Sequence[str]) -> approving.Decided:
-        return await approving.approve(engine, of, names, digest)
-
     try:
-        return bridge.run(for_good, approve_read, server, tools)
+        return bridge.approve(server, *tools, digest=digest)
     except ReviewNeeded:
         if not quietly:
-            for read in waiting_of(bridge.run(approving.to_approve, server, tools)):
+            for read in waiting_of(bridge.review_to_approve(server, *tools)):
                 say(_text(read), to_stderr=True)
         raise
 
@@ -240,7 +234,7 @@ def _text(read: Review) -> str:
 
 
 def _show(bridge: Bridge, *, as_json: bool) -> None:
-    found = bridge.run(approving.approved)
+    found = bridge.approvals()
     if as_json:
         echo_json([x._asdict() for x in found])
         return

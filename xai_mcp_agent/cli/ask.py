@@ -11,8 +11,8 @@ import typer
 from ..agent.events import RunEvent, RunFailed, ToolFinished
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..bridge.agent import Agent, AgentResult
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..canvas.interactive_host import stage_for
 from ..console.console import Console
 from ..console.screen import Screen
@@ -125,8 +125,8 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
         def watch(servers: tuple[str, ...]) -> None:
             stage.post(lambda: console.servers_awaited(servers))
 
-        async def do(engine: Engine) -> AgentResult:
-            return await agent.aio.play(question, tell, engine.caller.host, watch)
+        async def do(operations: Operations) -> AgentResult:
+            return await agent.aio.play(question, tell, operations.caller.host, watch)
 
         return stage.perform(bridge, do)
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
 from ..canvas.trust import agreed_settings
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..settings.document import Place
@@ -70,7 +69,7 @@ def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
             _check_own_name(word, bridge.settings)
         return word
     source = _typed(word, bridge.settings)
-    return _same_in(bridge.settings, source) or bridge.run(Engine.add_source, source)
+    return _same_in(bridge.settings, source) or bridge.add_source(source)
 
 
 def servers_named(bridge: Bridge, words: Iterable[str]) -> list[str]:

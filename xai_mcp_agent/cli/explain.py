@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.fitting import explain_choice
-from ..bridge.search import explain_tool
 from ..views.fitting import choice_json, choice_text
 from ..views.found import explained_json, explained_text
 from .bridges import open_bridge, require_settings, server_named
@@ -33,10 +31,10 @@ def explain(
         require_settings(bridge)
         bridge.settings.source(server)
         if request.strip():
-            choice = bridge.run(explain_choice, request, server, tool)
+            choice = bridge.explain_choice(request, server, tool)
             echo_json(choice_json(choice)) if as_json else say(choice_text(choice, text_width()))
             return
-        explained = bridge.run(explain_tool, server, tool)
+        explained = bridge.explain_tool(server, tool)
     if as_json:
         echo_json(explained_json(explained))
     else:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..bridge.fitting import check_wires as check
-from ..bridge.fitting import named_calls, suggest_tools
+from ..bridge.operations.plans import named_calls
 from ..canvas.fitting import calls_of_workflow, problems_json
 from ..planning.answered import NamedCall
 from ..planning.plan_file import read_plan
@@ -40,7 +38,7 @@ def suggest(
         raise typer.BadParameter("Name the tools so far, or say with --request what you want.")
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
-        found = bridge.run(suggest_tools, after or [], request, limit)
+        found = bridge.suggest_tools(after or [], request, limit)
     if as_json:
         echo_json({"found": list(map(suggestion_json, found.tools)), "failed": found.failed})
     else:
@@ -67,7 +65,7 @@ def check_wires(
     calls = _calls(file)
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
-        checked = bridge.run(partial(check, calls=calls))
+        checked = bridge.check_wires(calls)
     if as_json:
         found = problems_json(checked, calls)
         echo_json({"problems": found, "checked": checked.checked, "calls": checked.of})

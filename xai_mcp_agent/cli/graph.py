@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 import typer
 
 from ..bridge.flows import MOST_FLOWS, FlowFinder
-from ..bridge.history import At, when
+from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
 from ..policy.lock import DecisionLock
 from ..policy.lockfile import decided_now, find_lock

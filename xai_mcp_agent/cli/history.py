@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from ..bridge.history import At, when
+from ..bridge.operations.history import At, when
 from ..console.text import as_it_is, count
 from ..core.errors import StoreFailed
 from ..history.place import NOTHING_KEPT, Place, find_place

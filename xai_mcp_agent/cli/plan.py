@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.planning import plan_and_failures
 from ..core.errors import BadSetting
 from ..planning.plan_file import plan_as_json
 from ..views.plans import plan_text
@@ -53,8 +52,9 @@ def plan(
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        asked = (request, names, model or "", base_url)
-        made, failed = bridge.run(plan_and_failures, *asked)
+        made, failed = bridge.plan_and_failures(
+            request, *names, model=model or "", base_url=base_url
+        )
     made = replace(made, reasons=tuple(reworded(x, MODEL_WORDS) for x in made.reasons))
     written = plan_as_json(made)
     if out is not None:

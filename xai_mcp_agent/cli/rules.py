@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..bridge.bridge import Bridge
-from ..bridge.engine import Engine
-from ..bridge.rule_changes import listed_rules, put_rules, remove_rules
-from ..bridge.rulings import ruled_call, ruled_tools
+from ..bridge.faces import Bridge
 from ..console.text import count
 from ..core.errors import StoreFailed, XaiMcpError
 from ..core.invocation import Caller
 from ..core.names import did_you_mean
 from ..history.place import find_place
 from ..settings.document import MAX_FILE_BYTES, Place
-from ..settings.rules import Rule, parse_rules, read_rules_file
+from ..settings.rules import parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
 from .bridges import open_bridge, require_settings, server_named
 from .output import AsJson, ServerName, SettingsFile, echo_json, say, text_width
@@ -60,8 +55,8 @@ def check(
     with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
         server = server and server_named(bridge, server)
         require_settings(bridge)
-        ruled, failed = bridge.run(ruled_tools, caller, server)
-        rules = bridge.run(_rules)
+        ruled, failed = bridge.ruled_tools(caller, *([server] if server else []))
+        rules = bridge.rules()
     if as_json:
         echo_json({**rules_json(rules, ruled), "failed": failed})
     else:
@@ -90,9 +85,9 @@ def why(
         server = server_named(bridge, server)
         require_settings(bridge)
         bridge.settings.source(server)
-        listed = bridge.run(Engine.tool, server, tool)
+        listed = bridge.tool(server, tool)
         given = read_arguments(arguments, listed) if arguments else None
-        ruled = bridge.run(ruled_call, caller, listed, given)
+        ruled = bridge.ruled_call(caller, listed, given)
     if as_json:
         echo_json(ruled_json(ruled))
     else:
@@ -103,7 +98,7 @@ def why(
 def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
     """List the rules that are in the store, as they were put there."""
     with open_bridge(settings, as_json=as_json) as bridge:
-        _show(bridge, bridge.run(listed_rules), as_json=as_json)
+        _show(bridge, bridge.stored_rules(), as_json=as_json)
 
 
 @app.command("put")
@@ -117,7 +112,7 @@ def put(
     given, _ = _read(file)
     with open_bridge(settings, as_json=as_json) as bridge:
         _require_lasting(bridge)
-        _show(bridge, bridge.run(partial(put_rules, only=only), given), as_json=as_json)
+        _show(bridge, bridge.put_rules(given, only=only), as_json=as_json)
 
 
 @app.command("remove")
@@ -129,16 +124,12 @@ def remove(
     """Take rules out of the store."""
     with open_bridge(settings, as_json=as_json) as bridge:
         _require_lasting(bridge)
-        known = [str(x["name"]) for x in bridge.run(listed_rules).rules]
+        known = [str(x["name"]) for x in bridge.stored_rules().rules]
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise XaiMcpError(f"No rule in the store is called {name!r}. {hint}".strip())
-        _show(bridge, bridge.run(remove_rules, names), as_json=as_json)
-
-
-async def _rules(engine: Engine) -> Sequence[Rule]:
-    return engine.rules.book.rules
+        _show(bridge, bridge.remove_rules(*names), as_json=as_json)
 
 
 def _read(file: str) -> tuple[list[Any], Place]:

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..agent.events import ToolFinished
-from ..bridge.bridge import Bridge
-from ..bridge.plan_runs import PLAN, CallEvent, PlanOptions
-from ..bridge.plan_runs import run_plan as carry_out
+from ..bridge.faces import Bridge
+from ..bridge.operations.runs import PLAN, CallEvent, PlanOptions
 from ..canvas.planning import perform
 from ..console.console import Console
 from ..core.tools import JsonObject
@@ -70,7 +69,7 @@ def run_plan(
         require_settings(bridge)
         mask = Redactor([bridge.settings.secrets], guesses=True)
         # For a program nobody is asked anything.
-        run = bridge.run(carry_out, plan, options) if as_json else _shown(bridge, plan, options)
+        run = bridge.carry_out(plan, options) if as_json else _shown(bridge, plan, options)
     if as_json:
         echo_json(json.loads(redact_json(json.dumps(_run_json(run)), mask)))
     else:

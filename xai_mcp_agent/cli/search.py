@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from ..bridge.engine import Engine
-from ..bridge.search import find_tools
-from ..search.found import FoundTools
 from ..views.found import found_json, found_text
 from .bridges import open_bridge, require_settings, servers_named
 from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, text_width
@@ -33,7 +29,7 @@ def search(
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        found = bridge.run(_found, query, limit, names)
+        found = bridge.find_tools(query, *names, limit=limit)
     if as_json:
         shown = list(map(found_json, found.tools))
         echo_json({"found": shown, "failed": found.failed, "note": found.note})
@@ -48,7 +44,3 @@ def search(
             say(f"error: {reason}", to_stderr=True)
     if found.failed:
         raise typer.Exit(1)
-
-
-async def _found(engine: Engine, query: str, limit: int, servers: Sequence[str]) -> FoundTools:
-    return await find_tools(engine, query, limit, engine.choice(servers) if servers else None)

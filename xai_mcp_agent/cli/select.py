@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.search import select_tools
 from ..views.selection import selection_text
 from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
@@ -28,7 +27,7 @@ def select(
     """
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
-        selection, left_out = bridge.run(select_tools, question, budget)
+        selection, left_out = bridge.select_tools(question, budget)
     if as_json:
         echo_json({**selection.as_json(), "unusable": left_out})
     else:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ..bridge.bridge import Bridge
-from ..bridge.decisions import why_unknown, without_server
-from ..bridge.engine import Engine
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..canvas.waits import call_here
 from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
 from ..console.text import count, progress_text
@@ -94,7 +93,7 @@ def call(
     with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
         server = server_named(bridge, server)
         require_settings(bridge)
-        listed = bridge.run(Engine.tool, server, tool)
+        listed = bridge.tool(server, tool)
         given = read_arguments(arguments or [], listed)
         with in_our_words(LIMIT_WORDS):
             if as_json:  # for a program: nobody is asked anything
@@ -152,7 +151,7 @@ def _unusable(tool: Tool, problem: str) -> InvalidArguments:
 def _connected(bridge: Bridge, only: Sequence[str], *, quiet: bool) -> list[SourceStatus]:
     """Connect all servers at once, or these; each is shown as soon as its verdict is known."""
     names = [x for x in bridge.usable_servers() if not only or x in only]
-    waiting: dict[Future[Any], str] = {bridge.submit(Engine.connect, [n]): n for n in names}
+    waiting: dict[Future[Any], str] = {bridge.submit(Operations.wait_for, n): n for n in names}
     shown: set[str] = set()
     for done in as_completed(waiting):
         done.result()
@@ -176,7 +175,7 @@ def _tell(
     """Say what is not about one server, or everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
     beside = [Path(settings).parent] if settings else []
-    clashes, unknown = find_clashes(Path(), *beside), bridge.run(why_unknown)
+    clashes, unknown = find_clashes(Path(), *beside), bridge.decisions_trouble()
     if as_json:
         shown = {"settings": settings, "servers": [status_json(x, marks) for x in found]}
         echo_json({**shown, "clashes": clashes, "store": store_json(store), "decisions": unknown})
@@ -186,7 +185,7 @@ def _tell(
     say(store_text(store))
     if unknown:
         say(unknown_text(unknown))
-    renamed = bridge.run(without_server)
+    renamed = bridge.unused_decisions()
     for note in (*bridge.settings.notes, *([renamed] if renamed else [])):
         say(f"note: {note}")
     for line in clash_lines(clashes):

@@ -154,7 +154,7 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: it cannot be used; says why.
     """
-    from ..bridge.bridge import Bridge
+    from ..bridge.faces import Bridge
 
     document = {"mcpServers": {name: entry}}
     loaded = settings_from(document, file=str(file), folder=file.parent)

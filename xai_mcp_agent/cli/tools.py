@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..bridge.bridge import Bridge
-from ..bridge.decisions import why_unknown
-from ..bridge.engine import Engine
-from ..bridge.history import At, when
-from ..bridge.refresh import marked_tools, refreshed
-from ..bridge.reviews import pinned_servers
-from ..bridge.search import listed_tools as tools_of
-from ..catalog.entry import CatalogEntry, Refreshed
+from ..bridge.faces import Bridge
+from ..bridge.operations.history import At, when
+from ..catalog.entry import CatalogEntry, Refreshed, ToolListing
 from ..console.terminal_questions import why_not_here
 from ..console.text import clean
 from ..core.errors import ReviewNeeded, UnknownServer, XaiMcpError
@@ -110,19 +105,18 @@ def tools(
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
         server = server and server_named(bridge, server)
         require_settings(bridge)
-        listed, failed = listed_tools(bridge, server)
-        shown, total = bridge.run(page.of, listed)
-        unknown = bridge.run(why_unknown)
+        shown, listing = listed_tools(bridge, server, page)
         of_one = bool(server) and bridge.settings.group(server) is None
+    failed, unknown = listing.failed, listing.trouble
     if as_list:
         _print_list(names_to_paste(shown, of_one=of_one), as_json=as_json)
-        _tell_beside(page.left_text(shown, total), failed)
+        _tell_beside(page.left_text(shown, listing.total), failed)
     elif as_json:
         told = {name: [tool_json(x) for x in found] for name, found in shown.items()}
-        echo_json({"tools": told, "total": total, "failed": failed, "decisions": unknown})
+        echo_json({"tools": told, "total": listing.total, "failed": failed, "decisions": unknown})
     else:
         _print_tools(shown)
-        if left := page.left_text(shown, total):
+        if left := page.left_text(shown, listing.total):
             say(left)
         if unknown:
             say(unknown_text(unknown), to_stderr=True)
@@ -153,7 +147,7 @@ def refresh(
         if server:
             bridge.settings.source(server)
         names = [server] if server else bridge.usable_servers()
-        found = bridge.run(refreshed, names, force=force)
+        found = bridge.refresh_servers(*names, force=force)
         broken = [] if server else [str(x) for x in bridge.settings.problems.values()]
     if as_json:
         echo_json({"servers": [refreshed_json(x) for x in found], "problems": broken})
@@ -164,42 +158,31 @@ def refresh(
 
 
 def listed_tools(
-    bridge: Bridge, server: str | None = None
-) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
-    """The tools of one server or group, or of all, connected for it; and why others have none.
+    bridge: Bridge, server: str | None = None, page: ToolsPage | None = None
+) -> tuple[Listed, ToolListing]:
+    """One page of the tools of one server or group, or of all, connected for it.
 
     Raises:
         UnknownServer: the settings have none of that name.
         SettingsError: something is wrong in that group.
     """
-    if server and bridge.settings.group(server):
-        return bridge.run(_of_group, server)
-    if server:
-        bridge.settings.source(server)
     names = [server] if server else list(bridge.usable_servers())
-    with shown_wait(names, start_limit(bridge.settings, names)):
-        bridge.connect(*names, wait=True)
-    listed: dict[str, list[CatalogEntry]] = {}
-    problems = {} if server else bridge.settings.problems  # that the settings themselves have
-    failed = {name: str(reason) for name, reason in problems.items()}
-    for name in names:
-        try:
-            listed[name] = bridge.run(marked_tools, name)
-        except XaiMcpError as reason:
-            failed[name] = str(reason)
-    return listed, failed
-
-
-async def _of_group(
-    engine: Engine, name: str
-) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
-    choice = engine.choice([name])
-    entries, failed = await tools_of(engine, choice)
-    offered = [tool for source in choice.all_sources for tool in engine.catalog.tools(source)]
-    for line in choice.told(offered):
+    is_group = bool(server) and bridge.settings.group(server) is not None
+    if server and not is_group:
+        bridge.settings.source(server)
+    if not is_group:
+        with shown_wait(names, start_limit(bridge.settings, names)):
+            bridge.connect(*names, wait=True)
+    options = asdict(page) if page else {}
+    listing = bridge.tool_listing(*([server] if server else []), **options)
+    for line in listing.notes:
         say(f"note: {line}", to_stderr=True)
-    found = groupby(entries.values(), key=lambda x: x.key.source)
-    return {source: list(tools) for source, tools in found}, failed
+    shown: dict[str, list[CatalogEntry]] = {}
+    if page in (None, ToolsPage()) and not is_group:  # also those that have no tools
+        shown = {name: [] for name in names if name not in listing.failed}
+    for entry in listing.entries:
+        shown.setdefault(entry.key.source, []).append(entry)
+    return shown, listing
 
 
 def _print_tools(listed: Listed) -> None:
@@ -364,7 +347,7 @@ def accept(
     if everything == bool(server) or (everything and digest):
         raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        servers = bridge.run(pinned_servers) if not server else [server_named(bridge, server)]
+        servers = bridge.pinned_servers() if not server else [server_named(bridge, server)]
         accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
         choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
     tell_choices(choices, as_json=as_json)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 from .base import START_SECONDS, Driver, Entry, Usable, waves
 
@@ -20,14 +20,14 @@ class InAnAgent(Driver):
         self._bridge = Bridge({"mcpServers": entries})
         failed: dict[str, str] = {}
 
-        async def on_its_loop(engine: Engine) -> None:
+        async def on_its_loop(operations: Operations) -> None:
             async def listed(name: str) -> None:
                 try:
-                    usable(name, len(await engine.list_tools(name)))
+                    usable(name, len(await operations.list_tools(name)))
                 except Exception as error:  # noqa: BLE001 - it is what is looked at
                     failed[name] = str(error)
 
-            await engine.start(servers)
+            await operations.start(*servers)
             await asyncio.gather(*(listed(name) for name in servers))
 
         await asyncio.wrap_future(self._bridge.submit(on_its_loop))
@@ -40,9 +40,9 @@ class InAnAgent(Driver):
         return (await self._bridge.aio.call_tool(server, tool, arguments)).text
 
     async def calls(self, server: str, count: int, in_flight: int) -> None:
-        async def on_its_loop(engine: Engine) -> None:
+        async def on_its_loop(operations: Operations) -> None:
             async def call() -> str:
-                return (await engine.call_tool(server, "echo", {"text": "hello"})).text
+                return (await operations.call_tool(server, "echo", {"text": "hello"})).text
 
             await waves(call, count, in_flight)
 
@@ -71,7 +71,9 @@ class FromAThread(InAnAgent):
             if in_flight == 1:
                 answers = [self._bridge.call_tool(*asked)]
             else:
-                begun = [self._bridge.submit(Engine.call_tool, *asked) for _ in range(in_flight)]
+                begun = [
+                    self._bridge.submit(Operations.call_tool, *asked) for _ in range(in_flight)
+                ]
                 answers = [x.result() for x in begun]
             if any(x.text != "hello" for x in answers):
                 raise RuntimeError(f"not an echo: {answers}")

@@ -26,7 +26,7 @@ from xai_mcp_agent import (
     UnknownPart,
     UnknownTool,
 )
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 WAYS = ["stdio", "stdio_old", "http", "http_old", "sse"]
 ERAS = ["legacy", "modern"]
@@ -213,7 +213,7 @@ def test_a_call_that_is_given_up_is_stopped_at_the_server(galleries: Bridge, ser
 def test_cancelling_a_call_cancels_it_at_the_server():
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
-        future = bridge.submit(Engine.call_tool, "it", "never")
+        future = bridge.submit(Operations.call_tool, "it", "never")
         while methods_seen(bridge)[-2:] != ["tools/call", "tools/call"]:
             pass
         future.cancel()
@@ -380,7 +380,9 @@ def test_calls_that_were_under_way_end_when_a_hung_server_is_given_up():
         bridge.list_tools("it")
         with pytest.raises(ToolTimeout):
             bridge.call_tool("it", "freeze", timeout_seconds=0.2)
-        patient = bridge.submit(Engine.call_tool, "it", "echo", {"text": "x"}, timeout_seconds=30)
+        patient = bridge.submit(
+            Operations.call_tool, "it", "echo", {"text": "x"}, timeout_seconds=30
+        )
         with pytest.raises(ToolTimeout):
             bridge.call_tool("it", "pid", timeout_seconds=0.2)
         with pytest.raises(

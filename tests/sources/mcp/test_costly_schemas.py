@@ -14,7 +14,7 @@ from tests.support.bridges import status_of
 from tests.support.fault_server import entry
 from tests.support.stalls import Stalls, watching
 from xai_mcp_agent import Bridge, Tool
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 # A tenth of a second is what others can wait for; more here, because machines are busy.
 STALL_SECONDS = 0.3
@@ -56,8 +56,8 @@ def costly(number: int) -> dict[str, Any]:
 def offer(bridge: Bridge, tools: list[Tool]) -> int:
     """Make what a model is shown of them; how many."""
 
-    async def made(engine: Engine) -> int:
-        return len(await engine.definitions.of((x.name, x) for x in tools))
+    async def made(operations: Operations) -> int:
+        return len(await operations.engine.definitions.of((x.name, x) for x in tools))
 
     return bridge.run(made)
 

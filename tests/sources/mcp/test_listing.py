@@ -216,8 +216,8 @@ def test_a_server_without_tools_is_connected_all_the_same(era: str):
 
 
 def test_instructions_reach_the_catalog(galleries: Bridge):
-    async def words(engine: Any) -> list[str]:
-        return [engine.catalog.instructions(x) for x in ("stdio", "http_old", "fault")]
+    async def words(operations: Any) -> list[str]:
+        return [operations.engine.catalog.instructions(x) for x in ("stdio", "http_old", "fault")]
 
     galleries.connect("stdio", "http_old", "fault", wait=True)
     assert galleries.run(words) == ["Use add for sums.", "Use add for sums.", "Be kind."]
@@ -229,8 +229,8 @@ def test_instructions_that_are_switched_off_are_shown_and_told_to_nobody(era: st
     with bridge_with(it={**peer, "instructions": False}) as bridge:
         assert bridge.instructions("it") == ""
 
-        async def words(engine: Any) -> str:
-            return engine.catalog.instructions("it")
+        async def words(operations: Any) -> str:
+            return operations.engine.catalog.instructions("it")
 
         assert bridge.run(words) == ""
         found = status_of(bridge, "it")

@@ -18,7 +18,7 @@ from tests.support.mcp_servers import gallery_entry, gallery_process
 from tests.support.processes import free_port, is_running, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, ToolResult, ToolTimeout
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 NOTICED_SECONDS = 10.0
 
@@ -69,8 +69,8 @@ def test_a_call_under_way_fails_at_once_with_how_it_ended_and_its_last_words(
 def test_all_calls_under_way_fail_and_other_servers_go_on():
     with bridge_with(it=entry(), other=entry()) as bridge:
         bridge.connect(wait=True)
-        waiting = [bridge.submit(Engine.call_tool, "it", "never") for _ in range(5)]
-        elsewhere = bridge.submit(Engine.call_tool, "other", "echo", {"text": "calm"})
+        waiting = [bridge.submit(Operations.call_tool, "it", "never") for _ in range(5)]
+        elsewhere = bridge.submit(Operations.call_tool, "other", "echo", {"text": "calm"})
         with pytest.raises(SourceClosed):
             bridge.call_tool("it", "die")
         for future in waiting:
@@ -173,7 +173,7 @@ def test_after_a_long_absence_the_next_call_works(reached: tuple[FaultHttp, Brid
 def test_a_call_under_way_fails_when_its_server_dies(reached: tuple[FaultHttp, Bridge]):
     peer, bridge = reached
     hang = peer.faults["tools/call"] = Hang()
-    future = bridge.submit(Engine.call_tool, "it", "echo", {"text": "x"})
+    future = bridge.submit(Operations.call_tool, "it", "echo", {"text": "x"})
     assert hang.asked.wait(20)
     with ends_within(20):
         peer.stop()
@@ -188,7 +188,7 @@ def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time(
     with bridge_with(modern={"url": url}, legacy={"url": url, "mode": "legacy"}) as bridge:
         with gallery_process(port) as child:
             first = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
-            under_way = bridge.submit(Engine.call_tool, "modern", "wait", {"label": "x"})
+            under_way = bridge.submit(Operations.call_tool, "modern", "wait", {"label": "x"})
             wait_until(lambda: "x" in bridge.call_tool("legacy", "has_begun").text, "it has begun")
             child.kill()
             with pytest.raises(SourceClosed, match=r"broke off during the call of 'wait'|lost"):
@@ -215,7 +215,9 @@ def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         hang = peer.faults["tools/call"] = Hang()
-        other = bridge.submit(Engine.call_tool, "it", "echo", {"text": "other"}, timeout_seconds=9)
+        other = bridge.submit(
+            Operations.call_tool, "it", "echo", {"text": "other"}, timeout_seconds=9
+        )
         assert hang.asked.wait(20)
         peer.faults["tools/call"] = drop
         with pytest.raises(SourceClosed, match="broke off during the call of 'echo'") as caught:
@@ -254,7 +256,9 @@ def test_the_call_after_a_lost_one_does_not_go_over_another_connection_that_dies
     ):
         peer.faults["*"] = CutsOff()
         bridge.list_tools("it")
-        together = [bridge.submit(Engine.call_tool, "it", "echo", {"text": "x"}) for _ in range(4)]
+        together = [
+            bridge.submit(Operations.call_tool, "it", "echo", {"text": "x"}) for _ in range(4)
+        ]
         assert [x.result(30).text for x in together] == ["x"] * 4
         assert call_after_a_loss(bridge, "die").text == "back"
 
@@ -292,12 +296,12 @@ class Restarted:
 def call_after_a_loss(bridge: Bridge, tool: str, mend: Callable[[], None] = bool) -> ToolResult:
     """What comes of a call that is made as soon as another one is lost."""
 
-    async def lose_one(engine: Engine) -> ToolResult:
+    async def lose_one(operations: Operations) -> ToolResult:
         try:
-            await engine.call_tool("it", tool, {"text": "x"})
+            await operations.call_tool("it", tool, {"text": "x"})
         except SourceClosed:
             mend()
-            return await engine.call_tool("it", "echo", {"text": "back"})
+            return await operations.call_tool("it", "echo", {"text": "back"})
         raise AssertionError("the call was not lost")
 
     return bridge.run(lose_one)
@@ -373,7 +377,7 @@ def test_who_calls_after_a_loss_waits_no_longer_than_their_own_limit():
 def test_disconnecting_ends_calls_under_way_and_the_next_use_connects_again():
     with bridge_with(it=entry()) as bridge:
         first = int(bridge.call_tool("it", "pid").text)
-        waiting = bridge.submit(Engine.call_tool, "it", "never")
+        waiting = bridge.submit(Operations.call_tool, "it", "never")
         bridge.disconnect("it")
         with pytest.raises(SourceClosed, match="it was closed here during the call of"):
             waiting.result(20)

@@ -12,7 +12,7 @@ from tests.support.asking_server import asking, asking_entry, form
 from tests.support.callers import Answering, at_once
 from tests.support.mcp_servers import serving
 from xai_mcp_agent import Answer, Bridge, Question, ToolResult, ToolTimeout
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.host import Nobody
 from xai_mcp_agent.core.invocation import Caller
 
@@ -129,19 +129,19 @@ def test_whoever_answers_may_call_the_server_meanwhile(servers: Bridge):
 
     class Calling(Answering):
         async def answer(self, question: Question) -> Answer:
-            own = engine.for_caller(Caller("agent", "nested", host=self))
+            own = operations.for_caller(Caller("agent", "nested", host=self))
             await own.call_tool("stdio_old", "declared")
             return await super().answer(question)
 
     hosts = [Calling("a"), Calling("b")]
-    engine = servers.run(engine_itself)
+    operations = servers.run(engine_itself)
     results = at_once(servers, *((x, "stdio_old", "ask", form(x.name)) for x in hosts))
     assert [told(x)["content"]["colour"] for x in results] == ["a", "b"]
 
 
-async def engine_itself(engine: Engine) -> Engine:
+async def engine_itself(operations: Operations) -> Operations:
     """For hosts that call."""
-    return engine
+    return operations
 
 
 def test_a_server_behind_a_url_that_does_not_say_whose_question_it_is_takes_turns_from_then_on(

@@ -24,7 +24,7 @@ from tests.support.fault_http import (
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, ServerError, SourceClosed
-from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.operations import Operations
 
 ERAS = ["modern", "legacy"]
 TOOLS = {"plain": {}, "read": {"readOnlyHint": True}, "set": {"idempotentHint": True}}
@@ -179,7 +179,7 @@ def test_a_call_that_was_given_up_while_it_waited_is_not_carried_out_later():
     """In the handshake era the request outlives the call that made it."""
     with connected("legacy") as (peer, bridge):
         peer.faults["tools/call"] = first(2, refuse(503, retry_after="1"))
-        call = bridge.submit(Engine.call_tool, "it", "plain")
+        call = bridge.submit(Operations.call_tool, "it", "plain")
         wait_until(lambda: calls_of(peer) == 1, "the call came")
         call.cancel()
         wait_until(lambda: "notifications/cancelled" in peer.methods, "it was given up")

@@ -1,70 +1,40 @@
-"""Rules where tools are chosen: what is never allowed is not offered, what is preferred ranks."""
+"""Rules on the bridge: read from the store, asked about many tools at once, used in rankings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import anyio.to_thread
 
-from ..agent.toolsets import Toolset, Wrapper
-from ..core.errors import RulesUnknown
+from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.invocation import Caller
 from ..core.ruling import Ruling
 from ..core.tools import JsonObject, Tool, ToolKey
+from ..history.recording.recorder import HistoryRecorder
 from ..policy.rules.gate import RuleGate
 from ..policy.rules.rulebook import RuleBooks
+from ..policy.rules.stored import StoredRules
 from ..search.ranking import Ranked, Rule
+from ..settings import rules as written
+from ..settings.models import Settings
 
+if TYPE_CHECKING:
+    from ..history.kept_rules import KeptRules
+    from ..history.store import Store
+
+_READ_SECONDS = 20.0  # a file that another process writes is free again by then
+_NEVER = "no rules were ever put into it, or they are lost."
+_OLDER = "its rules are at revision {}, and the settings want {} or a later one."
+_PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
+_LOOK = "See to the store, or take `from: store` out of the rules in the settings."
 _MOST_CALLERS = 20  # whose rulings are kept
 _MOST_KEPT = 100_000  # tools, also such as went meanwhile
-
-
-class RuledToolset(Wrapper):
-    """Leaves out what no rule would ever let this caller call."""
-
-    def __init__(
-        self, inner: Toolset, gate: RuleGate, caller: Caller, shown_name: Callable[[ToolKey], str]
-    ) -> None:
-        super().__init__(inner)
-        self._shown_name = shown_name
-        self._gate = gate
-        self._caller = caller
-        self._book: RuleBooks | None = None
-        self._given: Sequence[Tool] | None = None
-        self._left: Sequence[Tool] = ()
-        self._why: Mapping[ToolKey, str] = {}
-
-    async def tools(self) -> Sequence[Tool]:
-        """The others; the same object as long as they are the same."""
-        tools = await self._inner.tools()
-        with suppress(RulesUnknown):  # which is told where one of them is called
-            await self._gate.look()
-        book = self._gate.book
-        if not book.hides:
-            self._why = {}
-            return tools
-        if tools is not self._given or book is not self._book:
-            self._book = book
-            # In a thread: many rules for thousands of tools take a while.
-            never = await anyio.to_thread.run_sync(self._never, tools)
-            self._why = never
-            self._left = tuple(x for x in tools if x.key not in never) if never else tools
-            self._given = tools
-        return self._left
-
-    def why_not(self, name: str) -> str:
-        """Which rule it is, if it is one."""
-        denied = self._why.items()
-        why = next((why for x, why in denied if name in (x.name, self._shown_name(x))), "")
-        told = f"The tool {name!r} is not for this agent: {why}. Use another one." if why else ""
-        return told or super().why_not(name)
-
-    def _never(self, tools: Sequence[Tool]) -> dict[ToolKey, str]:
-        ruled = ((x.key, self._gate.why_never(x, self._caller)) for x in tools)
-        return {key: why for key, why in ruled if why}
 
 
 class KeptRulings:
@@ -123,3 +93,51 @@ def _moved(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
     verb = "preferred" if ruling.prefer > 0 else "put behind others"
     reasons = (*ranked.reasons, f"{verb} by the rule {', '.join(ruling.preferred_by)!r}")
     return replace(ranked, score=max(0.0, ranked.score * (1 + ruling.prefer)), reasons=reasons)
+
+
+def stored_rules(settings: Settings, recorder: HistoryRecorder) -> StoredRules | None:
+    """The rules of the store as they count here, if the settings ask for them."""
+    if settings.stored_rules is None:
+        return None
+    return StoredRules(partial(_read, settings, recorder, settings.stored_rules))
+
+
+async def _read(
+    settings: Settings, recorder: HistoryRecorder, least: int
+) -> tuple[written.Rule, ...]:
+    where = recorder.place.shown
+    try:
+        with anyio.fail_after(_READ_SECONDS):
+            kept = await asyncio.wrap_future(recorder.read(kept_in))
+        rules = written.rules_of_store(kept.rules, folder_of(settings))
+    except StoreFailed as why:
+        raise RulesUnknown(where, why.problem, why.next_step or _LOOK) from why
+    except SettingsError as why:
+        raise RulesUnknown(where, str(why), _LOOK) from why
+    except TimeoutError:
+        raise RulesUnknown(where, f"no answer within {_READ_SECONDS:g} s.", _LOOK) from None
+    if kept.revision < least:
+        problem = _OLDER.format(kept.revision, least) if kept.revision else _NEVER
+        raise RulesUnknown(where, problem, _PUT)
+    return rules
+
+
+def folder_of(settings: Settings) -> str:
+    """What folders in rules of the store begin in."""
+    return str(Path(settings.file).parent if settings.file else Path.cwd())
+
+
+# Here, because SQLAlchemy takes a while, and few settings have rules in the store.
+def kept_in(store: Store) -> KeptRules:
+    """The rules that are kept there."""
+    from ..history.kept_rules import RulesDamaged, kept_rules
+
+    try:
+        return kept_rules(store)
+    except RulesDamaged as why:
+        raise damaged(store, why) from None
+
+
+def damaged(store: Store, why: Exception) -> RulesUnknown:
+    """What to tell of rules that are not what was put there."""
+    return RulesUnknown(store.place.shown, str(why), _PUT)

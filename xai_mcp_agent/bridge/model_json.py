@@ -1,4 +1,4 @@
-"""A model asked for a plan, once: what it answers, as far as that can be read within limits."""
+"""Asks a model for a value as JSON, once and within limits."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from ..agent.structured import json_in
 from ..core.errors import XaiMcpError
 from ..secrets.secrets import Mask, masked_and_cut
 
-MODEL_SECONDS = 120.0
-"""A model that has not answered by then is not waited for: its plan would come too late."""
 _MOST_CHARACTERS = 100_000  # of an answer; a plan of 20 calls has some thousand
 _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]")
 _EXCERPT_CHARS = 60
 
 
-async def asked_once(
+async def ask_for_json(
     model: Model, question: str, limit_seconds: float, mask: Mask
 ) -> tuple[Any, str]:
     """The JSON value that a model answers; or nothing, and why there is none, without secrets."""
-    heard = _Heard()
+    length = _LengthLimit()
     reply: ModelReply | None = None
     try:
-        with anyio.move_on_after(limit_seconds) as limit, heard.enough:
+        with anyio.move_on_after(limit_seconds) as limit, length.enough:
             messages = ({"role": "user", "content": question},)
-            reply = await model.reply(ModelRequest(messages), heard.hear, heard.forget)
+            reply = await model.reply(ModelRequest(messages), length.hear, length.forget)
     except XaiMcpError as reason:
         return None, mask(str(reason))
     if limit.cancelled_caught:
@@ -54,8 +52,8 @@ async def _value_in(reply: ModelReply, mask: Mask) -> tuple[Any, str]:
     return None, f"its answer is no JSON: {shown!r}" if said else "it said nothing"
 
 
-class _Heard:
-    """How much was said so far; too much ends the waiting."""
+class _LengthLimit:
+    """Counts the characters of an answer; too many end the waiting."""
 
     def __init__(self) -> None:
         self.enough = anyio.CancelScope()

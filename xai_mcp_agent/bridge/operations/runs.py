@@ -1,4 +1,4 @@
-"""Plans carried out over the tools of a bridge: every call goes through the call pipeline.
+"""Runs of plans: every call goes through the call pipeline.
 
 A plan is made by words or a model, so its calls are judged as those of an agent are: by rules,
 approvals, pins, and what a person switched off or blocked.
@@ -18,29 +18,29 @@ from typing import Any, TypeAlias
 import anyio
 from anyio import to_thread
 
-from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
-from ..agent.signed_file import RunFileError, held, place_of, remove_used
-from ..core.approval import ApprovalAwaited, RunApprovals
-from ..core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
-from ..core.invocation import Caller, ToolInvocation
-from ..core.kinds import MCP
-from ..core.limits import checked_limit
-from ..core.names import did_you_mean
-from ..core.results import ToolResult
-from ..core.ruling import RunFacts
-from ..core.schemas import properties
-from ..core.shell import shown_command, tool_command
-from ..core.tools import JsonObject, Tool, ToolKey
-from ..planning.plan_file import plan_as_json, plan_from_json
-from ..planning.plan_run import Place, PlanRun, places_of
-from ..planning.plans import Plan
-from ..planning.runner import run_plan as carry_out
-from ..planning.step_values import step_arguments, tool_of
-from ..search.preferences import Preferences
-from .callers import new_run_id
-from .engine import Engine
-from .plan_state import WaitingPlan
-from .preferences import preferred
+from ...agent.events import ToolFinished, ToolProgressed, ToolStarted
+from ...agent.signed_file import RunFileError, held, place_of, remove_used
+from ...core.approval import ApprovalAwaited, RunApprovals
+from ...core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
+from ...core.invocation import Caller, ToolInvocation
+from ...core.kinds import MCP
+from ...core.limits import checked_limit
+from ...core.names import did_you_mean
+from ...core.results import ToolResult
+from ...core.ruling import RunFacts
+from ...core.schemas import properties
+from ...core.shell import shown_command, tool_command
+from ...core.tools import JsonObject, Tool, ToolKey
+from ...planning.plan_file import plan_as_json, plan_from_json
+from ...planning.plan_run import Place, PlanRun, places_of
+from ...planning.plans import Plan
+from ...planning.runner import run_plan as make_calls
+from ...planning.step_values import step_arguments, tool_of
+from ...search.preferences import Preferences
+from ..context import Context
+from ..plan_state import WaitingPlan
+from ..transcript import new_run_id
+from .tools import Tools
 
 PLAN = "plan"
 """In whose name the calls of a plan are made, if nobody says another one."""
@@ -74,26 +74,61 @@ class PlanOptions:
     preferences: Preferences | None = None
 
 
-async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: PlanOptions) -> PlanRun:
-    """Make the calls of a plan, as far as that can be done now; see `AioBridge.run_plan`."""
-    checked_limit(options.timeout_seconds)
-    known = await to_thread.run_sync(_checked, plan)
-    given = await to_thread.run_sync(places_of, options.given or {}, known)
-    async with _kept(options.resume, known) as (before, kept):
-        calls = _PlanCalls(engine, known, before, options, kept)
-        await calls.prepare(len(before.made))
-        calls.check(given)
-        run = await carry_out(
-            known, calls.call, before, given=given, harmless=calls.harmless,
-            again=None if options.again is None else options.again - 1,
-            note=calls.note, aside=to_thread.run_sync,
-        )  # fmt: skip
-        if run.is_finished and not before.is_finished:
-            await engine.learned.learn_plan(engine.caller.toolbelt, known, calls.keys, run.results)
-        if kept is not None and options.forgets and run.is_finished:
-            await to_thread.run_sync(remove_used, kept.file, kept.stamp)
-        problem = run.problem + _how_to_go_on(run, kept and kept.file)
-        return replace(run, context=calls.context(), problem=problem)
+class Runs(Tools):
+    """Plans carried out."""
+
+    async def run_plan(
+        self,
+        plan: Plan | Mapping[str, Any],
+        *,
+        given: Mapping[Any, Any] | None = None,
+        resume: PlanRun | str | Path | None = None,
+        again: int | None = None,
+        agent: str = PLAN,
+        source: str = "",
+        timeout_seconds: float | None = None,
+    ) -> PlanRun:
+        """Make the calls of a plan one after another; how far that came, and why it stopped.
+
+        `given` are arguments in place of what the plan says, by `(call, parameter)` as in its
+        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. It stops where
+        one is missing, where a call fails, and where somebody must approve one: its calls are
+        judged as those of an `agent`. `resume` goes on with a run; a file is where it is kept, and
+        begins one if it is not there. No call is made twice; one that may have been carried out
+        already only if it is `again`, counted from 1. `source` is that of tools that name none.
+        `timeout_seconds` is for each call.
+
+        Raises:
+            BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
+            UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one of its
+                tools cannot be called; nothing was.
+            RunFileError: the file cannot be used.
+        """
+        options = PlanOptions(given, resume, again, agent, source, timeout_seconds)
+        return await self.carry_out(plan, options)
+
+    async def carry_out(self, plan: Plan | Mapping[str, Any], options: PlanOptions) -> PlanRun:
+        """As `run_plan`, for the nodes and commands that show what happens."""
+        checked_limit(options.timeout_seconds)
+        plan = _checked(plan)
+        given = places_of(options.given or {}, plan)
+        async with _run_of(options.resume, plan) as (before, file):
+            caller = _caller(self.caller, before, options)
+            calls = _PlanCalls(Context(self.engine, caller, self.own), plan, options, file)
+            await calls.prepare(len(before.made))
+            calls.check(given)
+            run = await make_calls(
+                plan, calls.call, before, given=given, harmless=calls.harmless,
+                again=None if options.again is None else options.again - 1,
+                note=calls.note, aside=to_thread.run_sync,
+            )  # fmt: skip
+            if run.is_finished and not before.is_finished:
+                toolbelt, learned = self.caller.toolbelt, self.engine.learned
+                await learned.learn_plan(toolbelt, plan, calls.keys, run.results)
+            if file is not None and options.forgets and run.is_finished:
+                await to_thread.run_sync(remove_used, file.file, file.stamp)
+            problem = run.problem + _how_to_go_on(run, file and file.file)
+            return replace(run, context=calls.context(), problem=problem)
 
 
 class _PlanCalls:
@@ -101,17 +136,15 @@ class _PlanCalls:
 
     def __init__(
         self,
-        engine: Engine,
+        context: Context,
         plan: Plan,
-        run: PlanRun,
         options: PlanOptions,
-        kept: WaitingPlan | None,
+        file: WaitingPlan | None,
     ) -> None:
+        self._context = context
         self._plan = plan
         self._options = options
-        self._kept = kept
-        self._caller = _caller(engine.caller, run, options)
-        self._engine = engine.for_caller(self._caller)
+        self._file = file
         self._tools: dict[int, Tool] = {}
 
     @property
@@ -123,7 +156,7 @@ class _PlanCalls:
     def keys(self) -> list[ToolKey]:
         """Of the tools of all calls."""
         named = [tool_of(x, self._options.source) for x in self._plan.calls]
-        kinds = {x: self._engine.settings.kind_of(x) or MCP for x, _ in named}
+        kinds = {x: self._context.settings.kind_of(x) or MCP for x, _ in named}
         return [ToolKey(kinds[source].name, source, name) for source, name in named]
 
     async def prepare(self, first: int) -> None:
@@ -133,20 +166,20 @@ class _PlanCalls:
             BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
                 cannot be called, so none is.
         """
-        engine = self._engine
+        context, engine = self._context, self._context.engine
         named = {n: tool_of(x, self._options.source) for n, x in enumerate(self._plan.calls)}
         later = {n: x for n, x in named.items() if n >= first}
         sources = dict.fromkeys(source for source, _ in later.values())
         for source in sources:
-            engine.settings.source(source)
-        await engine.connect(sources)
-        self._tools = {n: await engine.tool(*x) for n, x in later.items()}
+            context.settings.source(source)
+        await context.connect_sources(sources)
+        self._tools = {n: await context.find_tool(*x) for n, x in later.items()}
         await engine.decisions.read()
-        wanted = preferred(engine, self._options.preferences)
+        preferences = context.preferences(self._options.preferences)
         for number, tool in self._tools.items():
             why = engine.decisions.why_off(tool.key).format(tool.name)
-            why = why or ("the settings block it" if wanted.is_blocked(tool.key) else "")
-            why = why or await to_thread.run_sync(engine.rules.why_never, tool, self._caller)
+            why = why or ("the settings block it" if preferences.is_blocked(tool.key) else "")
+            why = why or engine.rules.why_never(tool, context.caller)
             if why:
                 name = self._plan.calls[number].name
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
@@ -161,9 +194,9 @@ class _PlanCalls:
             tool = self._tools.get(number)  # none of a call that was made before
             if tool is None or tool.input_schema.get("additionalProperties") is True:
                 continue
-            known = properties(tool.input_schema)
-            if known and name not in known:
-                place, meant = f"{number + 1}.{name}", [f"{number + 1}.{x}" for x in known]
+            parameters = properties(tool.input_schema)
+            if parameters and name not in parameters:
+                place, meant = f"{number + 1}.{name}", [f"{number + 1}.{x}" for x in parameters]
                 raise BadSetting(
                     f"{tool.name} has no parameter for {place!r:.80}. "
                     f"{did_you_mean(place, meant)}".rstrip()
@@ -181,9 +214,9 @@ class _PlanCalls:
 
         result: ToolResult | None = None
         try:
-            result = await self._engine.call(
+            result = await self._context.call(
                 ToolInvocation(
-                    tool, arguments, self._caller, "", limit, on_progress, call_id=call_id
+                    tool, arguments, self._context.caller, "", limit, on_progress, call_id=call_id
                 )
             )
             return result
@@ -202,19 +235,20 @@ class _PlanCalls:
 
     async def note(self, run: PlanRun) -> None:
         """Write down how far it is, if there is a file for that."""
-        if self._kept is not None:
-            waiting = replace(self._kept, run=replace(run, context=self.context()))
+        if self._file is not None:
+            waiting = replace(self._file, run=replace(run, context=self.context()))
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(waiting.write)
 
     def context(self) -> JsonObject:
         """What has to be known of the run when it goes on."""
-        granted = sorted(self._caller.approvals.granted)
+        caller = self._context.caller
+        granted = sorted(caller.approvals.granted)
         return {
-            "run": self._caller.run,
-            "agent": self._caller.name,
+            "run": caller.run,
+            "agent": caller.name,
             "granted": [[x.kind, x.source, x.name, digest] for x, digest in granted],
-            "facts": self._caller.facts.to_json(),
+            "facts": caller.facts.to_json(),
         }
 
     def _tell(self, event: CallEvent) -> None:
@@ -239,16 +273,16 @@ def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
 
 def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
     """Who makes the calls: as before the run was left, with what was answered since."""
-    known, facts, granted = run.context, options.facts, options.granted
+    saved, facts, granted = run.context, options.facts, options.granted
     given = [run.awaiting] if run.awaiting and run.awaiting.answer else []
-    if "facts" in known:
-        facts.go_on_from(RunFacts.from_json(known["facts"]))
-    granted.update((ToolKey(*key), digest) for *key, digest in known.get("granted", ()))
+    if "facts" in saved:
+        facts.go_on_from(RunFacts.from_json(saved["facts"]))
+    granted.update((ToolKey(*key), digest) for *key, digest in saved.get("granted", ()))
     return replace(
         before,
         kind="agent",
         name=options.agent,
-        run=known.get("run") or before.run or new_run_id(),
+        run=saved.get("run") or before.run or new_run_id(),
         approvals=RunApprovals(granted, given, waits=True),
         facts=facts,
     )
@@ -260,13 +294,13 @@ def _checked(plan: Plan | Mapping[str, Any]) -> Plan:
     Raises:
         BadPlan: it is none.
     """
-    known = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
-    step_arguments(known)
-    return known
+    checked = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
+    step_arguments(checked)
+    return checked
 
 
 @asynccontextmanager
-async def _kept(
+async def _run_of(
     resume: PlanRun | str | Path | None, plan: Plan
 ) -> AsyncGenerator[tuple[PlanRun, WaitingPlan | None]]:
     """The run to go on with, and where it has a file, that run: nobody else uses it meanwhile.
@@ -277,13 +311,13 @@ async def _kept(
     if isinstance(resume, PlanRun):
         yield resume, None
         return
-    new = await to_thread.run_sync(PlanRun.of, plan)
+    new = PlanRun.of(plan)
     if resume is None:
         yield new, None
         return
     with ExitStack() as locks:
-        kept = await to_thread.run_sync(partial(_read, place_of(resume), new, locks))
-        yield kept.run, kept
+        waiting = await to_thread.run_sync(partial(_read, place_of(resume), new, locks))
+        yield waiting.run, waiting
 
 
 def _read(file: Path, new: PlanRun, locks: ExitStack) -> WaitingPlan:

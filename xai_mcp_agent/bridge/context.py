@@ -1,0 +1,232 @@
+"""An engine as one caller uses it: what all operations and the toolsets of agents stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from ..catalog.entry import CatalogEntry
+from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
+from ..core.errors import BadSetting, SettingsError, UnknownServer, UnknownTool, XaiMcpError
+from ..core.invocation import PROGRAM, Caller, Pin, ToolInvocation
+from ..core.kinds import STATIC, SourceKind
+from ..core.names import did_you_mean
+from ..core.patterns import Patterns, guard
+from ..core.results import ToolResult
+from ..core.steps import CANVAS_SOURCE
+from ..core.tools import Tool, ToolKey
+from ..search.preferences import Preferences
+from ..settings.entry import SourceSettings
+from ..settings.models import Settings
+from .engine import Engine
+from .pipeline import Perform
+
+
+@dataclass(frozen=True)
+class OwnTools:
+    """The tools, which plans name as those of `canvas`, and what makes a call that may be made."""
+
+    tools: tuple[Tool, ...]
+    perform: Perform
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name.
+
+        Raises:
+            UnknownTool: there is none; the message has the nearest.
+        """
+        found = next((x for x in self.tools if x.name == name), None)
+        if found is None:
+            meant = did_you_mean(name, [x.name for x in self.tools])
+            raise UnknownTool(
+                f"No tool {name!r} is drawn in this workflow, or it is not in the toolbelt. "
+                f"{meant or 'Draw it, from AgentDefineTool on.'}"
+            )
+        return found
+
+
+class _OwnSettings(SourceSettings):
+    kind: ClassVar[SourceKind] = STATIC
+    noun: ClassVar[str] = "tool"
+    shapes: ClassVar[tuple[str, ...]] = ()
+
+
+def settings_with(settings: Settings) -> Settings:
+    """The settings with `canvas` as a source."""
+    own = _OwnSettings(name=CANVAS_SOURCE, transport="canvas", secrets=settings.secrets)
+    return replace(settings, sources={**settings.sources.copy(), CANVAS_SOURCE: own})
+
+
+class Context:
+    """An engine, who calls, and the tools that the caller brings along.
+
+    `own` tools are those of the source `canvas`, unless the settings have one of that name.
+    """
+
+    def __init__(
+        self, engine: Engine, caller: Caller = PROGRAM, own: OwnTools | None = None
+    ) -> None:
+        self.engine = engine
+        self.caller = caller
+        self.own = None if CANVAS_SOURCE in engine.settings.names else own
+        self.settings = engine.settings if self.own is None else settings_with(engine.settings)
+
+    def start_sources(
+        self, names: Iterable[str], *, is_anew: bool = False
+    ) -> dict[str, XaiMcpError]:
+        """Begin to connect these, without waiting; the errors of those that cannot be.
+
+        `is_anew`: they may be called again, however often they failed.
+        """
+        refused: dict[str, XaiMcpError] = {}
+        for name in names:
+            if is_anew:
+                self.engine.breakers.reset(name)
+            try:
+                self.engine.pool.start(name)
+            except (UnknownServer, SettingsError) as reason:
+                # The traceback's frames hold this dict, and that the run.
+                refused[name] = reason.with_traceback(None)
+        return refused
+
+    async def connect_sources(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
+        """Wait for all of these at once, each to its own limit; the errors of those that failed."""
+        wanted = [x for x in names if self.own is None or x != CANVAS_SOURCE]
+        refused = self.start_sources(wanted)
+        verdicts = await self.engine.pool.ready(
+            (x for x in wanted if x not in refused), self.caller
+        )
+        await self.accept_first(name for name, error in verdicts.items() if error is None)
+        return refused | {name: error for name, error in verdicts.items() if error}
+
+    async def tools_of(self, source: str) -> tuple[Tool, ...]:
+        """The source's tools, connecting it first if needed."""
+        inventory = await self.engine.pool.start(source).ready(self.caller)
+        await self.accept_first([source])
+        return inventory.tools
+
+    async def entries_of(self, source: str) -> list[CatalogEntry]:
+        """The source's tools with what was decided about each, connecting it first if needed."""
+        tools = await self.tools_of(source)
+        await self.engine.decisions.read()
+        await self.engine.catalog.digest_all(tools)
+        return [self.entry(x) for x in tools]
+
+    def entry(self, tool: Tool) -> CatalogEntry:
+        """The tool with what was decided about it, as far as that was read."""
+        pin = self.pin_of(tool.source)
+        return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), pin)
+
+    async def find_tool(self, server: str, name: str) -> Tool:
+        """One tool of one server, connecting it first if needed.
+
+        Raises:
+            UnknownTool: the server does not offer it; the message names the nearest it does.
+        """
+        if self.own is not None and server == CANVAS_SOURCE:
+            return self.own.tool(name)
+        return await self.engine.find_tool(server, name, None, self.caller)
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Make a call of a source's tool, or of the caller's own; see `CallPipeline`."""
+        own = None if invocation.tool.source else self.own
+        perform = self.engine.perform if own is None else own.perform
+        return await self.engine.calls.run(invocation, perform)
+
+    async def accept_first(self, names: Iterable[str]) -> None:
+        """Accept what these listed first, where that is what their pins say."""
+        for name in names:
+            if self.pin_of(name) == "first":
+                await self.engine.decisions.take_first(name)
+
+    def pin_of(self, source: str) -> Pin:
+        """Whether the settings, or the caller, want the source held to what was accepted of it."""
+        return self.engine.pin_of(source, self.caller)
+
+    def record_static(self, tools: Iterable[Tool]) -> None:
+        """Write down that these tools are there from the start."""
+        self.engine.record_static(tools)
+
+    def choice(
+        self, names: Iterable[str], filters: Mapping[str, ToolFilter] | None = None
+    ) -> ToolChoice:
+        """The tools of these sources and groups, as far as the filters of each take them.
+
+        Groups have nothing of sources that a run brought along: those are for the toolbelt that
+        they were added to.
+
+        Raises:
+            SettingsError: something is wrong in a group that is named.
+        """
+        groups = {name: self.settings.group(name) for name in dict.fromkeys(names)}
+        kinds = self._kinds()
+        chosen = tuple(ToolGroup(x, kinds) for x in groups.values() if x is not None)
+        sources = tuple(name for name, group in groups.items() if group is None)
+        return ToolChoice(sources, chosen, filters or {})
+
+    def choice_of(self, names: Iterable[str]) -> ToolChoice | None:
+        """The same for names that somebody writes; None where they write none.
+
+        Raises:
+            UnknownServer, SettingsError: there is none of that name, or it cannot be used.
+        """
+        named = list(names)
+        for name in named:
+            if self.settings.group(name) is None:
+                self.settings.source(name)
+        return self.choice(named) if named else None
+
+    def preferences(self, own: Preferences | None = None) -> Preferences:
+        """What the settings prefer, and a toolbelt's `own` besides.
+
+        Raises:
+            SettingsError: something is wrong in a group that is blocked.
+            BadSetting: a pattern of what is blocked is none.
+        """
+        search = self.settings.search
+        of_settings = Preferences(search.pinned, search.blocked, search.trusted, search.groups)
+        joined = of_settings.joined(own or Preferences())
+        try:
+            guard(*joined.all_blocked)
+        except ValueError as why:
+            raise BadSetting(f"A pattern of what is blocked is none: {why}. Correct it.") from None
+        blocked = Patterns.of(joined.all_blocked)
+        for name in self.settings.groups.problems:
+            if blocked.fit_any([name]):
+                self.settings.group(name)
+        return joined.with_sets(self._group_tests())
+
+    def _group_tests(self) -> dict[str, Callable[[ToolKey], bool]]:
+        kinds = self._kinds()
+        groups = self.settings.groups.groups.values()
+        return {x.name: partial(self._is_in, ToolGroup(x, kinds)) for x in groups}
+
+    def _is_in(self, group: ToolGroup, key: ToolKey) -> bool:
+        tool = self.engine.catalog.get(key)
+        return tool is not None and group.has(tool)
+
+    def _kinds(self) -> dict[str, str]:
+        """The kinds of the sources of the file that are switched on."""
+        sources = self.settings.of_file.items()
+        return {name: x.kind.name for name, x in sources if not x.disabled}
+
+    def is_denied(self, tool: Tool) -> bool:
+        """Whether the settings or the toolbelt deny every call of it."""
+        return self.engine.approvals.verdict(tool, self.caller).word == "deny"
+
+
+def is_of_person(tool: Tool) -> bool:
+    """Whether it is of a source, drawn, or a function of the program: none of our own."""
+    return bool(tool.source) or tool.key.kind == STATIC.name
+
+
+def raise_first(refused: Mapping[str, XaiMcpError]) -> None:
+    """Raise the first of the errors, if there is one."""
+    first = next(iter(refused.values()), None)
+    try:
+        if first is not None:
+            raise first
+    finally:
+        del first, refused  # as in `Portal.call`: an error must not hold itself

@@ -1,0 +1,427 @@
+"""The Python face of the library: `Bridge`, and `AioBridge` with the same methods as coroutines.
+
+Both hand every operation to the bridge's own loop; what one does stands in `operations`. See
+docs/python.md. Kept stable.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import anyio
+
+from ..core.approval import Approver
+from ..core.elicitation import Answerer
+from ..core.sign_in import SignIn
+from ..history.place import find_place
+from ..history.recording.recorder import HistoryRecorder
+from ..policy.lockfile import find_lock
+from ..search.embeddings import Embed
+from ..secrets.redactor import Redactor
+from ..settings.load import load_settings, settings_from, user_token_folder
+from ..settings.models import Settings
+from ..settings.trust import without_untrusted
+from ..sources.base import LISTS
+from ..sources.mcp.auth.token_store import Access, TokenStore
+from .callback_host import host_for
+from .engine import Engine
+from .operations import Operations
+from .portal import Portal
+from .subscription import AioNews, AioSubscription, News, OnChange, Subscription
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def awaits(
+    operation: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[AioBridge, P], Coroutine[Any, Any, T]]:
+    """The operation for a caller on another loop, which it does not block."""
+
+    @wraps(operation)
+    async def wait(self: AioBridge, *args: P.args, **options: P.kwargs) -> T:
+        return await self.portal.awaited(operation, self.operations, *args, **options)
+
+    wait.__qualname__ = f"AioBridge.{operation.__name__}"
+    return wait
+
+
+def waits(
+    operation: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Bridge, P], T]:
+    """The operation for a thread, which waits for it."""
+
+    @wraps(operation)
+    def wait(self: Bridge, *args: P.args, **options: P.kwargs) -> T:
+        return self.aio.portal.call(operation, self.aio.operations, *args, **options)
+
+    wait.__qualname__ = f"Bridge.{operation.__name__}"
+    return wait
+
+
+class AioBridge:
+    """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
+
+    The servers still live on the bridge's own loop: yours is never blocked.
+    Cancelling a call cancels it on the server.
+    """
+
+    def __init__(self, portal: Portal, engine: Engine) -> None:
+        self.portal = portal
+        self.engine = engine
+        self.operations = Operations(engine)
+        # One that was forgotten ends its servers all the same.
+        weakref.finalize(self, portal.begin_to_close).atexit = False
+
+    servers = awaits(Operations.servers)
+    connect = awaits(Operations.connect)
+    start = awaits(Operations.start)
+    wait_for = awaits(Operations.wait_for)
+    disconnect = awaits(Operations.disconnect)
+    reset_breaker = awaits(Operations.reset_breaker)
+    add_source = awaits(Operations.add_source)
+    instructions = awaits(Operations.instructions)
+    marks = awaits(Operations.marks)
+    ping = awaits(Operations.ping)
+    refresh = awaits(Operations.refresh)
+    refresh_servers = awaits(Operations.refresh_servers)
+    sign_in = awaits(Operations.sign_in)
+    sign_out = awaits(Operations.sign_out)
+
+    tool = awaits(Operations.tool)
+    list_tools = awaits(Operations.list_tools)
+    tool_listing = awaits(Operations.tool_listing)
+    find_server = awaits(Operations.find_server)
+    call_tool = awaits(Operations.call_tool)
+    execute_tool = awaits(Operations.execute_tool)
+
+    search_tools = awaits(Operations.search_tools)
+    find_tools = awaits(Operations.find_tools)
+    select_tool = awaits(Operations.select_tool)
+    select_tools = awaits(Operations.select_tools)
+    explain_tool = awaits(Operations.explain_tool)
+    explain_choice = awaits(Operations.explain_choice)
+    suggest_tools = awaits(Operations.suggest_tools)
+
+    plan_tools = awaits(Operations.plan_tools)
+    plan_and_failures = awaits(Operations.plan_and_failures)
+    check_wires = awaits(Operations.check_wires)
+    run_plan = awaits(Operations.run_plan)
+    carry_out = awaits(Operations.carry_out)
+    learn_steps = awaits(Operations.learn_steps)
+
+    disable = awaits(Operations.disable)
+    enable = awaits(Operations.enable)
+    review = awaits(Operations.review)
+    accept = awaits(Operations.accept)
+    pinned_servers = awaits(Operations.pinned_servers)
+    decisions_trouble = awaits(Operations.decisions_trouble)
+    unused_decisions = awaits(Operations.unused_decisions)
+
+    review_to_approve = awaits(Operations.review_to_approve)
+    approve = awaits(Operations.approve)
+    withdraw = awaits(Operations.withdraw)
+    approvals = awaits(Operations.approvals)
+
+    rules = awaits(Operations.rules)
+    ruled_tools = awaits(Operations.ruled_tools)
+    ruled_call = awaits(Operations.ruled_call)
+    stored_rules = awaits(Operations.stored_rules)
+    put_rules = awaits(Operations.put_rules)
+    remove_rules = awaits(Operations.remove_rules)
+
+    history = awaits(Operations.history)
+    records = awaits(Operations.records)
+    stats = awaits(Operations.stats)
+    tool_record = awaits(Operations.tool_record)
+    difference = awaits(Operations.difference)
+    versions = awaits(Operations.versions)
+    graph = awaits(Operations.graph)
+    learned = awaits(Operations.learned)
+    forget_learned = awaits(Operations.forget_learned)
+    store = awaits(Operations.store)
+    record_drawn = awaits(Operations.record_drawn)
+
+    list_resources = awaits(Operations.list_resources)
+    read_resource = awaits(Operations.read_resource)
+    list_prompts = awaits(Operations.list_prompts)
+    get_prompt = awaits(Operations.get_prompt)
+    complete = awaits(Operations.complete)
+
+    async def subscribe(
+        self, server: str, uri: str, on_updated: OnChange | None = None
+    ) -> AioSubscription:
+        """See `Bridge.subscribe`; `on_updated` is called on your loop."""
+        news = AioNews(on_updated)
+        return AioSubscription(news, await listen(self, news, server, uri))
+
+    async def watch(self, server: str, on_changed: OnChange | None = None) -> AioSubscription:
+        """See `Bridge.watch`; `on_changed` is called on your loop."""
+        news = AioNews(on_changed)
+        return AioSubscription(news, await listen(self, news, server, *LISTS))
+
+    async def run(
+        self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+        *args: P.args, **options: P.kwargs,
+    ) -> T:  # fmt: skip
+        """For our own parts: a coroutine function of the operations, on the bridge's loop."""
+        return await self.portal.awaited(do, self.operations, *args, **options)
+
+
+class Bridge:
+    """Connects to the configured servers and calls their tools, from any thread.
+
+    Servers are started when they are first needed, kept, healed when they
+    break, and ended when the bridge is closed: at the end of its `with`
+    block, by `close`, or at the latest when Python exits.
+
+    `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
+    without it the file is looked for (see README.md), and what it starts or reaches is used once
+    you have agreed to it (see docs/settings.md). `answer` is given the questions that servers
+    ask during a call, in a thread of its own; without it they are declined. `approve` is given the
+    calls of agents that wait for approval, where nobody sits in front of the run. `sign_in` gets
+    somebody to sign in where a server wants that; tokens are kept in `token_folder` (see
+    docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
+    or `memory` (see docs/history.md). `embed` gives a vector for each of a list of texts, to search
+    tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of what
+    people decided (see docs/decisions.md), which is else beside the settings file, and in memory
+    for settings from Python. All methods raise
+    `RuntimeError` once the bridge is closed, and in a fork of its process.
+
+    Raises:
+        SettingsError: the file is unreadable. What is wrong with one server
+            disables that server only, and is raised when it is used.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        answer: Answerer | None = None,
+        approve: Approver | None = None,
+        sign_in: SignIn | None = None,
+        token_folder: str | Path | None = None,
+        store: str | Path | None = None,
+        embed: Embed | None = None,
+        lock: str | Path | None = None,
+        loaded: Settings | None = None,
+        warn: Callable[[str], None] = logger.warning,
+    ) -> None:
+        if loaded is None:
+            loaded = _found() if settings is None else settings_from(settings)
+        self.settings = loaded
+        folder = Path(token_folder) if token_folder else user_token_folder()
+        place, mask = find_place(loaded, store), Redactor([loaded.secrets])
+        recorder = HistoryRecorder(
+            place, mask, loaded.record, loaded.secrets, warn, loaded.retention
+        )
+        access = Access(TokenStore(folder), sign_in)
+        host, lock = host_for(answer, approve), find_lock(loaded, lock)
+        self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn))
+        """The same methods as coroutines, for callers that own a loop."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        answer: Answerer | None = None,
+        approve: Approver | None = None,
+        sign_in: SignIn | None = None,
+        token_folder: str | Path | None = None,
+        store: str | Path | None = None,
+        embed: Embed | None = None,
+        lock: str | Path | None = None,
+    ) -> Bridge:
+        """A bridge for this settings file; without a path the file is looked for.
+
+        Raises:
+            SettingsError: the file does not exist or cannot be read.
+        """
+        loaded = _found() if path is None else replace(load_settings(path), is_vouched=True)
+        return cls(
+            answer=answer,
+            approve=approve,
+            sign_in=sign_in,
+            token_folder=token_folder,
+            store=store,
+            embed=embed,
+            lock=lock,
+            loaded=loaded,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """False once it was closed."""
+        return self.aio.portal.is_open
+
+    def usable_servers(self) -> tuple[str, ...]:
+        """The names of the servers that are neither disabled nor wrong in the settings."""
+        return self.settings.usable
+
+    servers = waits(Operations.servers)
+    connect = waits(Operations.connect)
+    start = waits(Operations.start)
+    wait_for = waits(Operations.wait_for)
+    disconnect = waits(Operations.disconnect)
+    reset_breaker = waits(Operations.reset_breaker)
+    add_source = waits(Operations.add_source)
+    instructions = waits(Operations.instructions)
+    marks = waits(Operations.marks)
+    ping = waits(Operations.ping)
+    refresh = waits(Operations.refresh)
+    refresh_servers = waits(Operations.refresh_servers)
+    sign_in = waits(Operations.sign_in)
+    sign_out = waits(Operations.sign_out)
+
+    tool = waits(Operations.tool)
+    list_tools = waits(Operations.list_tools)
+    tool_listing = waits(Operations.tool_listing)
+    find_server = waits(Operations.find_server)
+    call_tool = waits(Operations.call_tool)
+    execute_tool = waits(Operations.execute_tool)
+
+    search_tools = waits(Operations.search_tools)
+    find_tools = waits(Operations.find_tools)
+    select_tool = waits(Operations.select_tool)
+    select_tools = waits(Operations.select_tools)
+    explain_tool = waits(Operations.explain_tool)
+    explain_choice = waits(Operations.explain_choice)
+    suggest_tools = waits(Operations.suggest_tools)
+
+    plan_tools = waits(Operations.plan_tools)
+    plan_and_failures = waits(Operations.plan_and_failures)
+    check_wires = waits(Operations.check_wires)
+    run_plan = waits(Operations.run_plan)
+    carry_out = waits(Operations.carry_out)
+    learn_steps = waits(Operations.learn_steps)
+
+    disable = waits(Operations.disable)
+    enable = waits(Operations.enable)
+    review = waits(Operations.review)
+    accept = waits(Operations.accept)
+    pinned_servers = waits(Operations.pinned_servers)
+    decisions_trouble = waits(Operations.decisions_trouble)
+    unused_decisions = waits(Operations.unused_decisions)
+
+    review_to_approve = waits(Operations.review_to_approve)
+    approve = waits(Operations.approve)
+    withdraw = waits(Operations.withdraw)
+    approvals = waits(Operations.approvals)
+
+    rules = waits(Operations.rules)
+    ruled_tools = waits(Operations.ruled_tools)
+    ruled_call = waits(Operations.ruled_call)
+    stored_rules = waits(Operations.stored_rules)
+    put_rules = waits(Operations.put_rules)
+    remove_rules = waits(Operations.remove_rules)
+
+    history = waits(Operations.history)
+    records = waits(Operations.records)
+    stats = waits(Operations.stats)
+    tool_record = waits(Operations.tool_record)
+    difference = waits(Operations.difference)
+    versions = waits(Operations.versions)
+    graph = waits(Operations.graph)
+    learned = waits(Operations.learned)
+    forget_learned = waits(Operations.forget_learned)
+    store = waits(Operations.store)
+    record_drawn = waits(Operations.record_drawn)
+
+    list_resources = waits(Operations.list_resources)
+    read_resource = waits(Operations.read_resource)
+    list_prompts = waits(Operations.list_prompts)
+    get_prompt = waits(Operations.get_prompt)
+    complete = waits(Operations.complete)
+
+    def subscribe(self, server: str, uri: str, on_updated: OnChange | None = None) -> Subscription:
+        """Hear when a resource changes: `on_updated(uri)`, or `wait` for it. See `Subscription`.
+
+        `on_updated` is called on the bridge's own thread: it should return at once.
+        """
+        return self._subscription(News(on_updated), server, uri)
+
+    def watch(self, server: str, on_changed: OnChange | None = None) -> Subscription:
+        """Hear when the server's list of `tools`, `prompts` or `resources` changes, by that name.
+
+        `on_changed` is called on the bridge's own thread: it should return at once.
+        """
+        return self._subscription(News(on_changed), server, *LISTS)
+
+    def close(self) -> None:
+        """End all servers and the bridge's thread, within seconds. May be called more than once."""
+        self.aio.portal.close()
+
+    def __enter__(self) -> Bridge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # For our own parts of the package
+
+    def run(
+        self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+        *args: P.args, **options: P.kwargs,
+    ) -> T:  # fmt: skip
+        """Run a coroutine function of the operations on the bridge's loop and wait for it."""
+        return self.aio.portal.call(do, self.aio.operations, *args, **options)
+
+    def submit(
+        self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+        *args: P.args, **options: P.kwargs,
+    ) -> Future[T]:  # fmt: skip
+        """Start a coroutine function of the operations on the bridge's loop."""
+        return self.aio.portal.submit(do, self.aio.operations, *args, **options)
+
+    def _subscription(self, news: News, server: str, *whats: str) -> Subscription:
+        portal = self.aio.portal
+        end = portal.call(listen, self.aio, news, server, *whats)
+
+        def leave() -> None:
+            if portal.is_open:
+                portal.call(end)
+
+        return Subscription(news, leave)
+
+
+async def listen(
+    bridge: AioBridge, news: News | AioNews, server: str, *whats: str
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Have it told on the bridge's loop when these change; what is given ends that."""
+    await bridge.run(Operations.listen, server, whats, news.tell)
+    bridge.engine.at_end[id(news)] = news.close
+
+    async def leave() -> None:
+        bridge.engine.at_end.pop(id(news), None)
+        with suppress(RuntimeError):  # the bridge is closed, and with it all of this
+            await bridge.run(Operations.stop_listening, server, whats, news.tell)
+
+    return leave
+
+
+def _found() -> Settings:
+    """The settings that are found; unlike a file that the program names, it may be anybody's."""
+    return without_untrusted(load_settings())
+
+
+def _opened(make: Callable[[], Engine]) -> AioBridge:
+    """An engine on a loop of its own. Neither knows the bridge, so that one can be forgotten."""
+    made: list[Engine] = []
+
+    async def serve(ready: Callable[[], None], stop: anyio.Event) -> None:
+        made.append(make())
+        await made[0].serve(ready, stop)
+
+    portal = Portal(serve)
+    return AioBridge(portal, made[0])

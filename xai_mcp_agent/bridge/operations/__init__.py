@@ -1,0 +1,21 @@
+"""All that a user can do over a bridge, each thing once, as coroutines on the bridge's loop."""
+
+from __future__ import annotations
+
+from ...core.invocation import Caller
+from ..context import OwnTools
+from .decisions import Deciding
+from .history import History
+from .plans import Planning
+from .resources import Resources
+from .rules import Rules
+from .runs import Runs
+from .signing_in import SigningIn
+
+
+class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn):
+    """The operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
+
+    def for_caller(self, caller: Caller, own: OwnTools | None = None) -> Operations:
+        """The operations of another caller, with the tools that it brings along."""
+        return Operations(self.engine, caller, own)

@@ -1,0 +1,361 @@
+"""The history, and what runs taught: questions to the store, each with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ...catalog.entry import Refreshed
+from ...core.errors import BadSetting, StoreFailed, XaiMcpError
+from ...core.tools import Tool
+from ...history.place import StoreStatus
+from ...planning.observed import ObservedRun
+from ..context import Context
+from ..flows import MOST_FLOWS
+from .tools import Tools
+
+if TYPE_CHECKING:
+    from ...history.diff.changes import ToolChanged, Version
+    from ...history.event import Event
+    from ...history.graph import Graph
+    from ...history.intents import Which
+    from ...history.learned import Learnings
+    from ...history.queries import ToolsTold, When
+    from ...history.records import Records, ToolRecord
+    from ...history.stats import Stats
+    from ...history.store import Store
+
+T = TypeVar("T")
+
+At: TypeAlias = datetime | int | None
+"""A point of the history: a time, the position of an event, or now. A time without a zone is one
+of this machine's."""
+
+# A history of a million events, read on a busy machine from a disk that is slow.
+ANSWER_SECONDS = 120.0
+
+
+class Reading(Context):
+    """Asks the store."""
+
+    async def answer(self, question: Callable[[Store], T], *, from_any_file: bool = False) -> T:
+        """What the history says, after all that happened before.
+
+        `from_any_file`: also from one that can be read and not written, as it was before.
+
+        Raises:
+            StoreFailed: it cannot be used, or says nothing in time. And what the question raises.
+        """
+        recorder = self.engine.recorder
+        try:
+            with anyio.fail_after(ANSWER_SECONDS):
+                ask = recorder.read if from_any_file else recorder.ask
+                return await asyncio.wrap_future(ask(question))
+        except TimeoutError:
+            raise StoreFailed(
+                recorder.place.shown,
+                f"it gave no answer within {ANSWER_SECONDS:g} s.",
+                "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
+            ) from None
+
+    async def look_up(self, question: Callable[[Store], T]) -> T:
+        """As `answer`, for what only reads: also from a file that we cannot write, as it is."""
+        is_only_to_read = self.engine.recorder.place.is_only_to_read
+        return await self.answer(question, from_any_file=is_only_to_read)
+
+
+class History(Tools, Reading):
+    """All but `store` raise StoreFailed when the history cannot be used."""
+
+    async def history(
+        self,
+        server: str | None = None,
+        tool: str | None = None,
+        *,
+        since: datetime | None = None,
+        until: At = None,
+        failed: bool = False,
+        agent: str | None = None,
+        text: str = "",
+        limit: int | None = None,
+    ) -> list[Event]:
+        """What happened, oldest first: to all, to one server and its tools, or to one tool.
+
+        Only what `failed`, was called by an `agent`, or has a `text` in it; and `until` a moment.
+        `limit` is for the newest so many. A time without a zone is one of this machine's.
+
+        Raises:
+            UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
+            StoreFailed: it cannot be used; the message says why and what to do.
+        """
+        if limit is not None and limit < 0:
+            raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
+        since = zoned(since)
+
+        def events(store: Store) -> list[Event]:
+            from ...history.log import Range
+            from ...history.queries import check_agent, events_about, position_of
+
+            check_agent(store, agent)
+            last = position_of(store, when(until))
+            wanted = Range(
+                since=since, until=last, failed=failed, agent=agent, text=text, limit=limit
+            )
+            return events_about(store, server, tool, wanted)
+
+        return await self.look_up(events)
+
+    async def records(self, at: At = None) -> Records:
+        """Every server and tool there ever was: now, or as it was known at a time or position.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+        """
+        records = await self.look_up(partial(_records, at))
+        if at is None:
+            await self.engine.decisions.read()
+            records.tools = {x: self._marked(y) for x, y in records.tools.items()}
+        return records
+
+    async def stats(self, since: datetime | None = None) -> Stats:
+        """How often each tool was called, failed, and how long that took; and for each server.
+
+        Of all calls there ever were, or since a time; without a zone it is one of this machine's.
+
+        Raises:
+            StoreFailed: as `records`.
+        """
+        return await self.answer(partial(_stats, zoned(since)), from_any_file=True)
+
+    async def tool_record(self, server: str, tool: str) -> ToolRecord:
+        """What is known of one tool: since when it is there, how often it was called and failed.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        record = await self.look_up(partial(_tool_record, server, tool))
+        await self.engine.decisions.read()
+        return self._marked(record)
+
+    async def difference(
+        self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
+    ) -> list[ToolChanged]:
+        """What is different between two times or positions: of all, of a server, or of a tool.
+
+        A tool whose server is merely not connected has not gone.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        return await self.look_up(partial(_difference, server, tool, before, after))
+
+    async def learned(
+        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
+    ) -> Learnings:
+        """What runs with these tools taught for plans: `runs` and `shapes`, without any value.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+        """
+        look = partial(_learned, toolbelt, server, tool)
+        return await self.answer(look, from_any_file=True)
+
+    async def forget_learned(
+        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
+    ) -> Learnings:
+        """Forget all that, for good; what it was.
+
+        Raises:
+            StoreFailed: the history cannot be written, and all is kept still.
+        """
+        # In a thread: it loads SQLAlchemy.
+        which = await anyio.to_thread.run_sync(_which, toolbelt, server, tool)
+        return await asyncio.wrap_future(self.engine.recorder.forget_runs(which))
+
+    async def learn_steps(self, run: ObservedRun) -> None:
+        """Have plans know what came from where in a run of drawn steps. Does not raise."""
+        self.engine.learned.learn_traced("", "", run)
+
+    async def versions(self, server: str, tool: str) -> list[Version]:
+        """Every definition that a tool had, the first one first, each with how it differs.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        return await self.look_up(partial(_versions, server, tool))
+
+    async def graph(
+        self,
+        at: At = None,
+        server: str | None = None,
+        tool: str | None = None,
+        limit: int = MOST_FLOWS,
+    ) -> Graph:
+        """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
+
+        Of a server or a tool: what is around it, with the `limit` best `flows` to and from it.
+        Which tools are switched off is what is decided now; `at` a time, what the history notes.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+            UnknownServer, UnknownTool: there never was one; the message has the nearest.
+        """
+        is_off = None
+        if at is None:
+            await self.engine.decisions.read()
+            is_off = self.engine.decisions.is_off
+        if server is None and tool is None:
+            graph = await self.look_up(partial(_graph, at))
+            return graph.marked(is_off) if is_off else graph
+        told = await self.look_up(partial(_tools_told, at, server, tool))
+        # In a thread: thousands of tools are read for it.
+        around = partial(self.engine.flow_finder.around, told, is_off, limit)
+        return await anyio.to_thread.run_sync(around)
+
+    async def store(self) -> StoreStatus:
+        """Where the history is kept, and what is wrong with that. Does not raise."""
+        place = self.engine.recorder.place
+        if place.is_off:
+            return StoreStatus(place.shown)
+        try:
+            await self.answer(_nothing)
+        except StoreFailed as reason:
+            return StoreStatus(place.shown, str(reason))
+        return StoreStatus(place.shown)
+
+    async def refresh_servers(self, *servers: str, force: bool = False) -> list[Refreshed]:
+        """List the tools of these servers anew, all at once, and compare them with the last time.
+
+        Those that cannot be listed say why, and the others go on. With `force` every tool is
+        written into the history, though nothing may have changed.
+        """
+        results: dict[str, Refreshed] = {}
+
+        async def refresh(name: str) -> None:
+            results[name] = await self._refreshed(name, force)
+
+        async with anyio.create_task_group() as tasks:
+            for name in servers:
+                tasks.start_soon(refresh, name)
+        return [results[x] for x in servers]
+
+    async def record_drawn(self, tools: Iterable[Tool]) -> None:
+        """Write down that these drawn tools are there from the start of a run."""
+        self.engine.record_static(tools)
+
+    async def _refreshed(self, server: str, force: bool) -> Refreshed:
+        position, before, trouble = 0, None, ""
+        try:
+            position, before = await self.answer(partial(_last_listed, server))
+        except StoreFailed as reason:
+            trouble = str(reason)
+        try:
+            self.engine.breakers.reset(server)  # a person asks for it
+            was_ready = self.engine.pool.start(server).state == "ready"
+            await self.tools_of(server)
+            if was_ready or force:  # one that is connected just for this is not listed twice
+                await self.refresh(server, force)
+            tools = await self.entries_of(server)
+        except XaiMcpError as reason:
+            return Refreshed(server, before=before, error=str(reason), trouble=trouble)
+        changes: Sequence[ToolChanged] | None = None
+        if not trouble:
+            try:
+                changes = await self.answer(partial(_difference, server, None, position, None))
+            except StoreFailed as reason:
+                trouble = str(reason)
+        told = None if changes is None else tuple(changes)
+        return Refreshed(server, tuple(tools), before, told, trouble=trouble)
+
+    def _marked(self, record: ToolRecord) -> ToolRecord:
+        pin = self.pin_of(record.subject.source)
+        return self.engine.decisions.marked_record(record, pin)
+
+
+def zoned(moment: datetime | None) -> datetime | None:
+    """The time with its zone; without any it is one of this machine's."""
+    return moment.astimezone() if moment else None
+
+
+# What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
+# nobody who asks should have to wait for on a loop.
+
+
+def _nothing(_: Store) -> None:
+    pass
+
+
+def _records(at: At, store: Store) -> Records:
+    from ...history.queries import records_at
+
+    return records_at(store, when(at))
+
+
+def _stats(since: datetime | None, store: Store) -> Stats:
+    from ...history.counting import stats_since
+
+    return stats_since(store, since)
+
+
+def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
+    from ...history.queries import record_named
+
+    return record_named(store, server, tool)
+
+
+def _difference(
+    server: str | None, tool: str | None, before: At, after: At, store: Store
+) -> list[ToolChanged]:
+    from ...history.queries import changes_between
+
+    return changes_between(store, server, tool, when(before), when(after))
+
+
+def _graph(at: At, store: Store) -> Graph:
+    from ...history.queries import graph_at
+
+    return graph_at(store, when(at))
+
+
+def _tools_told(at: At, server: str | None, tool: str | None, store: Store) -> ToolsTold:
+    from ...history.queries import tools_told
+
+    return tools_told(store, when(at), server, tool)
+
+
+def _versions(server: str, tool: str, store: Store) -> list[Version]:
+    from ...history.queries import versions_named
+
+    return versions_named(store, server, tool)
+
+
+def when(at: At) -> When:
+    """The point of the history as `history.queries` has it. Loads SQLAlchemy."""
+    from ...history.queries import When
+
+    return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)
+
+
+def _last_listed(server: str, store: Store) -> tuple[int, datetime | None]:
+    """The newest position, and when the server was listed last."""
+    from ...history.queries import last_listed
+
+    return last_listed(store, server)
+
+
+def _which(toolbelt: str | None, server: str | None, tool: str | None) -> Which:
+    from ...history.intents import Which
+
+    return Which(toolbelt, server, tool)
+
+
+def _learned(toolbelt: str | None, server: str | None, tool: str | None, store: Store) -> Learnings:
+    from ...history.learned import learnings_of
+
+    return learnings_of(store, _which(toolbelt, server, tool))

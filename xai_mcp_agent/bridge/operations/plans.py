@@ -1,0 +1,312 @@
+"""Plans: which calls do what somebody wants, what comes next, and what is wired wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio.to_thread
+
+from ...agent.models.base import Model
+from ...agent.models.registry import model_named
+from ...catalog.groups import ToolChoice
+from ...core.errors import BadSetting, UnknownTool
+from ...core.names import did_you_mean
+from ...core.ruling import Ruling
+from ...core.steps import CANVAS_SOURCE
+from ...core.tools import Tool, ToolKey
+from ...planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
+from ...planning.live import Teaching
+from ...planning.plan_file import BadPlan
+from ...planning.plans import Plan
+from ...policy.rules.rulebook import reason
+from ...search.preferences import Preferences
+from ...search.usage import DEFAULT_TOOLBELT
+from ..model_json import ask_for_json
+from ..run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
+from .search import Search, UsableTools
+
+if TYPE_CHECKING:
+    from ...planning.planner import Planner
+    from ...planning.wires import WiredCall, WireProblem
+
+T = TypeVar("T")
+
+MODEL_SECONDS = 120.0
+"""A model that has not answered by then is not waited for: its plan would come too late."""
+_OFFLINE = "offline rules"
+_STANDS = "{} was asked for a plan, and this rough one stands: {}"
+_RULES_ALONE = "the offline model has no plan but this one: it follows rules"
+_LOOKED_AT = 50  # tools that fit a request, of which somebody may ask why
+_AHEAD = 3
+
+
+class Planning(Search):
+    """Plans over the tools of servers and groups, or of all, that agents may use now."""
+
+    async def plan_tools(
+        self, request: str, *servers: str, model: str = "", base_url: str = ""
+    ) -> Plan:
+        """The calls that a request asks for, each with the sources of its arguments.
+
+        Of the tools of these servers and groups, or of all, that agents may use now. Without a
+        `model`, such as `openai:gpt-5-mini`, words and shapes make the plan. A model is asked once;
+        where it fails, or says what cannot be, the rough plan stands and says why. Nothing is
+        called. The `reasons` of the plan also tell which servers cannot be used.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+            UnknownProvider: the model's provider wants a model's name.
+        """
+        plan, failed = await self.plan_and_failures(
+            request, *servers, model=model, base_url=base_url
+        )
+        return replace(plan, reasons=(*plan.reasons, *failed.values()))
+
+    async def plan_and_failures(
+        self, request: str, *servers: str, model: str = "", base_url: str = ""
+    ) -> tuple[Plan, Mapping[str, str]]:
+        """As `plan_tools`; which servers cannot be used, and why, stands beside the plan."""
+        choice = self.choice_of(servers)
+        planner = model_named(model, base_url=base_url) if model else None
+        try:
+            return await self.plan_for(request, choice, model=planner)
+        finally:
+            if planner is not None:
+                await planner.aclose()
+
+    async def plan_for(
+        self,
+        request: str,
+        choice: ToolChoice | None = None,
+        preferences: Preferences | None = None,
+        *,
+        own: Sequence[Tool] = (),
+        model: Model | None = None,
+        limit_seconds: float = MODEL_SECONDS,
+    ) -> tuple[Plan, Mapping[str, str]]:
+        """The same for a choice of tools, a toolbelt's `preferences`, and `own` tools besides."""
+        usable = await self.usable_tools(choice, preferences, own)
+        return await self.plan_among(usable, request, model, limit_seconds), usable.failed
+
+    async def plan_among(
+        self,
+        usable: UsableTools,
+        request: str,
+        model: Model | None = None,
+        limit_seconds: float = MODEL_SECONDS,
+    ) -> Plan:
+        """As `plan_tools`, among these tools; its reasons do not tell which servers failed."""
+        plan = await self.planned(usable, lambda x: x.plan(request))
+        if model is not None and usable.tools:
+            plan = await self._planned_by(model, usable, plan, limit_seconds)
+        calls = tuple(
+            replace(x, reasons=(*x.reasons, *self.calls_asked_for(tool, ruling)))
+            for x in plan.calls
+            for tool, ruling in [(usable.tools[x.tool], usable.rulings.get(x.tool))]
+        )
+        return replace(plan, calls=calls)
+
+    async def suggest_tools(
+        self,
+        after: Sequence[str] = (),
+        request: str = "",
+        limit: int = 5,
+        choice: ToolChoice | None = None,
+        preferences: Preferences | None = None,
+    ) -> Suggested:
+        """The tools that may come next, the best first, each with its reasons.
+
+        `after` are those so far: `server/tool`, or a name that only one server has. Of all tools
+        that agents may use now, or of a `choice`, without what the `preferences` block.
+
+        Raises:
+            UnknownTool: one of them is not there, or may not be used.
+            BadSetting: neither tools nor a request are given.
+        """
+        if not after and not request.strip():
+            raise BadSetting(
+                "Anything may come next. Name the tools before it, or say what is wanted."
+            )
+        usable = await self.usable_tools(choice, preferences)
+        names = _Names(usable.tools)
+        keys = [names.key(x) for x in after]
+        words = request.strip() or None
+        found = await self.planned(usable, lambda x: x.next_tools(keys, words, limit))
+        return Suggested(found, usable.failed)
+
+    async def check_wires(self, plan: Plan | Sequence[NamedCall]) -> CheckedCalls:
+        """What is wrong with the calls of a plan as they are connected; none is made.
+
+        Connects the servers. What nobody declares is not held against anybody: no problem is no
+        promise.
+
+        Raises:
+            BadPlan: it is not said whose tool one of them is.
+        """
+        calls = named_calls(plan) if isinstance(plan, Plan) else plan
+        usable = await self.usable_tools()
+        # In a thread: what each of thousands of calls may have meant takes a while.
+        wired, problems = await anyio.to_thread.run_sync(self._wired, usable, calls)
+        problems += await self.planned(usable, lambda x: x.wire_problems(wired))
+        known = sum(x.tool in usable.tools for x in wired)
+        return CheckedCalls(sorted(problems, key=lambda x: x.call), known, len(calls))
+
+    async def explain_choice(
+        self,
+        request: str,
+        server: str,
+        tool: str,
+        choice: ToolChoice | None = None,
+        preferences: Preferences | None = None,
+    ) -> ExplainedChoice:
+        """Why a tool is chosen for a request by a search and a plan, or what keeps it from it.
+
+        Raises:
+            UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
+            SourceFailed: the server cannot be used.
+        """
+        listed = await self.find_tool(server, tool)
+        key = listed.key
+        found = await self.find_tools(
+            request, limit=_LOOKED_AT, choice=choice, preferences=preferences
+        )
+        hits = found.tools
+        places = [x.entry.key for x in hits]
+        place = places.index(key) + 1 if key in places else 0
+        usable = await self.usable_tools(choice, preferences)
+        plan = await self.planned(usable, lambda x: x.plan(request))
+        step = next((n for n, x in enumerate(plan.calls, 1) if x.tool == key), 0)
+        rulings = await self.engine.rulings.of({key: listed}, self.caller)
+        ruling = rulings.get(key, Ruling())
+        return ExplainedChoice(
+            key, request, place, hits[place - 1] if place else None,
+            hits[: min(place - 1 if place else _AHEAD, _AHEAD)],
+            step, plan.calls[step - 1] if step else None, [x.name for x in plan.calls],
+            ruling, await self._obstacles(key, ruling, choice, preferences),
+        )  # fmt: skip
+
+    async def _obstacles(
+        self, key: ToolKey, ruling: Ruling, choice: ToolChoice | None,
+        preferences: Preferences | None,
+    ) -> list[str]:  # fmt: skip
+        await self.engine.decisions.read()
+        entry = self.entry(await self.find_tool(key.source, key.name))
+        is_chosen = choice is None or choice.has(entry.require())
+        obstacles = {
+            "it is switched off": not entry.is_enabled,
+            "its definition was not accepted yet": entry.is_held,
+            "it is blocked": self.preferences(preferences).is_blocked(key),
+            "the toolbelt does not have it": not is_chosen,
+            reason(ruling): ruling.word == "deny",
+        }
+        return [words for words, is_so in obstacles.items() if is_so]
+
+    async def _planned_by(
+        self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float
+    ) -> Plan:
+        """The plan of a model, or the rough one with the reason why it stands."""
+        if model.name == _OFFLINE:
+            return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
+        request, mask = rough.request, self.engine.recorder.mask
+        question = await self.planned(usable, lambda x: x.question(request))
+        answer, why = await ask_for_json(model, question, limit_seconds, mask)
+        if not why:
+            try:
+                plan = await self.planned(usable, lambda x: x.checked(request, answer))
+                return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
+            except BadPlan as bad:
+                why = str(bad)
+        stands = mask(_STANDS.format(model.name, why))
+        return replace(rough, reasons=(*rough.reasons, stands))
+
+    async def planned(self, usable: UsableTools, do: Callable[[Planner], T]) -> T:
+        """What `do` gives with a planner of these tools.
+
+        It is called in the thread of planners, where it may take its time, and must not keep the
+        planner. That knows what runs with the caller's toolbelt taught, or all runs where it has
+        none.
+        """
+        caller, engine = self.caller, self.engine
+        toolbelt = caller.toolbelt or (DEFAULT_TOOLBELT if caller.kind == "agent" else None)
+        remembered = await engine.learned.remembered(toolbelt)
+
+        def teach(planner: Planner, before: Remembered | None) -> Teaching:
+            return bring_up_to_date(planner, remembered, before or NOTHING_LEARNED)
+
+        return await engine.planners.use(
+            usable.tools, do, memory=toolbelt, teach=teach, weights=usable.weights
+        )
+
+    def _wired(
+        self, usable: UsableTools, calls: Sequence[NamedCall]
+    ) -> tuple[list[WiredCall], list[WireProblem]]:
+        """The calls with the keys of their tools, and what is wrong where one has none."""
+        from ...planning.wires import WiredCall, WireProblem
+
+        names = _Names(usable.tools)
+        wired: list[WiredCall] = []
+        problems: list[WireProblem] = []
+        for number, call in enumerate(calls):
+            key = ToolKey("", "", "") if not call.source else names.named(call.source, call.tool)
+            if call.problem:
+                problems.append(WireProblem(number, "", f"it cannot be checked: {call.problem}"))
+            elif key is None and (why := usable.failed.get(call.source)):
+                problems.append(WireProblem(number, "", f"its server cannot be used: {why}"))
+            elif key is None and not self._is_drawn(call.source):
+                problems.append(
+                    WireProblem(number, "", names.why_not(f"{call.source}/{call.tool}"))
+                )
+            wired.append(WiredCall(key if call.source else None, call.arguments, call.is_open))
+        return wired, problems
+
+    def _is_drawn(self, source: str) -> bool:
+        return source == CANVAS_SOURCE and source not in self.settings.sources
+
+
+def named_calls(plan: Plan) -> list[NamedCall]:
+    """The calls of a plan, as they are checked.
+
+    Raises:
+        BadPlan: it is not said whose tool one of them is.
+    """
+    from ...planning.step_values import tool_of
+
+    return [NamedCall(*tool_of(x), x.arguments) for x in plan.calls]
+
+
+class _Names:
+    """Tools by what people call them."""
+
+    def __init__(self, tools: Mapping[ToolKey, Any]) -> None:
+        self._by_names = {(x.source, x.name): x for x in tools}
+        self._by_name: dict[str, list[ToolKey]] = {}
+        for key in tools:
+            self._by_name.setdefault(key.name, []).append(key)
+
+    def named(self, source: str, tool: str) -> ToolKey | None:
+        """The tool of a source."""
+        return self._by_names.get((source, tool))
+
+    def key(self, name: str) -> ToolKey:
+        """The tool that is called so, with its server or without.
+
+        Raises:
+            UnknownTool: none is, or several are.
+        """
+        for at, char in enumerate(name):  # names of servers and tools may have slashes
+            if char == "/" and (found := self.named(name[:at], name[at + 1 :])):
+                return found
+        keys = self._by_name.get(name, [])
+        if len(keys) == 1:
+            return keys[0]
+        if keys:
+            servers = ", ".join(f"{x.source}/{x.name}" for x in keys)
+            raise UnknownTool(f"Several servers have a tool {name!r}. Name one: {servers}.")
+        raise UnknownTool(self.why_not(name))
+
+    def why_not(self, name: str) -> str:
+        """What is said of a name that no tool has."""
+        known = (f"{source}/{tool}" for source, tool in self._by_names)
+        return f"No tool {name!r} can be used. {did_you_mean(name, known)}".rstrip()

@@ -1,0 +1,100 @@
+"""Rules: what they say of calls before any is made, and those that are kept in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...core.invocation import Caller
+from ...core.tools import JsonObject, Tool
+from ...policy.rules.rulebook import reason
+from ...policy.rules.ruled import RuledTool
+from ...settings.rules import Rule, rules_of_store
+from ..rules import damaged, folder_of, kept_in
+from .history import Reading
+from .tools import Tools
+
+if TYPE_CHECKING:
+    from ...history.kept_rules import Check, KeptRules
+    from ...history.store import Store
+
+
+class Rules(Tools, Reading):
+    """Rules of the settings and of the store."""
+
+    async def rules(self) -> Sequence[Rule]:
+        """The rules that count here, those of the store included."""
+        await self.engine.rules.look()
+        return self.engine.rules.book.rules
+
+    async def ruled_tools(
+        self, caller: Caller, *names: str
+    ) -> tuple[list[RuledTool], dict[str, str]]:
+        """What rules and approvals say of a caller's calls of the tools of these, or of all.
+
+        And why some servers have none. No call is made.
+        """
+        await self.engine.rules.look()
+        entries, failed = await self.listed(self.choice(names) if names else None)
+        return [self._ruled(caller, x.require(), None) for x in entries.values()], failed
+
+    async def ruled_call(
+        self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
+    ) -> RuledTool:
+        """What they say of one call; without arguments, of any call of that tool."""
+        await self.engine.rules.look()
+        return self._ruled(caller, tool, arguments)
+
+    async def stored_rules(self) -> KeptRules:
+        """The rules that the store has, whether they count here or not.
+
+        Raises:
+            StoreFailed, RulesUnknown: it cannot be read.
+        """
+        return await self.answer(kept_in, from_any_file=True)
+
+    async def put_rules(self, rules: Sequence[JsonObject], *, only: bool = False) -> KeptRules:
+        """Put these into the store, in the place of those of the same names, or of all.
+
+        Raises:
+            SettingsError: something in one of them is wrong; nothing was changed.
+            StoreFailed, RulesUnknown: the store cannot be used.
+        """
+        return await self.answer(partial(_put, rules, self._check_rules, only))
+
+    async def remove_rules(self, *names: str) -> KeptRules:
+        """Take the rules of these names out of the store; raises as `put_rules`."""
+        return await self.answer(partial(_remove, names, self._check_rules))
+
+    def _ruled(self, caller: Caller, tool: Tool, arguments: JsonObject | None) -> RuledTool:
+        rules = self.engine.rules
+        ruling = rules.book.ruling(rules.facts(tool, caller, arguments))
+        if ruling.word == "deny":
+            return RuledTool(tool, ruling, "deny", reason(ruling))
+        verdict = self.engine.approvals.verdict(tool, caller, ruling)
+        return RuledTool(tool, ruling, verdict.word, verdict.reason)
+
+    def _check_rules(self, rules: Sequence[JsonObject]) -> None:
+        rules_of_store(rules, folder_of(self.engine.settings))
+
+
+# In these, because SQLAlchemy takes a while, and few settings have rules in the store.
+def _put(rules: Sequence[JsonObject], check: Check, only: bool, store: Store) -> KeptRules:
+    from ...history.kept_rules import RulesDamaged
+    from ...history.kept_rules import put_rules as put
+
+    try:
+        return put(store, rules, check, only=only)
+    except RulesDamaged as why:
+        raise damaged(store, why) from None
+
+
+def _remove(names: Sequence[str], check: Check, store: Store) -> KeptRules:
+    from ...history.kept_rules import RulesDamaged
+    from ...history.kept_rules import remove_rules as remove
+
+    try:
+        return remove(store, names, check)
+    except RulesDamaged as why:
+        raise damaged(store, why) from None

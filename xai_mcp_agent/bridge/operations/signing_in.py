@@ -1,0 +1,56 @@
+"""Signing in to servers, and out of them (OAuth)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio.to_thread
+
+from ...core.errors import SourceFailed
+from ...core.sign_in import SignIn
+from ...core.tools import Tool
+from ...sources.mcp.auth.token_store import Access, can_be_signed_in_to
+from ..context import Context
+
+
+class SigningIn(Context):
+    """Access to servers behind a URL."""
+
+    async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
+        """Forget the access to a server behind a URL and sign in to it anew; its tools.
+
+        `sign_in` gets somebody to do it; without it, the one that the bridge was given.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be had; the message says why.
+        """
+        engine, access = self.engine, self._access_to(server)
+        async with engine.one_sign_in[server]:
+            await self.sign_out(server)
+            how = sign_in or access.sign_in
+            engine.signing_in[server] = replace(access, sign_in=how, is_forced=True)
+            try:
+                return list(await self.tools_of(server))
+            finally:
+                del engine.signing_in[server]
+                await engine.pool.stop(server)
+
+    async def sign_out(self, server: str) -> bool:
+        """Forget the access to a server behind a URL; whether there was any.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it is none that one signs in to.
+        """
+        access = self._access_to(server)
+        await self.engine.pool.stop(server)
+        return await anyio.to_thread.run_sync(access.store.forget, self.settings.server(server))
+
+    def _access_to(self, server: str) -> Access:
+        entry, access = self.settings.server(server), self.engine.access
+        if entry.transport == "stdio":
+            reason = "it is started on this machine, and nobody signs in to it."
+            raise SourceFailed(server, reason, "What it needs stands under `env`.")
+        if access is None or not can_be_signed_in_to(entry):
+            reason = "its settings have a header `Authorization`, or switch `auth` off."
+            raise SourceFailed(server, reason, "Remove that to sign in.")
+        return access

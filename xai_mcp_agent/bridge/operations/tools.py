@@ -1,0 +1,303 @@
+"""Servers and their tools: connect, list, call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from ...catalog.entry import CatalogEntry
+from ...core.errors import UnknownTool, XaiMcpError
+from ...core.events import SourceStatus
+from ...core.invocation import ToolInvocation
+from ...core.kinds import MCP
+from ...core.limits import checked_limit, left_of
+from ...core.names import did_you_mean
+from ...core.results import OnProgress, ToolResult
+from ...core.tools import JsonObject, Tool, ToolKey
+from ...settings.entry import SourceSettings
+from ..context import Context, raise_first
+
+if TYPE_CHECKING:
+    from ...catalog.groups import ToolChoice
+    from ...policy.suspicion import Mark
+
+_MOST_NAMES = 5
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+"""`done`, `total` and a message. Called on the bridge's own thread: it should return at once."""
+
+
+class Tools(Context):
+    """Servers, and the tools that they offer."""
+
+    async def servers(self) -> list[SourceStatus]:
+        """How every configured server is doing; the disabled ones say why. Connects nothing."""
+        engine, settings = self.engine, self.engine.settings
+        live = engine.pool.statuses()
+        configured = [
+            live.get(name)
+            or SourceStatus(
+                name=name,
+                kind=source.kind.name,
+                state="disabled" if source.disabled else "idle",
+                transport=source.transport,
+            )
+            for name, source in settings.sources.items()
+        ]
+        broken = [
+            SourceStatus(
+                name=name,
+                kind=settings.problem_kinds.get(name, MCP).name,
+                state="disabled",
+                error=f"{problem.file}, at {problem.key_path}: {problem.problem}",
+                next_step=problem.fix,
+            )
+            for name, problem in settings.problems.items()
+        ]
+        servers, access = settings.servers.values(), engine.access
+        signed_in = await access.store.where_signed_in(servers) if access else {}
+        statuses = [
+            replace(x, signed_in=signed_in.get(x.name, ""), breaker=engine.breakers.state(x.name))
+            for x in configured
+        ]
+        return [*statuses, *broken]
+
+    async def connect(self, *names: str, wait: bool = False) -> None:
+        """Start these servers in the background, or all usable ones if none is named.
+
+        With `wait`, return when each is ready or has failed within its own
+        limit; `servers()` then tells which. Calling a tool connects what it needs by itself.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used; the others are started.
+        """
+        wanted = names or self.settings.usable
+        raise_first(self.start_sources(wanted, is_anew=True))
+        if wait:
+            await self.connect_sources(wanted)
+
+    async def start(self, *names: str) -> dict[str, XaiMcpError]:
+        """Begin to connect these servers, without waiting; the errors of names that cannot be used.
+
+        A circuit breaker that is open stays so, unlike with `connect`.
+        """
+        return self.start_sources(names)
+
+    async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
+        """Wait for these servers, each to its own limit; the errors of those that failed."""
+        return await self.connect_sources(names)
+
+    async def disconnect(self, server: str) -> None:
+        """Close one server; the next use connects it again.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
+        if server not in self.engine.pool.running():
+            self.settings.source(server)
+        self.engine.breakers.reset(server)
+        await self.engine.pool.stop(server)
+
+    async def reset_breaker(self, server: str) -> bool:
+        """Have a server called again that failed too often; whether its calls were refused.
+
+        `connect`, `refresh` and `disconnect` do so too.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
+        self.settings.source(server)
+        return self.engine.breakers.reset(server)
+
+    async def add_source(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
+        """Take in a source that no settings file has, and say under which name.
+
+        It is started when it is asked for, as those of the file are. It takes the place of one of
+        its name, which is closed unless it is the same; none of the names in `kept` is taken.
+        """
+        settings = self.engine.settings
+        before = dict(settings.sources)
+        name = settings.add(source, kept)
+        if name in before and before[name] != settings.sources[name]:
+            self.engine.breakers.reset(name)
+            await self.engine.pool.stop(name)
+        return name
+
+    async def instructions(self, server: str) -> str:
+        """How the server says it wants to be used; empty where it says nothing.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+        """
+        return (await self.engine.pool.start(server).ready(self.caller)).instructions
+
+    async def marks(self, *servers: str) -> list[Mark]:
+        """What these servers say that a person should read, or all that were listed.
+
+        Orders to a model, hidden characters, names of other servers' tools. Nothing is blocked by
+        a mark. Connects nothing.
+        """
+        # Here: it makes dozens of patterns, and most programs never ask.
+        from ...policy.suspicion import marks_of
+
+        catalog = self.engine.catalog
+        version, marks = self.engine.marks
+        if version != catalog.version:
+            version = catalog.version
+            # Thousands of tools take a second.
+            marks = await anyio.to_thread.run_sync(marks_of, catalog.inventories())
+            self.engine.marks = version, marks
+        return [x for x in marks if not servers or x.source in servers]
+
+    async def refresh(self, server: str, force: bool = False) -> list[Tool]:
+        """Ask the server anew for its tools. With `force` each is written into the history.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        self.engine.breakers.reset(server)
+        with self.engine.recorder.writing_all(server) if force else nullcontext():
+            return list((await self.engine.pool.start(server).refresh(self.caller)).tools)
+
+    async def tool(self, server: str, name: str) -> Tool:
+        """One tool of a server, which is connected for it.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            UnknownTool: it has none of that name; the message has the nearest.
+        """
+        return await self.find_tool(server, name)
+
+    async def listed(
+        self, choice: ToolChoice | None
+    ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
+        """The tools of a choice, or all, their sources connected; and why others have none."""
+        tools, failed = await self.connected(choice)
+        await self.engine.decisions.read()
+        entries: dict[ToolKey, CatalogEntry] = {}
+        for of_source in tools.values():
+            await self.engine.catalog.digest_all(of_source)
+            entries |= {x.key: self.entry(x) for x in of_source}
+        return entries, failed
+
+    async def connected(
+        self, choice: ToolChoice | None
+    ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
+        """The same as plain tools, by their sources: nothing is looked up of what was decided."""
+        names = list(self.settings.usable if choice is None else choice.all_sources)
+        problems = self.settings.problems if choice is None else {}
+        failed = {name: str(reason) for name, reason in problems.items()}
+        failed |= {name: str(why) for name, why in (await self.connect_sources(names)).items()}
+        tools: dict[str, Sequence[Tool]] = {}
+        for name in (x for x in names if x not in failed):
+            try:
+                listed = await self.tools_of(name)
+            except XaiMcpError as reason:
+                failed[name] = str(reason)
+                continue
+            tools[name] = listed if choice is None else choice.taken(listed)
+        return tools, failed
+
+    async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
+        """The first of these servers that offers a tool of that name, or None.
+
+        Servers that cannot be used offer nothing, and are not an error here.
+        """
+        names, catalog = list(servers), self.engine.catalog
+        await self.connect_sources(name for name in names if not catalog.tools(name))
+        key = catalog.find(tool, names)
+        return key.source if key else None
+
+    async def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Progress | None = None,
+        meta: JsonObject | None = None,
+    ) -> ToolResult:
+        """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
+
+        `on_progress(done, total, message)` is called on the bridge's own
+        thread: it should return at once. `meta` goes along for programs at the far side. A result
+        with `is_error` is returned, not raised.
+
+        Raises:
+            UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
+            BadSetting: the same; the limit is none.
+            NotAccepted, DefinitionChanged: the same; it is pinned and is not what was accepted.
+            AcceptanceUnknown: the same; it is pinned, and nobody can say what was accepted.
+            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        limit = checked_limit(timeout_seconds)
+        arguments = {} if arguments is None else arguments
+        listed = self.engine.listed(server, tool)
+        if listed is None:
+            started = anyio.current_time()
+            listed = await self.engine.find_tool(server, tool, limit, self.caller)
+            limit = left_of(limit, anyio.current_time() - started)
+        progress = None if on_progress is None else _as_async(on_progress)
+        return await self.call(
+            ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
+        )
+
+    async def execute_tool(
+        self,
+        tool: str | ToolKey | Tool,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Progress | None = None,
+        meta: JsonObject | None = None,
+    ) -> ToolResult:
+        """`call_tool` for a key, `server/tool`, or a name that only one server has.
+
+        Raises:
+            UnknownTool: there is none of that name, or several. And what `call_tool` raises.
+        """
+        server, name = await self._server_and_name(tool)
+        return await self.call_tool(
+            server, name, arguments,
+            timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta,
+        )  # fmt: skip
+
+    async def _server_and_name(self, tool: str | ToolKey | Tool) -> tuple[str, str]:
+        if not isinstance(tool, str):
+            key = tool.key if isinstance(tool, Tool) else tool
+            return key.source, key.name
+        for server, name in _splits_of(tool):
+            if server in self.settings.sources or server in self.settings.problems:
+                return server, name
+        entries, _ = await self.listed(None)
+        keys = [key for key in entries if key.name == tool]
+        if len(keys) == 1:
+            return keys[0].source, tool
+        if keys:
+            which = " or ".join(repr(str(x)) for x in keys[:_MOST_NAMES])
+            raise UnknownTool(
+                f"Several servers have a tool {tool!r}. Write which is meant: {which}."
+            )
+        hint = did_you_mean(tool, map(str, entries)) or "Write `server/tool`."
+        raise UnknownTool(f"No server has a tool {tool!r}. {hint}")
+
+
+def _splits_of(name: str) -> Iterator[tuple[str, str]]:
+    """A name as server and tool, the longest server first: both may have a slash in them."""
+    parts = name.split("/")
+    for count in range(len(parts) - 1, 0, -1):
+        yield "/".join(parts[:count]), "/".join(parts[count:])
+
+
+def _as_async(on_progress: Progress) -> OnProgress:
+    async def progress(done: float, total: float | None, message: str) -> None:
+        on_progress(done, total, message)
+
+    return progress
