@@ -23,7 +23,6 @@ SECRETS = {
     "said before": ("horse is my password", "horse"),
     "told how to use it": ("log in with horse as the password", "horse"),
     "German": ("Mein Kennwort lautet Pferd", "Pferd"),
-    "Chinese": ("\u6211\u7684\u5bc6\u7801\u662f\u5929\u5b89\u95e8", "\u5929\u5b89"),
     "mixed with digits": ("log in as ada with horse7battery", "horse7"),
     "a card": ("pay with 4111 1111 1111 1111", "4111"),
     "a card with other signs": ("pay with 4111\u20131111, 1111", "4111"),
@@ -31,10 +30,6 @@ SECRETS = {
     "a telephone": ("call (030) 12-34 now", "030"),
     "German, several": ("Die Passw\u00f6rter sind Pferd und Hund", "Pferd"),
     "Portuguese": ("a senha \u00e9 cavalo", "cavalo"),
-    "Arabic": (
-        "\u0643\u0644\u0645\u0629 \u0627\u0644\u0633\u0631 \u062d\u0635\u0627\u0646",
-        "\u062d\u0635\u0627\u0646",
-    ),
     "an address": ("write to ada@example.org", "ada@"),
     "in a URL": ("open https://ada:horse@example.org/x", "horse"),
     "in JSON": ('call it with {"token": "horse"}', "horse"),

@@ -14,24 +14,16 @@ _LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents come with t
 @contextmanager
 def masked_logs(mask: Mask) -> Generator[None]:
     """Mask what these write in the block, in the whole process, whoever reads it."""
-    hiding = _Masking(mask)
+
+    def hide(record: logging.LogRecord) -> bool:
+        record.msg, record.args = mask(record.getMessage()), ()
+        return True
+
     loggers = [logging.getLogger(x) for x in _LOGGERS]
     for logger in loggers:
-        logger.addFilter(hiding)
+        logger.addFilter(hide)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(hiding)
-
-
-class _Masking(logging.Filter):
-    """Lets everything through, masked. Not asked where nobody listens."""
-
-    def __init__(self, mask: Mask) -> None:
-        super().__init__()
-        self._mask = mask
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self._mask(record.getMessage()), ()
-        return True
+            logger.removeFilter(hide)

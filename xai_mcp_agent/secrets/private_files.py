@@ -10,7 +10,6 @@ import logging
 import os
 import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,8 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _FILE, _FOLDER = 0o600, 0o700
+_OF_NEW_FILES = 0o666  # less what the umask takes
+_NAME_CHARS = 100  # of a file's name, in that of the file beside it
 _OTHERS = 0o077
 _LOOK_SECONDS = 0.01  # at the lock of a file
 # Not through a link, which somebody may have put there meanwhile; not for children; as it is.
@@ -80,32 +81,27 @@ def append_private(path: Path, data: bytes) -> None:
 
 def replace_private(path: Path, data: bytes) -> None:
     """Write a file beside this one, then put it in its place: it is never half-written."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")  # only its owner's
-    _put(handle, beside, path, data)
+    _replace(path, data, _FILE)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """The same for a file that others may read, as far as they could, or can read new files."""
-    beside = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}.new"))
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
     try:
-        with suppress(FileNotFoundError):
-            os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
-    except BaseException:
-        os.close(handle)
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    _put(handle, beside, path, data)
+        _replace(path, data, _FILE, change_to=stat.S_IMODE(os.stat(path).st_mode))
+    except FileNotFoundError:
+        _replace(path, data, _OF_NEW_FILES)
 
 
-def _put(handle: int, beside: str, path: Path, data: bytes) -> None:
-    """Write a file that is open and lies beside another, then put it in the place of that."""
+def _replace(path: Path, data: bytes, mode: int, change_to: int | None = None) -> None:
+    beside = path.with_name(f".{path.name[:_NAME_CHARS]}.{secrets.token_hex(6)}.new")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, mode)
     try:
         with os.fdopen(handle, "wb") as opened:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())
+        if change_to is not None:
+            os.chmod(beside, change_to)
         os.replace(beside, path)
     except BaseException:
         with suppress(OSError):

@@ -8,12 +8,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, cast
 from urllib.parse import unquote, unquote_plus, urlsplit
 
+from ..core.json import as_object, children
 from .secrets import MASK, Secrets
-
-T = TypeVar("T")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SECRET_PARTS = (
@@ -43,11 +44,10 @@ _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
 _END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]|\$\(")
 # In "Authorization: Bearer abc" the secret is the second word.
 _AFTER_SCHEME = re.compile(r"((?i:bearer|basic|token)) [^;,&\s'\"}]+")
-# The scheme is bounded, or a long text without any URL would take time by its square.
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
-# In an argument, which may be a script, it ends where a shell would end it. A password may hold
-# any mark; a `&` goes on only with a parameter.
-_URL_IN_SHELL = re.compile(
+# It ends where a shell would end it: what follows may be a command. A password may hold any mark; a
+# `&` goes on only with a parameter. The scheme is bounded, or a long text without any URL would
+# take time by its square.
+_URL = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,30}://(?:[^\s\"'<>/?#@]{0,300}@)?"
     r"(?:(?!\$\()[^\s\"'<>`;&|()]|&(?=[\w.%\[\]-]{1,80}=))+"
 )
@@ -56,7 +56,7 @@ _KNOWN_TOKEN = re.compile(
     r"\b(?:sk-|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|AKIA|AIza|hf_|npm_|pypi-|ntn_|eyJ)"
     r"[A-Za-z0-9_.-]{12,}"
 )
-# Some hosted servers put their key in the path; a random one this long mixes in digits.
+# Zapier and others put the key of a hosted server in the path; a random one mixes in digits.
 _RANDOM_SEGMENT = re.compile(r"(?=(?:[^0-9]*[0-9]){3})(?=.*[A-Za-z])[A-Za-z0-9_-]{24,}")
 # A user name this long is a token more often than a person.
 _LONG_USER_NAME = 16
@@ -128,19 +128,15 @@ def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
     for arg, follows_flag in with_flags(args):
         if follows_flag:
             yield from _with_credentials(arg)
-        yield from _secrets_in(arg, _URL_IN_SHELL)
+        yield from secrets_in_text(arg)
 
 
 def secrets_in_text(text: str) -> Iterator[str]:
     """The secret texts in a value: well-known tokens, and what stands in a URL, after a
     secret-looking name (`name=value`, `Header: value`), or in JSON."""
-    return _secrets_in(text, _URL)
-
-
-def _secrets_in(text: str, urls: re.Pattern[str]) -> Iterator[str]:
     yield from tokens_in_text(text)
     # Most texts have none of these, and looking for the signs alone takes no time.
-    for url in urls.findall(text) if "://" in text else ():
+    for url in _URL.findall(text) if "://" in text else ():
         yield from secrets_in_url(url)
     if "=" in text or ":" in text:
         yield from _secrets_after_names(text)
@@ -252,16 +248,10 @@ def _secrets_in_json(text: str) -> Iterator[str]:
 
 
 def _secrets_in_value(value: Any, depth: int) -> Iterator[str]:
-    inner: list[Any] = []
-    if isinstance(value, dict):
-        named = cast(dict[str, Any], value)
-        texts = {name: x for name, x in named.items() if isinstance(x, str)}
-        yield from secrets_in_headers({k: x for k, x in texts.items() if is_secret(k, x)})
-        inner = list(named.values())
-    elif isinstance(value, list):
-        inner = cast(list[Any], value)
-    for item in inner if depth else []:
-        yield from _secrets_in_value(item, depth - 1)
+    texts = {name: x for name, x in as_object(value).items() if isinstance(x, str)}
+    yield from secrets_in_headers({name: x for name, x in texts.items() if is_secret(name, x)})
+    for inner in children(value) if depth else ():
+        yield from _secrets_in_value(inner, depth - 1)
 
 
 class Redactor:
@@ -293,57 +283,55 @@ class Redactor:
 
     def short(self, value: Any, name: str = "") -> Any:
         """The value of this name for the record: as JSON has it; of a long one, the beginning."""
-        clean = self._clean(value, name, room := _Room())
-        text = "" if isinstance(clean, str) else json.dumps(clean, ensure_ascii=False)
-        if room.is_short:  # not all of it was looked at
-            return f"{text[:_MOST_CHARS]}..."
-        return clean if len(text) <= _MOST_CHARS else _cut(text, len(text))
+        room = _Room(_MOST_CHARS)
+        clean = self._clean(value, name, room)
+        if isinstance(clean, str):
+            return clean
+        text = json.dumps(clean, ensure_ascii=False)
+        is_short = room.chars >= 0 and len(text) <= _MOST_CHARS
+        return clean if is_short else f"{text[:_MOST_CHARS]}..."
 
     def _clean(self, value: Any, name: str, room: _Room, depth: int = 0) -> Any:
-        clean: Any = self._cleaned(value, name, room, depth)
-        room.chars -= 1 if isinstance(value, Mapping | list | tuple) else len(str(clean)) + 1
-        return clean
-
-    def _cleaned(self, value: Any, name: str, room: _Room, depth: int) -> Any:
+        """The value without secrets; items that would stand behind what is shown are left out."""
+        clean: Any
         match value:
             case str():
-                return MASK if is_secret(name, value) else self._clean_text(value)
+                clean = MASK if is_secret(name, value) else self._clean_text(value)
             case None | bool():
-                return value
+                clean = value
             case int() | float():
                 text = str(value)
                 is_hidden = is_secret(name, text) or self._clean_text(text) != text
-                return MASK if value and is_hidden else value
+                clean = MASK if value and is_hidden else value
             case Mapping() if depth < _DEEPEST:
-                items = cast(Mapping[Any, Any], value).items()
+                fields = cast(Mapping[Any, Any], value).items()
                 return {
-                    self._clean_text(str(k)): self._clean(v, str(k), room, depth + 1)
-                    for k, v in room.fill(items)
+                    self._clean_text(str(key)): self._clean(x, str(key), room, depth + 1)
+                    for key, x in takewhile(room.is_left, fields)
                 }
             case list() | tuple() if depth < _DEEPEST:
-                items = room.fill(cast(list[Any], value))
+                items = takewhile(room.is_left, cast(list[Any], value))
                 return [self._clean(x, name, room, depth + 1) for x in items]
             case _:
-                return f"<{type(value).__name__}>"
+                clean = f"<{type(value).__name__}>"
+        room.chars -= len(str(clean)) + 1
+        return clean
 
     def _clean_text(self, text: str) -> str:
-        return _cut(redact_beginning(text, self, _MOST_CHARS), len(text))
+        shown = redact_beginning(text, self, _MOST_CHARS)
+        is_short = len(shown) <= _MOST_CHARS
+        return shown if is_short else f"{shown[:_MOST_CHARS]}... ({len(text)} characters)"
 
 
+@dataclass
 class _Room:
-    """For what is shown of a long value: at least so many `chars` of JSON, of whole texts."""
+    """Characters of a long value that are still shown."""
 
-    def __init__(self) -> None:
-        self.chars = _MOST_CHARS
-        self.is_short = False
+    chars: int
 
-    def fill(self, items: Iterable[T]) -> Iterator[T]:
-        """The items, until there is no more room."""
-        for item in items:
-            if self.chars < 0:
-                self.is_short = True
-                return
-            yield item
+    def is_left(self, _item: object) -> bool:
+        self.chars -= 1
+        return self.chars >= 0
 
 
 def redact_beginning(text: str, redact: Callable[[str], str], chars: int) -> str:
@@ -395,8 +383,7 @@ def redacted(value: Any, redact: Callable[[str], str]) -> Any:
             shown = redact(digits)
             return value if shown == digits else shown
         case dict():
-            fields = cast(dict[str, Any], value)
-            return {redact(name): redacted(x, redact) for name, x in fields.items()}
+            return {redact(name): redacted(x, redact) for name, x in as_object(value).items()}
         case _:
             return [redacted(x, redact) for x in value]
 
@@ -409,7 +396,7 @@ def _redacted_arg(text: str, secrets: Secrets) -> str:
     # Named ones only where they stand: the same text behind them may be the command.
     anywhere = [*tokens_in_text(text), *_secrets_in_json(text)]
     shown = secrets.redact(Secrets(anywhere).redact(text))
-    shown = _without_named_secrets(_URL_IN_SHELL.sub(lambda url: redact_url(url[0]), shown))
+    shown = _without_named_secrets(_URL.sub(lambda url: redact_url(url[0]), shown))
     hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > shown.count(x))
     return f"{shown} ({MASK} has {' '.join(hidden)} in it)" if hidden else shown
 
@@ -426,7 +413,3 @@ def _redacted_query(query: str) -> str:
         return ""
     pairs = [pair.partition("=") for pair in query.split("&")]
     return "?" + "&".join(f"{name}={MASK}" if mark else MASK for name, mark, _ in pairs)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if length <= _MOST_CHARS else f"{text[:_MOST_CHARS]}... ({length} characters)"

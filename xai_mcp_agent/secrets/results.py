@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
+from ..core.json import children, is_list, is_object
 from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolResult, UnknownPart
 from .redactor import redacted
 from .secrets import Mask
@@ -38,8 +39,8 @@ def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
         case TextPart(text):
             return TextPart(mask(text))
         case LinkPart(uri, name, description):
-            told = description and mask(description)
-            return replace(part, uri=mask(uri), name=mask(name), description=told)
+            shown = description and mask(description)
+            return replace(part, uri=mask(uri), name=mask(name), description=shown)
         case ResourcePart(uri, text):
             return replace(part, uri=mask(uri), text=text and mask(text))
         case UnknownPart(raw=raw):
@@ -58,15 +59,12 @@ def _texts_in(value: Any) -> Iterator[str]:
     """The texts and numbers in a JSON value."""
     left = [value]
     while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            fields = cast(dict[str, Any], one)
-            yield from fields
-            left.extend(fields.values())
-        elif isinstance(one, list):
-            left.extend(cast(list[Any], one))
-        else:
-            yield str(one)
+        part = left.pop()
+        if is_object(part):
+            yield from part
+        elif not is_list(part):
+            yield str(part)
+        left += children(part)
 
 
 def _is_large(result: ToolResult) -> bool:
