@@ -8,13 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from . import faults, life
+from . import agents, attacks, commands, faults, life
 from .tables import Rows
 
 Recorder: TypeAlias = Callable[[Path], Rows]
 
 RECORDERS: dict[str, Recorder] = {
     "life": life.record,
+    "agents": agents.record,
+    "attacks": attacks.record,
+    "commands": commands.record,
     "faults": faults.record,
 }
 CHECKED_BY_THE_FAULT_SUITE = "faults"

@@ -22,8 +22,8 @@ _LINE_CHARS = 160
 # Numbers and times under these keys are different in every run.
 _VARIABLE_KEYS = re.compile(
     r"(?:^|_)(?:seconds|ms|time|created|updated|last_seen|last_sync|synced_before|last_used"
-    r"|last_executed|unavailable_since|disconnected_since|since|until|at|pid)$"
-    r"|^(?:run|runs|call_id|run_id)$"
+    r"|last_executed|unavailable_since|disconnected_since|since|until|at|pid|position)$"
+    r"|^(?:run|call_id|run_id|repo_hash)$"
 )
 _IN_TEXT = (
     (re.compile(r"knowledge:[\w.-]+_[0-9a-f]{12}\b"), "knowledge:PROJECT"),

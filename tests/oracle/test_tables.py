@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import tables
+from . import attacks, tables
 from .recorders import CHECKED_BY_THE_FAULT_SUITE, RECORDERS, recorded_now
 
 # The first row of a table waits for all of them, perhaps on a busy machine.
@@ -25,3 +25,11 @@ def test_the_answer_is_as_recorded(table: str, row: str) -> None:
 @pytest.mark.parametrize("table", _TABLES)
 def test_no_row_is_missing_in_the_table(table: str) -> None:
     assert sorted(recorded_now(table)) == sorted(tables.read(table))
+
+
+@pytest.mark.parametrize("attack", attacks.tests_that_hold())
+def test_an_attack_that_was_held_has_a_test(attack: str) -> None:
+    """Whoever moves or renames one says so in `tables/held.json`."""
+    held = attacks.tests_that_hold()[attack]
+    assert held, attack
+    assert [x for x in held if not attacks.is_there(x)] == []
