@@ -15,9 +15,9 @@ import httpx2
 
 from ...core.certificates import trusted_certificates
 from ...settings.sources import AgentSettings
-from ..mcp.http.redirects import why_not_followed
 from ..web.large_json import TooMuch, read_large
 from ..web.network_errors import is_this_machine
+from ..web.redirects import why_not_followed
 from .failures import MAX_ANSWER_BYTES, Failures
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ from ...core.errors import (
 )
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
+from .http.facts import HTTP_STATUS, NEXT_STEP, TROUBLE
 from .transport import Connection
 from .wire.streams import METHOD_NOT_FOUND, NotDelivered
-from .wire.watch import HTTP_STATUS, NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
     "queued", "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
@@ -345,7 +345,7 @@ def _http_status(cause: BaseException) -> int | None:
 
 
 def _status_at_start(cause: BaseException, link: Connection) -> int | None:
-    last = link.http.status if (link.http.status or 0) >= 400 else None
+    last = link.http.status if (link.http.status or 0) >= 300 else None
     return _http_status(cause) or last
 
 

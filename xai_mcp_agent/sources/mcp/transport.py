@@ -15,7 +15,6 @@ from .auth.authorization import Authorization
 from .auth.sign_in import Clocks
 from .auth.token_store import Access
 from .http.facts import HttpFacts
-from .http.transport import http_transport, sse_transport
 from .stdio.process import ServerProcess, StdioFacts, start_process
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
@@ -44,9 +43,11 @@ class Connection:
         if self.settings.transport == "stdio":
             transport = stdio_transport(self.settings, self.stderr, self.stdio)
         else:
-            speak = http_transport if self.settings.transport == "http" else sse_transport
+            # Here, because its libraries are heavy; the SDK is loaded by now.
+            from .http.client import http_streams
+
             access = self._authorization(clocks, callers)
-            transport = speak(self.settings, self.http, access)
+            transport = http_streams(self.settings, self.http, access)
         return watched(transport, self.watch, self.settings.probe_timeout_seconds)
 
     async def start_early(self) -> None:

@@ -1,4 +1,4 @@
-"""Calls posted without the SDK: nothing is lost that its way would have done for them."""
+"""Calls over HTTP: cookies, both kinds of answers, calls that are given up, headers."""
 
 from __future__ import annotations
 

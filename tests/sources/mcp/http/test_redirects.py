@@ -66,7 +66,9 @@ def test_another_server_gets_nothing_at_all(status: int, sse: bool):
         url = peer.sse_url if sse else peer.url
         with bridge_with(it={"url": url, "headers": SECRETS}) as bridge:
             error = failure_of(bridge)
-        assert f"it redirects to {other.url}, and credentials are not taken" in error.problem
+        assert f"HTTP {status}" in error.problem
+        assert "edirect" in error.problem
+        assert f"to {other.url}" in error.problem
         assert error.next_step == "Write the address where the server really is as `url`."
         assert seen == []
         assert TOKEN not in str(error)
@@ -75,11 +77,11 @@ def test_another_server_gets_nothing_at_all(status: int, sse: bool):
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("http://elsewhere.invalid/", "it redirects to http://elsewhere.invalid/, and cred"),
-        ("//elsewhere.invalid/mcp", "it redirects to http://elsewhere.invalid/mcp, and cred"),
-        ("http://user:word@HOST/x", "it redirects to http://HOST/x with credentials of its own"),
-        ("file:///etc/passwd", "it redirects to file://127.0.0.1/etc/passwd, and cred"),
-        ("http://[", "it redirects to http://%5b, and credentials"),
+        ("http://elsewhere.invalid/", "Redirect to http://elsewhere.invalid/ not followed"),
+        ("//elsewhere.invalid/mcp", "Redirect to http://elsewhere.invalid/mcp not followed"),
+        ("http://user:word@HOST/x", "Redirect to http://HOST/x not followed"),
+        ("file:///etc/passwd", "Redirect to file://127.0.0.1/etc/passwd not followed"),
+        ("http://[", "Redirect to http://%5b not followed"),
         ("", "HTTP 307"),
     ],
 )
@@ -96,7 +98,9 @@ def test_a_redirect_that_would_lose_the_request_is_told():
     with fault_http() as peer:
         peer.faults["*"] = refuse(302, location="/other")
         with bridge_with(it=peer.entry()) as bridge:
-            assert "in a way that loses what was asked" in failure_of(bridge).problem
+            assert f"Redirect to http://{peer.url.split('/')[2]}/other not followed" in (
+                failure_of(bridge).problem
+            )
 
 
 def in_a_circle(peer: FaultHttp) -> Any:
@@ -113,9 +117,9 @@ def test_a_circle_of_redirects_ends_soon_and_the_connection_stays():
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.faults["tools/call"] = in_a_circle(peer)
-        with pytest.raises(ServerError, match="it redirects in a circle, at last to http"):
+        with pytest.raises(ServerError, match=r"Redirect to http.* not followed"):
             bridge.call_tool("it", "echo", {"text": "x"})
-        assert peer.methods.count("tools/call") == 11
+        assert peer.methods.count("tools/call") == 21
         peer.faults.clear()
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 

@@ -70,45 +70,46 @@ def test_a_wait_may_be_given_as_a_date():
         assert bridge.call_tool("it", "plain").text == "this is plain"
 
 
-def test_a_server_that_says_later_again_and_again_is_asked_four_times():
+def test_a_server_that_says_later_again_and_again_is_asked_twice():
     with connected() as (peer, bridge):
-        peer.faults["tools/call"] = refuse(429, "slow down")
+        peer.faults["tools/call"] = refuse(429, "slow down", retry_after="0")
         with pytest.raises(ServerError) as caught:
             bridge.call_tool("it", "plain")
-        assert "HTTP 429: slow down (asked 4 times)" in caught.value.problem
+        assert "HTTP 429: slow down" in caught.value.problem
         assert "wait a while" in caught.value.next_step
-        assert calls_of(peer) == 4
+        assert calls_of(peer) == 2
         peer.faults.clear()
         assert bridge.call_tool("it", "plain").text == "this is plain"
         assert peer.methods.count("initialize") <= 1, "the connection stayed"
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "words"),
     [
-        ("31536000", "about 365 days"),
-        ("7200", "about 2 hours"),
+        ("31536000", "31536000 s"),
         ("30", "30 s"),
-        ("9" * 400, "for ever"),
-        (format_datetime(datetime.now(UTC) + timedelta(days=30), usegmt=True), "about 30 days"),
+        ("9" * 400, "inf s"),
+        (format_datetime(datetime.now(UTC) + timedelta(days=30), usegmt=True), "2591"),
     ],
-    ids=["a year", "hours", "seconds", "for ever", "a date"],
+    ids=["a year", "seconds", "for ever", "a date"],
 )
-def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str, said: str):
+def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str, words: str):
     with connected() as (peer, bridge):
         peer.faults["tools/call"] = refuse(429, "slow down", retry_after=asked)
         with ends_within(15), pytest.raises(ServerError) as caught:
             bridge.call_tool("it", "plain", timeout_seconds=20)
-        assert f"(it asks to wait {said}, longer than this may take)" in caught.value.problem
+        assert f"(it asks to wait {words}" in caught.value.problem
         assert calls_of(peer) == 1
 
 
-@pytest.mark.parametrize("asked", ["", "soon", "-5", "0", "1e9", "٣", "Thu, 99 Foo 2026"])
-def test_a_wait_that_makes_no_sense_is_none(asked: str):
+@pytest.mark.parametrize("asked", ["", "soon", "-5", "1e9", "٣", "Thu, 99 Foo 2026"])
+def test_who_says_later_and_not_when_is_not_asked_again(asked: str):
     with connected() as (peer, bridge):
         odd = asked.encode().decode("latin-1")
-        peer.faults["tools/call"] = first(1, refuse(503, retry_after=odd))
-        assert bridge.call_tool("it", "plain").text == "this is plain"
+        peer.faults["tools/call"] = first(1, refuse(503, "busy", retry_after=odd))
+        with pytest.raises(ServerError, match="HTTP 503: busy"):
+            bridge.call_tool("it", "plain")
+        assert calls_of(peer) == 1
 
 
 @pytest.mark.parametrize("era", ERAS)

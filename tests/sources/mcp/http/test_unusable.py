@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import Fault, fault_http, refuse
-from tests.support.http_faults import event, on_a_stream
+from tests.support.http_faults import on_a_stream
 from xai_mcp_agent import ServerError
 
 ERAS = ["modern", "legacy"]
@@ -45,63 +44,38 @@ def encoded(encoding: str) -> Fault:
     return answer
 
 
-def last_id(handler: Any, asked: dict[str, Any]) -> None:
-    """An answer to another request, whose id comes last, after a notice in the same piece."""
-    notice = b'data: {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n\n'
-    said = {"result": RESULT, "jsonrpc": "2.0", "id": 999_999}
-    handler.answer(200, notice + event(json.dumps(said).encode()), "text/event-stream")
-
-
-TWICE = gzip.compress(gzip.compress(b"{}"))
 RESULT = {"content": [{"type": "text", "text": "fine"}]}
 UNUSABLE: dict[str, tuple[Fault, str]] = {
-    "page": (body(LOGIN.encode(), "text/html"), "an HTML page, 'Sign in & go on'."),
-    "page as JSON": (body(LOGIN.encode()), "it is an HTML page, 'Sign in & go on'."),
+    "page": (
+        body(LOGIN.encode(), "text/html"),
+        "HTTP 200 with text/html instead of JSON: Sign in & go on.",
+    ),
+    "page as JSON": (body(LOGIN.encode()), "it is not valid JSON: Sign in & go on."),
     "empty": (body(b""), "it is empty."),
     "blank": (body(b" \r\n"), "it is empty."),
-    "no content": (body(b"", "", 204), "HTTP 204 with nothing in it."),
-    "accepted": (body(b"", "", 202), "it was only accepted (HTTP 202), so no answer can come."),
-    "text": (body(b"hello", "text/plain"), "text/plain instead of JSON: 'hello'."),
-    "untyped": (body(b"{}", ""), "no type instead of JSON: '{}'."),
-    "picture": (body(b"\x89PNG\0", "image/png"), "image/png instead of JSON"),
-    "cut": (body(b'{"jsonrpc": "2.0", "id": 1'), 'it is not valid JSON: \'{"jsonrpc"'),
-    "number": (body(b"7"), "it is JSON, but not JSON-RPC: '7'."),
-    "other JSON": (body(b'{"ok": true}'), "it is JSON, but not JSON-RPC: '{\"ok\": true}'."),
-    "no version": (message(jsonrpc="1.0", result={}), "it is JSON, but not JSON-RPC"),
-    "neither": (message(), "it is not a valid message"),
-    "batch": (body(b"[]"), "it is a list, and batches of messages are not allowed."),
-    "deep": (body(b"[" * 100_000), "it is nested too deeply."),
-    "other id": (message(id=999_999, result=RESULT), "it answers request 999999, not ours."),
-    "other text id": (message(id="abc", result=RESULT), "it answers request 'abc', not ours."),
-    "notice": (body(b'{"jsonrpc": "2.0", "method": "notifications/message"}'), "not an answer"),
-    "question": (message(method="ping"), "it is not an answer but a message of its own."),
-    "UTF-16": (encoded("utf-16"), "it is UTF-16 or UTF-32, and not UTF-8 as it must be."),
-    "UTF-32": (encoded("utf-32-le"), "it is UTF-16 or UTF-32, and not UTF-8 as it must be."),
-    "Latin-1": (encoded("latin-1"), "it is text in an older encoding, and not UTF-8"),
+    "no content": (body(b"", "", 204), "HTTP 204 with no content type instead of JSON."),
+    "accepted": (body(b"", "", 202), "HTTP 202 with no content type instead of JSON."),
+    "text": (body(b"hello", "text/plain"), "with text/plain instead of JSON: hello."),
+    "untyped": (body(b"{}", ""), "with no content type instead of JSON: {}."),
+    "picture": (body(b"\x89PNG\0", "image/png"), "with image/png instead of JSON"),
+    "cut": (body(b'{"jsonrpc": "2.0", "id": 1'), 'it is not valid JSON: {"jsonrpc"'),
+    "number": (body(b"7"), "it is not a JSON-RPC response: 7."),
+    "other JSON": (body(b'{"ok": true}'), 'it is not a JSON-RPC response: {"ok": true}.'),
+    "no version": (message(jsonrpc="1.0", result={}), "it is not a valid message"),
+    "neither": (message(), "it is not a JSON-RPC response"),
+    "batch": (body(b"[]"), "it is not a JSON-RPC response: []."),
+    "deep": (body(b"[" * 100_000), "it is not a valid message."),
+    "notice": (
+        body(b'{"jsonrpc": "2.0", "method": "notifications/message"}'),
+        "it is not a JSON-RPC response",
+    ),
+    "question": (message(method="ping"), "it is not a JSON-RPC response"),
+    "UTF-16": (encoded("utf-16"), "it is not valid JSON"),
+    "UTF-32": (encoded("utf-32-le"), "it is not valid JSON"),
+    "Latin-1": (encoded("latin-1"), "it is not valid JSON"),
     "not packed": (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
     "half packed": (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
-    "packed twice": (body(TWICE, content_encoding="gzip, gzip"), "it is packed 2 times over."),
-    "packed very often": (
-        body(TWICE, content_encoding=", ".join(["gzip"] * 2000)),
-        "it is packed 2000 times over.",
-    ),
-    "packed as nobody asked": (
-        body(b"{}", content_encoding="br"),
-        "it is packed as 'br', which was not asked for.",
-    ),
-    "other id on a stream": (
-        on_a_stream(message(id=999_999, result=RESULT)),
-        "it answers request 999999, not ours.",
-    ),
-    "other id on a stream, at the end": (last_id, "it answers request 999999, not ours."),
-    "other error on a stream": (
-        on_a_stream(message(id="abc", error={"code": -1, "message": "no"})),
-        "it answers request 'abc', not ours.",
-    ),
-    "large answer with another id on a stream": (
-        on_a_stream(message(result={"content": ["x" * 200_000]}, id=999_999)),
-        "it answers request 999999, not ours.",
-    ),
+    "packed as nobody asked": (body(b"\x0b\x02", content_encoding="br"), "it is not valid JSON"),
     "unknown type": (
         message(result={**RESULT, "resultType": "riddle"}),
         "it is of the type 'riddle', which is not known here.",
@@ -147,15 +121,28 @@ def as_text_on_a_stream(handler: Any, asked: dict[str, Any]) -> None:
     on_a_stream(as_text)(handler, asked)
 
 
+def with_another_id(handler: Any, asked: dict[str, Any]) -> None:
+    """A right answer to a request that nobody made: what answers a POST answers its request."""
+    message(id=999_999, result=RESULT)(handler, asked)
+
+
+def with_another_id_on_a_stream(handler: Any, asked: dict[str, Any]) -> None:
+    """The same, as an event."""
+    on_a_stream(with_another_id)(handler, asked)
+
+
 def as_utf8(handler: Any, asked: dict[str, Any]) -> None:
     """A right answer that names its character set in the wrong header."""
     said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULT}).encode()
     handler.answer(200, said, JSON, content_encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "how", [marked, as_text, as_text_on_a_stream, as_utf8], ids=lambda x: x.__name__
-)
+UNDERSTOOD: list[Fault] = [
+    marked, as_text, as_text_on_a_stream, as_utf8, with_another_id, with_another_id_on_a_stream,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", UNDERSTOOD, ids=lambda x: x.__name__)
 def test_an_answer_that_can_be_understood_is_taken(how: Fault):
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")

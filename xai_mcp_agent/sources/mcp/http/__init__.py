@@ -1,1 +1,1 @@
-"""A server behind a URL: each request and answer, and what is noticed about them."""
+"""Servers behind a URL: Streamable HTTP, and the older HTTP+SSE."""

@@ -1,146 +1,156 @@
-"""The HTTP client through which every request to one server passes.
+"""HTTP to one MCP server: Streamable HTTP through the SDK, and the older HTTP+SSE.
 
-A module to be imported when the first server is reached by URL: its libraries are heavy.
+The SDK ends the whole connection when one POST fails or its answer breaks off, and forgets the
+status of a refusal. Its HTTP client is ours: there such a failure becomes a JSON-RPC error of the
+one request. Redirects and origins are the SDK's. Sign-in is the client's `auth`: its own requests
+do not pass here, and a 401 seen here is final.
+
+Imported when the first server behind a URL is reached: httpx2 and the SDK are heavy.
 """
 
 from __future__ import annotations
 
+import codecs
+import html
 import logging
+import math
+import re
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
+import anyio
+import anyio.to_thread
 import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 
+from ....core.certificates import trusted_certificates
+from ....secrets.secrets import masked_and_cut
 from ....settings.server import ServerSettings
-from ...web.network_errors import is_this_machine
+from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
-from .endpoint import CheckedEndpoint
-from .facts import SESSION_HEADER, Connections, HttpFacts, current_request
+from ..backoff import Backoff
+from .facts import HttpFacts, Trouble
+from .older import older_streams
 from .responses import (
-    as_the_sdk_can_read_it,
-    broken_off,
-    gone_wrong,
-    note_a_refusal,
-    refusal,
-    watched,
-    without_access,
+    answer_to,
+    body_of,
+    error_response,
+    is_forgotten,
+    retry_after,
+    rpc_error_in,
+    rpc_error_response,
 )
-from .retry import RetryPolicy
-from .sse import SseStreams
 
 logger = logging.getLogger(__name__)
 
-_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-# A server that accepts no connection within this is as good as down.
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0  # a server that accepts no connection within this is as good as down
 # Most servers close a connection after five idle seconds; a request at that moment would be lost.
 _IDLE_SECONDS = 4.0
+_MAX_BYTES = 64 * 1024 * 1024  # an answer above this is broken or hostile
+_MAX_REFUSAL_BYTES = 64 * 1024  # the reason stands at the beginning of an error page
+_SMALL_BYTES = 64 * 1024  # the SDK reads larger answers alone: checking them twice takes long
+_ROOM_SECONDS = 0.5  # what a request must have left after a wait, for its answer
+_LONGEST_WAIT_SECONDS = 60.0  # for a request without a limit of its own
+_RESUMING_SECONDS = 0.2  # a server may say `retry: 0`
+
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+_LATER = (429, 503)  # not carried out
+_GATEWAY_TROUBLE = (502, 504)  # the server behind it may be at work on the request
+_NO_ENDPOINT = (400, 404, 405)
+_SESSION_HEADER = "mcp-session-id"
+_TAG = re.compile(r"<[^>]*>")
 
 
-class DirectClient(httpx2.AsyncClient):
-    """An HTTP client with a short way to its `endpoint`. `options` are those of `AsyncClient`.
+@asynccontextmanager
+async def http_streams(
+    settings: ServerSettings, facts: HttpFacts, authorization: Authorization | None
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Open the pair of streams to a server, as the SDK's client takes them."""
+    try:
+        trusted = await anyio.to_thread.run_sync(trusted_certificates)
+    except OSError as cause:
+        facts.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
+        raise
+    async with ServerClient(settings, facts, authorization, trusted) as client:
+        if settings.transport == "sse":
+            async with older_streams(
+                client, settings.url, _MAX_BYTES, client.posting, facts
+            ) as streams:
+                yield streams
+        else:
+            async with streamable_http_client(
+                settings.url, http_client=client, max_sse_event_size=_MAX_BYTES
+            ) as (read, write):
+                yield read, _Outgoing(write, client)
 
-    Its usual way goes through layers for whatever may come, which is a quarter of all the work for
-    a small call. Where those are needed, as for getting access, a message takes the usual way.
-    """
 
-    def __init__(
-        self,
-        endpoint: str,
-        authorization: Authorization | None,
-        trusted: ssl.SSLContext,
-        **options: Any,
-    ) -> None:
-        auth = authorization.as_httpx_auth(trusted) if authorization else None
-        super().__init__(auth=auth, verify=trusted, **options)
-        # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
-        self.endpoint = httpx2.URL(endpoint)
-        self._authorization = authorization
-        self._way = self._transport_for_url(self.endpoint)
-        same_for_all = httpx2.Headers({**self.headers, **_HEADERS})
-        same_for_all.setdefault("host", self.endpoint.netloc.decode())
-        self._same_for_all = dict(same_for_all.raw)
-        self._limits = {"timeout": self.timeout.as_dict()}
+@dataclass(eq=False)
+class _Pending:
+    """A request under way. `deadline` is its caller's; `is_over` once the caller gave it up."""
 
-    def message_request(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Request:
-        """A request that posts a message, with these headers besides those of all requests."""
-        own = {name.lower().encode(): value.encode() for name, value in headers.items()}
-        own[b"content-length"] = str(len(content)).encode()
-        request = httpx2.Request(
-            "POST",
-            self.endpoint,
-            headers={**self._same_for_all, **own},
-            stream=httpx2.ByteStream(content),
-            extensions=self._limits,
-        )
-        if self.cookies:
-            self.cookies.set_cookie_header(request)
-        return request
+    id: Any
+    deadline: float
+    may_go_twice: bool
+    is_over: bool = False
 
-    async def send_message(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request of `message_request`; the body of the answer is still to be read.
+
+_pending: ContextVar[_Pending | None] = ContextVar("pending", default=None)
+"""The request that is being posted: the SDK posts in the context of whoever sent the message."""
+
+
+class _Outgoing:
+    """The SDK's write stream; the client learns which request each message is."""
+
+    def __init__(self, stream: Any, client: ServerClient) -> None:
+        self._stream = stream
+        self._client = client
+
+    async def send(self, item: SessionMessage) -> None:
+        """Hand a message over.
 
         Raises:
-            RequestError: there is no answer.
-            AuthFailure: there is no access.
+            ValueError: it cannot be JSON; raised in the SDK's task, it would end the connection.
         """
-        if self._has_settled_access and (response := await self._send(request)):
-            return response
-        return await super().send(request, stream=True, follow_redirects=False)
+        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        with self._client.posting(item.message):
+            await self._stream.send(item)
 
-    @property
-    def _has_settled_access(self) -> bool:
-        if self._authorization is None:
-            return not self.endpoint.userinfo
-        return self._authorization.is_settled
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response | None:
-        """The answer; None where the server wants other access, and the message has to go again."""
-        access = self._authorization
-        token = access.sign(request) if access else ""
-        try:
-            response = await self._way.handle_async_request(request)
-        except httpx2.RequestError as cause:
-            cause.request = request
-            raise
-        response.request = request
-        if access and access.is_wanted_by(response):
-            await response.aclose()
-            return None
-        if access:
-            access.note_taken(token)
-        if "set-cookie" in response.headers:
-            self.cookies.extract_cookies(response)
-        if response.has_redirect_location:
-            with suppress(httpx2.RemoteProtocolError):  # it leads nowhere
-                response.next_request = self._build_redirect_request(request, response)
-        return response
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
-class ServerClient(DirectClient):
-    """Sends the server's headers, and never lets one failure end the connection.
+class ServerClient(httpx2.AsyncClient):
+    """HTTP client of one server: its headers, certificates, proxy and access.
 
-    Reads have no limit of their own: every request has ours, and streams may be silent for long.
-    `answers_elsewhere`: answers come on another stream, so a refused request will have none.
+    A POST that fails or is refused is answered with a JSON-RPC error. Reads have no limit of
+    their own: every request has one, and streams may be silent for long.
     """
 
     def __init__(
         self,
         settings: ServerSettings,
         facts: HttpFacts,
+        authorization: Authorization | None,
         trusted: ssl.SSLContext,
-        *,
-        authorization: Authorization | None = None,
-        answers_elsewhere: bool = False,
     ) -> None:
         super().__init__(
-            settings.url,
-            authorization,
-            trusted,
+            auth=authorization.as_httpx_auth(trusted) if authorization else None,
+            verify=trusted,
             headers=settings.headers,
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
@@ -148,92 +158,250 @@ class ServerClient(DirectClient):
             trust_env=not is_this_machine(settings.url),
         )
         facts.mask = settings.secrets.redact
-        self._settings = settings
+        self._name = settings.name
+        self._is_older = settings.transport == "sse"
         self._facts = facts
-        self._answers_elsewhere = answers_elsewhere
-        self._standing = SseStreams()
-        self.connections = Connections(_IDLE_SECONDS)
+        self._pauses = Backoff()
+        self._requests: WeakValueDictionary[Any, _Pending] = WeakValueDictionary()
 
-    def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
-        """A request, as every one of the SDK is made."""
-        target = self.endpoint if url == self._settings.url else url
-        return super().build_request(method, target, **options)
+    @contextmanager
+    def posting(self, message: Any) -> Generator[None]:
+        """Note the request that is posted by what begins within the block."""
+        method = getattr(message, "method", None)
+        params: dict[str, Any] = getattr(message, "params", None) or {}
+        pending = None
+        if method == "notifications/cancelled":
+            # In the handshake era the POST outlives its caller; it must not be sent again.
+            if given_up := self._requests.get(params.get("requestId")):
+                given_up.is_over = True
+        elif method is not None and getattr(message, "id", None) is not None:
+            twice = method != "tools/call" or self._facts.is_repeatable(str(params.get("name")))
+            pending = _Pending(message.id, anyio.current_effective_deadline(), twice)
+            self._requests[message.id] = pending
+        token = _pending.set(pending)
+        try:
+            yield
+        finally:
+            _pending.reset(token)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request of the SDK; the answer is one that it can read."""
-        if (context := current_request()) and (answer := context.answer):
-            context.answer = None
-            return answer
-        ask = partial(self._ask, request, partial(super().send, request, **options))
-        if request.method == "GET" and not self._answers_elsewhere:
-            return await self._standing.open(ask)
-        self._facts.session_id = request.headers.get(SESSION_HEADER, "")
-        self.connections.begin()
-        try:
+        """Send a request of the SDK."""
+        ask = partial(super().send, request, **options)
+        if request.method == "POST":
+            return await self._post(request, ask)
+        if request.method != "GET":
             return await ask()
-        finally:
-            self.connections.end()
+        if self._is_older:
+            return await self._open_older(request, ask)
+        return await (self._resume(ask) if _pending.get() else self._open_standing(ask))
 
-    async def post_message(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
-        """The answer to a message, as `send` would give it."""
-        request = self.message_request(content, headers)
-        return await self._ask(request, partial(self.send_message, request))
-
-    async def _ask(
-        self, request: httpx2.Request, send: Callable[[], Awaitable[httpx2.Response]]
+    async def _post(
+        self, request: httpx2.Request, ask: Callable[[], Awaitable[httpx2.Response]]
     ) -> httpx2.Response:
-        retry = RetryPolicy(request, self._facts)
-        answer: httpx2.Response | None = None
-        while answer is None:
+        is_first = True
+        while True:
             try:
-                response = await send()
-                answer = await self._read(request, response, retry)
-            except Exception as cause:  # noqa: BLE001 - it is told to the one who asked
-                answer = await self._instead(request, cause, retry)
-        return answer
+                response = await ask()
+                self._facts.status, self._facts.failure = response.status_code, ""
+                if is_first and await self._goes_again(response):
+                    is_first = False
+                    continue
+                return await self._readable(request, response)
+            except AuthFailure as failure:
+                return self._without_access(request, failure)
+            except httpx2.RequestError as cause:
+                if is_first and self._goes_again_after(cause):
+                    is_first = False
+                    continue
+                return self._broken_off(request, cause)
+            except Exception as cause:
+                logger.debug("%s: %r", self._name, cause, exc_info=cause)
+                return error_response(request, self._words(cause), status=500)
 
-    async def _read(
-        self, request: httpx2.Request, response: httpx2.Response, retry: RetryPolicy
-    ) -> httpx2.Response | None:
-        """What the SDK gets for this answer; None if the request goes again."""
-        self._facts.status, self._facts.failure = response.status_code, ""
+    async def _goes_again(self, response: httpx2.Response) -> bool:
+        """Whether to send the request once more after this response; waits as the server asks."""
+        pending = _pending.get()
+        if pending is None:
+            return False
+        wait = 0.0
+        if response.status_code in _LATER:
+            asked = retry_after(response)
+            wait = math.inf if asked is None else asked
+        elif response.status_code not in _GATEWAY_TROUBLE or not pending.may_go_twice:
+            return False
+        left = pending.deadline - anyio.current_time() - _ROOM_SECONDS
+        if wait > min(left, _LONGEST_WAIT_SECONDS):
+            return False
+        await anyio.sleep(wait)
+        if pending.is_over:
+            return False
+        await response.aclose()
+        return True
+
+    def _goes_again_after(self, cause: httpx2.RequestError) -> bool:
+        """Whether to send the request once more after its connection broke."""
+        pending = _pending.get()
+        if pending is None or not pending.may_go_twice or pending.is_over:
+            return False
+        # If nobody listens, connecting anew finds out, with pauses of its own.
+        return not isinstance(cause, (*_NEVER_SENT, httpx2.DecodingError))
+
+    async def _readable(
+        self, request: httpx2.Request, response: httpx2.Response
+    ) -> httpx2.Response:
+        """Return a response that the SDK can read to its end."""
+        if response.has_redirect_location:
+            return response  # followed within the origin, or named in an error
         if response.status_code >= 300:
-            return await self._refused(request, response, retry)
-        if request.method == "GET":
-            answer = watched(response, self._facts)
-            if self._answers_elsewhere:
-                answer.stream = CheckedEndpoint(answer.stream, self._settings.url, self._facts.mask)
-            return answer
-        if self._answers_elsewhere:
+            return await self._refused(request, response)
+        pending = _pending.get()
+        if self._is_older or pending is None:
             return response
-        return await as_the_sdk_can_read_it(request, response, self._facts)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "text/event-stream":
+            return response
+        if kind == "application/json":
+            return await self._json_answer(request, response, pending.id)
+        words = f"HTTP {response.status_code} with {kind or 'no content type'} instead of JSON"
+        head = await body_of(response, _MAX_REFUSAL_BYTES)
+        return error_response(request, self._with_head(words, head), trouble="unreadable")
 
-    async def _refused(
-        self, request: httpx2.Request, response: httpx2.Response, retry: RetryPolicy
-    ) -> httpx2.Response | None:
-        if await retry.outlasts_the_refusal(response):
-            return None
-        answer = await refusal(request, response, self._facts, retry.remark)
-        if self._answers_elsewhere and answer.status_code >= 400:
-            note_a_refusal(answer, self._facts)
-        return answer
+    async def _json_answer(
+        self, request: httpx2.Request, response: httpx2.Response, request_id: Any
+    ) -> httpx2.Response:
+        """Return the answer read to its end: in the SDK a break would end the connection."""
+        body = (await body_of(response, _MAX_BYTES + 1)).removeprefix(codecs.BOM_UTF8)
+        problem = ""
+        if len(body) > _MAX_BYTES:
+            problem = f"it is larger than {_MAX_BYTES // 1024**2} MiB"
+        elif len(body) <= _SMALL_BYTES:
+            try:
+                body = answer_to(request_id, body)
+            except ValueError as cause:
+                problem = self._with_head(str(cause), body)
+        if problem:
+            return error_response(request, problem, trouble="unreadable")
+        headers = {"content-type": "application/json"}
+        if session := response.headers.get(_SESSION_HEADER):
+            headers[_SESSION_HEADER] = session
+        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
-    async def _instead(
-        self, request: httpx2.Request, cause: Exception, retry: RetryPolicy
-    ) -> httpx2.Response | None:
-        """What the SDK gets where there is no answer; None if the request goes again.
+    async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Return a refusal as a JSON-RPC error, which its body may be already."""
+        status = response.status_code
+        body = await body_of(response, _MAX_REFUSAL_BYTES)
+        error = rpc_error_in(body)
+        self._facts.has_no_endpoint = status in _NO_ENDPOINT and error is None
+        if _SESSION_HEADER in request.headers and is_forgotten(status, error):
+            words = "the server has forgotten our session"
+            return error_response(request, words, status=status, trouble="forgotten")
+        if error is not None:
+            return rpc_error_response(request, status, error)
+        words = self._with_head(f"HTTP {status}", body)
+        if status in _LATER and (wait := retry_after(response)):
+            words += f" (it asks to wait {wait:.0f} s)"
+        return error_response(request, words, status=status)
+
+    def _without_access(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:
+        self._facts.status, self._facts.failure = 401, ""
+        self._facts.no_access = failure
+        return error_response(request, failure.problem, status=401, next_step=failure.next_step)
+
+    def _broken_off(self, request: httpx2.Request, cause: httpx2.RequestError) -> httpx2.Response:
+        """Return an error in place of an answer that never came, or not to its end."""
+        if isinstance(cause, httpx2.DecodingError):
+            return error_response(request, "it cannot be unpacked", trouble="unreadable")
+        self._note_break(request, cause)
+        trouble: Trouble = "unsent" if isinstance(cause, _NEVER_SENT) else "broken"
+        return error_response(request, self._facts.failure, status=503, trouble=trouble)
+
+    def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
+        self._facts.failure = self._words(cause) + by_which_way(str(request.url))
+        self._facts.on_doubt()
+
+    async def _open_standing(
+        self, ask: Callable[[], Awaitable[httpx2.Response]]
+    ) -> httpx2.Response:
+        """Open the stream for notices of the handshake era, again and again if need be.
+
+        The SDK gives up after two failures, also if they are days apart, and a load balancer
+        breaks every idle stream.
+        """
+        while True:
+            await self._pauses.before_opening()
+            try:
+                response = await ask()
+            except httpx2.RequestError:
+                continue  # requests will show whether the server is gone
+            if response.status_code < 500 and response.status_code != 429:
+                break
+            await response.aclose()
+        if response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _StandingStream(response.stream, self._facts.on_doubt)
+        return response
+
+    async def _resume(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
+        """Open the stream of one request again."""
+        pending = _pending.get()
+        assert pending is not None
+        await anyio.sleep(_RESUMING_SECONDS)
+        if pending.is_over:
+            # The SDK would go on for ever: a server does not answer what was given up.
+            raise httpx2.ReadTimeout("nobody waits for the answer any more")
+        return await ask()
+
+    async def _open_older(
+        self, request: httpx2.Request, ask: Callable[[], Awaitable[httpx2.Response]]
+    ) -> httpx2.Response:
+        """Open the stream of the older transport.
 
         Raises:
-            Exception: what went wrong with a stream; the SDK opens it again, or does without.
+            HTTPStatusError: it was refused; the message has the server's words.
+            RequestError: there is no response.
         """
-        if isinstance(cause, AuthFailure):
-            return without_access(request, cause, self._facts)
-        if isinstance(cause, httpx2.RequestError):
-            if await retry.outlasts_the_break(cause):
-                return None
-            return broken_off(request, cause, self._facts)
-        if request.method == "GET":
-            raise cause
-        # The SDK would end the connection, for all other requests too.
-        logger.debug("%s: %r", self._settings.name, cause, exc_info=cause)
-        return gone_wrong(request, cause, self._facts)
+        try:
+            response = await ask()
+        except AuthFailure as failure:
+            self._facts.no_access = failure
+            raise
+        except httpx2.RequestError as cause:
+            self._note_break(request, cause)
+            raise
+        self._facts.status, self._facts.failure = response.status_code, ""
+        if response.is_success or response.has_redirect_location:
+            return response
+        words = self._with_head(
+            f"HTTP {response.status_code}", await body_of(response, _MAX_REFUSAL_BYTES)
+        )
+        raise httpx2.HTTPStatusError(words, request=request, response=response)
+
+    def _with_head(self, words: str, body: bytes) -> str:
+        """Add the beginning of a body to a sentence, in one line and without HTML tags."""
+        text = html.unescape(_TAG.sub(" ", body[:_MAX_REFUSAL_BYTES].decode("utf-8", "replace")))
+        head = masked_and_cut(" ".join(text.split()), self._facts.mask)
+        return f"{words}: {head}" if head else words
+
+    def _words(self, cause: Exception) -> str:
+        if has_too_many_files(cause):
+            return "too many open files here"
+        return masked_and_cut(f"{type(cause).__name__}: {cause}", self._facts.mask).rstrip(": .")
+
+
+class _StandingStream(httpx2.AsyncByteStream):
+    """A stream that ends where it breaks off: only then does the SDK open it without counting."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, on_end: Callable[[], None]) -> None:
+        self._inner = inner
+        self._on_end = on_end
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._inner:
+                yield chunk
+        except httpx2.RequestError as cause:
+            logger.debug("the stream for notices broke off: %r", cause)
+        finally:
+            self._on_end()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -19,10 +19,11 @@ import anyio
 import anyio.to_thread
 
 from ....core.tools import JsonObject
+from ..http.facts import TROUBLE
 from .listing_chunks import ListingChunks
 from .questions import TOO_MANY, QuestionPace
 from .sanitize import MENDERS, unknown_type_of
-from .watch import TROUBLE, Watch
+from .watch import Watch
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from typing import Literal, TypeAlias
 
 import anyio
 
 from ....core.tools import JsonObject
 from ....core.visible import visible_text
-
-Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
-"""unsent: no connection, so the server never saw the request. broken: the connection ended before
-the answer was complete. forgotten: the server does not know our session any more. unreadable: the
-answer is no use."""
-
-# Another one in each process, which no server knows: what it says must not pass for our word.
-_OURS = f"xai-mcp-agent/{secrets.token_hex(16)}"
-
-TROUBLE = f"{_OURS}/trouble"
-"""Key in the `data` of an error answer that a transport of ours gives in a server's place."""
-
-NEXT_STEP = f"{_OURS}/next-step"
-"""Another one: what a person can do about it."""
-
-HTTP_STATUS = f"{_OURS}/status"
-"""Another one: the status that the server answered with."""
-
 
 # A person reads them.
 _SHOWN = 300

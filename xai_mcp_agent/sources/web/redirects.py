@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ....secrets.secrets import Mask, masked_and_cut
+from ...secrets.secrets import Mask, masked_and_cut
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,0 +1,156 @@
+"""The older HTTP+SSE transport (MCP 2024-11-05), for servers that know no other.
+
+One GET streams all answers, and messages are posted to the address in its first event. This is not
+the SDK's `sse_client`, which ends the connection over an event above 1 MiB, waits for ever once it
+has refused that address, and never sends anything again after one POST has failed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, Self
+
+import anyio
+import httpx2
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.shared._httpx_utils import redirect_note, request_within_origin, sse_within_origin
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
+from mcp_types import jsonrpc_message_adapter as any_message
+from pydantic import ValidationError
+
+from ...web.origins import origin_of
+from .facts import HttpFacts
+
+logger = logging.getLogger(__name__)
+
+
+class WrongEndpoint(Exception):
+    """The stream names no address that messages may go to."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.next_step = "Write the address where the server really is as `url`."
+
+
+@asynccontextmanager
+async def older_streams(
+    client: httpx2.AsyncClient,
+    url: str,
+    max_event_bytes: int,
+    posting: Callable[[Any], AbstractContextManager[None]],
+    facts: HttpFacts,
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Open the pair of streams; each POST is made within `posting` its message.
+
+    Raises:
+        WrongEndpoint: messages would go nowhere, or to another server.
+        HTTPError: the stream was not opened.
+    """
+    async with sse_within_origin(client, url, max_event_size=max_event_bytes) as source:
+        response = source.response
+        if not response.is_success:
+            words = f"HTTP {response.status_code}{redirect_note(response)}"
+            raise httpx2.HTTPStatusError(words, request=response.request, response=response)
+        events = aiter(source)
+        endpoint = _endpoint(url, await anext(events, None))
+        arrive, arriving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with arrive, arriving, anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, events, arrive, facts)
+            yield arriving, _Writer(client, endpoint, arrive, posting)
+            tasks.cancel_scope.cancel()
+
+
+def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
+    """Return the address that messages go to: credentials go along, so on the same origin."""
+    if event is None or event.event != "endpoint":
+        raise WrongEndpoint("its stream ended before it said where messages go")
+    try:
+        endpoint = httpx2.URL(url).join(event.data)
+    except httpx2.InvalidURL:
+        problem = f"it wants messages sent to {event.data!r}, which is no address"
+        raise WrongEndpoint(problem) from None
+    if origin_of(str(endpoint)) != origin_of(url):
+        shown = endpoint.copy_with(userinfo=b"", query=None, fragment=None)
+        raise WrongEndpoint(
+            f"it wants messages sent to {shown}, and credentials are not taken to another server"
+        )
+    return str(endpoint)
+
+
+async def _read(
+    events: AsyncIterator[httpx2.ServerSentEvent],
+    arrive: MemoryObjectSendStream[SessionMessage | Exception],
+    facts: HttpFacts,
+) -> None:
+    """Pass on what the stream brings, and its end."""
+    async with arrive:
+        try:
+            async for event in events:
+                if event.event != "message" or not event.data:
+                    continue
+                try:
+                    message = any_message.validate_json(event.data, by_name=False)
+                except ValidationError as cause:
+                    logger.debug("an event that is no message: %s", cause)
+                else:
+                    await arrive.send(SessionMessage(message))
+        except httpx2.RequestError as cause:
+            facts.failure = facts.mask(f"{type(cause).__name__}: {cause}")
+
+
+class _Writer:
+    """A write stream that posts each message while its sender waits."""
+
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        endpoint: str,
+        arrive: MemoryObjectSendStream[SessionMessage | Exception],
+        posting: Callable[[Any], AbstractContextManager[None]],
+    ) -> None:
+        self._client = client
+        self._endpoint = endpoint
+        self._arrive = arrive
+        self._posting = posting
+
+    async def send(self, item: SessionMessage) -> None:
+        """Post a message; a refused request is answered here, for nothing will come of it.
+
+        Raises:
+            ValueError: it cannot be JSON.
+        """
+        message = item.message
+        content = message.model_dump_json(by_alias=True, exclude_unset=True)
+        headers = {"content-type": "application/json"}
+        with self._posting(message):
+            response = await request_within_origin(
+                self._client, "POST", self._endpoint, content=content, headers=headers
+            )
+        if isinstance(message, JSONRPCRequest) and not response.is_success:
+            answer = JSONRPCError(jsonrpc="2.0", id=message.id, error=_error_in(response))
+            # Where the stream has ended, its end is the answer. Raised, it would say "never sent".
+            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                await self._arrive.send(SessionMessage(answer))
+
+    async def aclose(self) -> None:
+        """End nothing: there is no queue."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _error_in(response: httpx2.Response) -> ErrorData:
+    try:
+        message = any_message.validate_json(response.content, by_name=False)
+    except ValidationError:
+        message = None
+    if isinstance(message, JSONRPCError):
+        return message.error
+    words = f"HTTP {response.status_code}{redirect_note(response)}"
+    return ErrorData(code=INTERNAL_ERROR, message=words)
