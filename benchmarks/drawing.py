@@ -23,13 +23,13 @@ from typing import Any
 
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.core.steps import Reference, Somewhere, path_text, references_in
 from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import plan_from_json
+from xai_mcp_agent.steps.references import Reference, Somewhere, path_text, references_in
 
 SOURCE = "planned"
 _SERVER = Path(__file__).with_name("planned_server.py")

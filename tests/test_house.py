@@ -30,7 +30,7 @@ ARROWS = {
     "drawing": {"planning"},
     "bridge": {"agent", "planning", "search", "policy", "catalog", "history", "sources"},
     "agent": {"search", "policy", "planning"},
-    "planning": {"search"},
+    "planning": {"search", "steps"},
     "search": {"catalog"},
     "policy": {"catalog"},
     "catalog": {"history"},
@@ -39,6 +39,7 @@ ARROWS = {
     "history": {"settings"},
     "settings": {"secrets"},
     "secrets": {"core"},
+    "steps": {"core"},
     "core": set(),
 }
 # What the package itself offers is found lazily in the bridge; see its __init__.

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.support.scripts import compile_workflow
 from tools.canvas_file import links_of, load, nodes_of
-from xai_mcp_agent.core.step_reading import read_step
-from xai_mcp_agent.core.steps import Reference, Step, step_text
 from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
 from xai_mcp_agent.drawing.workflow import Workflow
+from xai_mcp_agent.steps.reading import read_step
+from xai_mcp_agent.steps.references import Reference, Step, step_text
 
 SEARCH = DrawnCall("library", "search_books", {"query": "sea"})
 GET = DrawnCall("library", "get_book", {"book_id": Reference(0, ("books", 0, "id"))})

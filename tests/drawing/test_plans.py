@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.steps import First, Reference, Somewhere
 from xai_mcp_agent.drawing import draw_plan
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import BadPlan, plan_from_json
+from xai_mcp_agent.steps.references import First, Reference, Somewhere
 
 NOTHING: dict[str, Any] = {"tool": "it/x", "args": {}}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.step_results import Given, filled
-from xai_mcp_agent.core.steps import Joined, Number, Reference
 from xai_mcp_agent.drawing.recorded import RecordedCall
 from xai_mcp_agent.drawing.tracing import traced
+from xai_mcp_agent.steps.references import Joined, Number, Reference
+from xai_mcp_agent.steps.results import StepResult, fill
 
 
 def made(value: Any, *, result: Any = None) -> Any:
@@ -23,7 +23,7 @@ def made(value: Any, *, result: Any = None) -> Any:
         RecordedCall("library", "next", {name: argument}),
     ]
     source = traced(calls)[0][1].arguments[name]
-    assert filled(source, [Given(result, "library/search")]) == argument
+    assert fill(source, [StepResult(result, "library/search")]) == argument
     return source
 
 

@@ -15,11 +15,11 @@ from ..core.kinds import STATIC, SourceKind
 from ..core.names import did_you_mean
 from ..core.patterns import Patterns, guard
 from ..core.results import ToolResult
-from ..core.steps import CANVAS_SOURCE
 from ..core.tools import Tool, ToolKey
 from ..search.preferences import Preferences
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
+from ..steps.references import CANVAS_SOURCE
 from .engine import Engine
 from .pipeline import Perform
 

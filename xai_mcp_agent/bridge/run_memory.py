@@ -21,7 +21,6 @@ import anyio.to_thread
 from ..agent.learning import UsedTool
 from ..core.kinds import META
 from ..core.results import TextPart, ToolResult
-from ..core.step_results import json_in
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
@@ -38,6 +37,7 @@ from ..planning.shape_json import cut_at, shape_as_json, shape_from_json
 from ..planning.shapes import Shape
 from ..search.usage import DEFAULT_TOOLBELT
 from ..settings.models import Settings
+from ..steps.results import parsed
 
 if TYPE_CHECKING:
     from ..history.learned import KeptRun, Learnings, Revision
@@ -231,7 +231,7 @@ def _data_of(result: ToolResult) -> Any:
     if not any(isinstance(x, TextPart) for x in result.parts):
         return None
     text = result.text
-    return json_in(text) if len(text) <= _READ_CHARS else text
+    return parsed(text) if len(text) <= _READ_CHARS else text
 
 
 def _without_own(calls: Sequence[TracedCall]) -> list[TracedCall]:

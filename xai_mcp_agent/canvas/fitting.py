@@ -14,12 +14,12 @@ from ..bridge.operations import Operations
 from ..bridge.operations.plans import named_calls
 from ..console.text import count
 from ..core.errors import BadSetting
-from ..core.steps import Reference, path_text, references_in
 from ..core.tools import JsonObject
 from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.plan_file import plan_from_json
 from ..planning.plans import FromResult, Given, Missing, Parts, Source
+from ..steps.references import Reference, path_text, references_in
 from ..views.fitting import (
     checked_text,
     choice_json,

@@ -12,10 +12,10 @@ from typing import Any
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..core.kinds import MCP, STATIC
-from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import ToolKey
 from ..planning.observed import MOST_CALLS, ObservedRun, TracedCall, traced_step
 from ..planning.shapes import Shape, shape_of_value
+from ..steps.references import CANVAS_SOURCE, Step
 
 
 class StepTrace:

@@ -10,10 +10,10 @@ from ..bridge.transcript import new_run_id
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..core.step_reading import BadStep, read_step
-from ..core.step_results import Given, NotInResult, filled, value_of
-from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import JsonObject
+from ..steps.reading import BadStep, read_step
+from ..steps.references import CANVAS_SOURCE, Step
+from ..steps.results import NotInResult, StepResult, fill, value_of
 from .drawn_tools import all_drawn
 from .lease import busy, lease_of
 from .ports import required
@@ -51,7 +51,7 @@ def _made(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
     given = [_given(ctx, number, x) for number, x in enumerate(results or [])]
     try:
-        arguments = {name: filled(x, given) for name, x in step.arguments.items()}
+        arguments = {name: fill(x, given) for name, x in step.arguments.items()}
     except NotInResult as reason:
         raise BadSetting(f"{step.name} cannot be called: {reason}") from reason
     run_id, places = new_run_id(), _places_of(ctx, results or [])
@@ -63,7 +63,7 @@ def _made(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         raise StepFailed(f"{step.name} failed: {result.text} Correct its `call`, or what is wired.")
     value = value_of(result)
     _note(ctx, step, places, given, value)
-    _steps_of(ctx).append(Given(value, step.name))
+    _steps_of(ctx).append(StepResult(value, step.name))
     return value, result.text
 
 
@@ -81,14 +81,14 @@ def given_value(value: Any) -> Any:
     return value
 
 
-def _given(ctx: Any, number: int, value: Any) -> Given:
+def _given(ctx: Any, number: int, value: Any) -> StepResult:
     if value is None:
         raise BadSetting(
             f"`results[{number}]` of {_NODE} is wired to a node that has not run yet. Put that "
             "node before this one in the flow."
         )
     name = next((x.name for x in reversed(_steps_of(ctx)) if x.value is value), "")
-    return Given(value, name or f"the node at results[{number}]")
+    return StepResult(value, name or f"the node at results[{number}]")
 
 
 def _places_of(ctx: Any, results: Sequence[Any]) -> list[int | None]:
@@ -99,7 +99,7 @@ def _places_of(ctx: Any, results: Sequence[Any]) -> list[int | None]:
 
 
 def _note(
-    ctx: Any, step: Step, places: Sequence[int | None], given: Sequence[Given], value: Any
+    ctx: Any, step: Step, places: Sequence[int | None], given: Sequence[StepResult], value: Any
 ) -> None:
     """Have it known, at the end of the run, which steps went well with what from where."""
     values, before = [x.value for x in given], len(_steps_of(ctx))
@@ -107,8 +107,8 @@ def _note(
         hold.steps.add(hold.bridge, step, before, places, values, value)
 
 
-def _steps_of(ctx: Any) -> list[Given]:
-    return cast(list[Given], ctx.setdefault(_DONE, []))
+def _steps_of(ctx: Any) -> list[StepResult]:
+    return cast(list[StepResult], ctx.setdefault(_DONE, []))
 
 
 def _called(ctx: Any, bridge: Bridge, step: Step, arguments: JsonObject, run_id: str) -> ToolResult:

@@ -15,7 +15,6 @@ import typer
 
 from ..console.text import count
 from ..core.shell import shown_command
-from ..core.steps import CANVAS_SOURCE, references_in
 from ..core.tools import JsonObject
 from ..drawing.calls import DrawnCall
 from ..drawing.components import our_components
@@ -28,6 +27,7 @@ from ..drawing.workflow import WorkflowError
 from ..secrets.redactor import Redactor, is_secret
 from ..settings.load import load_settings
 from ..settings.models import Settings
+from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .drawing_notes import Drawing, nodes_before, with_notes
 from .output import (

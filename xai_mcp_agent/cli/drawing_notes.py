@@ -8,10 +8,10 @@ from typing import Any
 
 from ..core.kinds import BUILTIN, kind_named
 from ..core.names import did_you_mean
-from ..core.steps import CANVAS_SOURCE
 from ..drawing.calls import DrawnCall
 from ..drawing.tracing import LeftOut
 from ..settings.models import Settings
+from ..steps.references import CANVAS_SOURCE
 
 _DRAWN_TOOL = (
     "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.steps import Joined, Number, Reference, Step, references_in, step_text
+from ..steps.references import Joined, Number, Reference, Step, references_in, step_text
 from .calls import DrawnCall
 from .components import ComponentClass
 from .nodes import Node, Output

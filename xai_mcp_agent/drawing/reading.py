@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.step_reading import BadStep, read_step
-from ..core.steps import Joined, Number, Reference
 from ..secrets.private_files import open_to_read
+from ..steps.reading import BadStep, read_step
+from ..steps.references import Joined, Number, Reference
 from .nodes import COMPULSORY_MARK, FLOW
 from .rules import Document, Item, links_of, nodes_of
 
@@ -30,7 +30,7 @@ class NoWorkflow(XaiMcpError):
 class ReadCall:
     """A call of a tool in a workflow.
 
-    `arguments` are JSON that may hold `Reference`, `Joined` and `Number` of `core.steps` anywhere;
+    `arguments` are JSON that may hold `Reference`, `Joined` and `Number` of `steps.references` anywhere;
     the `result` of a reference is the place of another call, or `ELSEWHERE`. `missing` are those
     that somebody has to give still. With `is_open` not all arguments are known. `problem` says
     why nothing of it is.

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..core.kinds import META, STATIC
-from ..core.step_results import json_in
-from ..core.steps import CANVAS_SOURCE
 from ..core.tools import JsonObject
 from ..history.event import Event
 from ..secrets.secrets import MASK
+from ..steps.references import CANVAS_SOURCE
+from ..steps.results import parsed
 
 # Nodes that make one call, as they tell a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
@@ -110,7 +110,7 @@ def run_in_conversation(
             function = _dict(asked.get("function")) or {}
             shown = str(function.get("name", ""))
             kind, source, tool = names.get(shown) or ("", *_split(shown, sources))
-            given = json_in(function.get("arguments"))
+            given = parsed(function.get("arguments"))
             value = data_of(answers.get(str(asked.get("id"))))
             calls.append(RecordedCall(_source(kind, source), tool, _dict(given), value, kind))
     asked = (str(x.get("content")) for x in _objects(messages) if x.get("role") == "user")
@@ -136,7 +136,7 @@ def data_of(value: Any) -> Any:
     """A recorded result as data: what is JSON in a text, as far as that was recorded."""
     if not isinstance(value, str):
         return value
-    known = json_in(value)
+    known = parsed(value)
     if known is value and is_cut(value) and value.lstrip()[:1] in ("{", "["):
         return _closed(_CUT.sub("", value)) or value
     return known

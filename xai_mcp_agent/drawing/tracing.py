@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from ..core.steps import Joined, Number, Reference
 from ..core.tools import JsonObject
 from ..planning.tracing import TracedResults
+from ..steps.references import Joined, Number, Reference
 from .calls import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from ..core.step_results import NotInResult, at_path
-from ..core.steps import First, PathStep, Reference, references_in
+from ..steps.references import First, PathStep, Reference, references_in
+from ..steps.results import NotInResult, at_path
 from .plan_file import BadPlan
 from .plans import FromResult, Plan, PlannedCall, used_in
 from .shapes import Shape, holds_data, is_data, shape_of_value

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 from ..core.approval import AwaitedCall, awaited_from_json
 from ..core.errors import BadSetting
 from ..core.names import did_you_mean
-from ..core.step_results import json_in
 from ..core.tools import JsonObject
+from ..steps.results import parsed
 from .plan_file import digest_of_plan
 from .plans import Plan, missing_in
 
@@ -46,12 +46,12 @@ class MadeCall:
     def from_json(value: JsonObject) -> MadeCall:
         """The call that was written so."""
         text = value["text"]
-        found = value["value"] if "value" in value else json_in(text)
+        found = value["value"] if "value" in value else parsed(text)
         return MadeCall(found, text, value["seconds"])
 
     def _is_in_text(self) -> bool:
         try:
-            return bool(self.value == json_in(self.text))
+            return bool(self.value == parsed(self.text))
         except RecursionError:
             return True  # deeper than a file could have it
 

@@ -16,9 +16,9 @@ from ..core.approval import ApprovalAwaited
 from ..core.errors import BadSetting, NotApproved, SourceClosed, ToolTimeout, XaiMcpError
 from ..core.names import listed
 from ..core.results import ToolResult
-from ..core.step_results import Given as Result
-from ..core.step_results import NotInResult, filled, value_of
 from ..core.tools import JsonObject
+from ..steps.results import NotInResult, fill, value_of
+from ..steps.results import StepResult as Result
 from .plan_file import digest_of_plan
 from .plan_run import Lacking, MadeCall, Place, PlanRun, RunStatus
 from .plans import Plan, PlannedCall, missing_in
@@ -148,7 +148,7 @@ class _Runner:
         arguments: JsonObject = {}
         for name, value in self._steps[number].items():
             try:
-                arguments[name] = given[name] if name in given else filled(value, results)
+                arguments[name] = given[name] if name in given else fill(value, results)
             except NotInResult as reason:
                 return Lacking(number, name, str(reason))
         return {**arguments, **given}

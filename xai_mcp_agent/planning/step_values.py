@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..core.step_reading import BadStep, read_path
-from ..core.steps import (
+from ..core.tools import JsonObject, ToolKey
+from ..steps.reading import BadStep, read_path
+from ..steps.references import (
     BARE,
     CANVAS_SOURCE,
     First,
@@ -20,7 +21,6 @@ from ..core.steps import (
     Somewhere,
     references_in,
 )
-from ..core.tools import JsonObject, ToolKey
 from .plan_file import BadPlan
 from .plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, missing_in
 

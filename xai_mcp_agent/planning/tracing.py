@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from ..core.step_results import Given, NotInResult, filled
-from ..core.steps import Joined, Number, PathStep, Reference
+from ..steps.references import Joined, Number, PathStep, Reference
+from ..steps.results import NotInResult, StepResult, fill
 
 _MOST_PARTS = 20_000  # of one result that are looked at
 DEEPEST = 12
@@ -45,7 +45,7 @@ class TracedResults:
     """The results so far, and all the values in them."""
 
     def __init__(self) -> None:
-        self._given: list[Given] = []
+        self._given: list[StepResult] = []
         self._by_value: dict[Any, list[Part]] = {}
         self._texts: list[Part] = []
         self._left = _MOST_SEARCHED
@@ -53,7 +53,7 @@ class TracedResults:
     def add(self, value: Any, most: int = _MOST_PARTS) -> None:
         """Take in so many parts of the next call's result; None where it is not known."""
         number = len(self._given)
-        self._given.append(Given(value, str(number)))
+        self._given.append(StepResult(value, str(number)))
         if value is None:
             return
         for path, part in islice(parts_of(value), most):
@@ -144,7 +144,7 @@ class TracedResults:
 
     def _tried(self, source: Any, value: Any) -> Any:
         try:
-            is_same = filled(source, self._given) == value
+            is_same = fill(source, self._given) == value
         except NotInResult:
             return None
         return source if is_same else None

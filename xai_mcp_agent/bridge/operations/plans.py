@@ -14,7 +14,6 @@ from ...catalog.groups import ToolChoice
 from ...core.errors import BadSetting, UnknownTool
 from ...core.names import did_you_mean
 from ...core.ruling import Ruling
-from ...core.steps import CANVAS_SOURCE
 from ...core.tools import Tool, ToolKey
 from ...planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ...planning.live import Teaching
@@ -23,6 +22,7 @@ from ...planning.plans import Plan
 from ...policy.rules.rulebook import reason
 from ...search.preferences import Preferences
 from ...search.usage import DEFAULT_TOOLBELT
+from ...steps.references import CANVAS_SOURCE
 from ..model_json import ask_for_json
 from ..run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
 from .search import Search, UsableTools

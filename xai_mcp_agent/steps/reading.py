@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from .errors import XaiMcpError
-from .steps import BARE, RESULTS, First, Joined, Number, PathStep, Reference, Somewhere, Step
+from ..core.errors import XaiMcpError
+from .references import BARE, RESULTS, First, Joined, Number, PathStep, Reference, Somewhere, Step
 
 _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.step_reading import BadStep, read_path, read_step
-from xai_mcp_agent.core.step_results import Given, NotInResult, filled
-from xai_mcp_agent.core.steps import First, Joined, Number, Reference, Step, step_text
+from xai_mcp_agent.steps.reading import BadStep, read_path, read_step
+from xai_mcp_agent.steps.references import First, Joined, Number, Reference, Step, step_text
+from xai_mcp_agent.steps.results import NotInResult, StepResult, fill
 
-BOOKS = Given({"books": [{"id": 14, "odd name": "x"}], "total": 1}, "library/search_books")
-LOAN = Given("Lent book 14 to Ada until 2026-12-01. Bye.", "library/lend")
-WRAPPED = Given({"result": [{"id": 3}]}, "library/list")
+BOOKS = StepResult({"books": [{"id": 14, "odd name": "x"}], "total": 1}, "library/search_books")
+LOAN = StepResult("Lent book 14 to Ada until 2026-12-01. Bye.", "library/lend")
+WRAPPED = StepResult({"result": [{"id": 3}]}, "library/list")
 RESULTS = [BOOKS, LOAN, WRAPPED]
 
 _NAMES = st.text(min_size=1, max_size=12)
@@ -89,7 +89,7 @@ def test_what_is_no_step_is_told_with_its_line(text: str, says: str) -> None:
     ],
 )
 def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
-    assert filled(source, RESULTS) == value
+    assert fill(source, RESULTS) == value
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
 )
 def test_what_is_not_in_a_result_is_told_with_what_is(source: Any, says: str) -> None:
     with pytest.raises(NotInResult) as told:
-        filled(source, RESULTS)
+        fill(source, RESULTS)
     assert says in str(told.value)
 
 

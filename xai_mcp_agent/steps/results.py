@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .errors import XaiMcpError
-from .results import ToolResult
-from .steps import (
+from ..core.errors import XaiMcpError
+from ..core.results import ToolResult
+from .references import (
     RESULTS,
     First,
     Joined,
@@ -27,7 +27,7 @@ _MOST_LOOKED_AT = 10_000  # values of a result, for a name that may stand anywhe
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class StepResult:
     """An earlier result: its value, and of which step, as errors name it."""
 
     value: Any
@@ -38,7 +38,7 @@ class NotInResult(XaiMcpError):
     """An earlier result has not what a step takes of it; the message says what it has."""
 
 
-def filled(value: Any, results: Sequence[Given]) -> Any:
+def fill(value: Any, results: Sequence[StepResult]) -> Any:
     """An argument with what it takes of the results in its place.
 
     Raises:
@@ -48,19 +48,19 @@ def filled(value: Any, results: Sequence[Given]) -> Any:
         case Reference():
             return _found(value, results)
         case Joined(parts):
-            return "".join(_as_text(filled(x, results)) for x in parts)
+            return "".join(_as_text(fill(x, results)) for x in parts)
         case Number(of):
             return _number(_found(of, results), of, results)
         case dict():
             items = cast(dict[str, Any], value).items()
-            return {name: filled(x, results) for name, x in items}
+            return {name: fill(x, results) for name, x in items}
         case list():
-            return [filled(x, results) for x in cast(list[Any], value)]
+            return [fill(x, results) for x in cast(list[Any], value)]
         case _:
             return value
 
 
-def _found(reference: Reference, results: Sequence[Given]) -> Any:
+def _found(reference: Reference, results: Sequence[StepResult]) -> Any:
     if reference.result >= len(results):
         raise NotInResult(
             f"`{RESULTS}[{reference.result}]` is not wired; {len(results)} wires lead to "
@@ -93,11 +93,11 @@ def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
 
 def value_of(result: ToolResult) -> Any:
     """A result as data: what the tool gave as such, what its text holds as JSON, or the text."""
-    return json_in(result.text) if result.structured is None else result.structured
+    return parsed(result.text) if result.structured is None else result.structured
 
 
 def _only_result(value: Any) -> Any:
-    known: Any = json_in(value)
+    known: Any = parsed(value)
     if isinstance(known, dict) and list(cast(dict[str, Any], known)) == ["result"]:
         return cast(dict[str, Any], known)["result"]
     return None
@@ -105,7 +105,7 @@ def _only_result(value: Any) -> Any:
 
 def _walked(value: Any, path: Sequence[PathStep], name: str) -> Any:
     for number, step in enumerate(path):
-        value = json_in(value)
+        value = parsed(value)
         where = path_text(path[:number]).lstrip(".")
         match step, value:
             case Somewhere(wanted), _:
@@ -158,7 +158,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").casefold()
 
 
-def json_in(value: Any) -> Any:
+def parsed(value: Any) -> Any:
     """The value; of a text that is JSON of an object or a list, that."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -206,7 +206,7 @@ def _taken_out(text: str, reference: Reference, name: str) -> str:
     return rest[:end]
 
 
-def _number(value: Any, reference: Reference, results: Sequence[Given]) -> Any:
+def _number(value: Any, reference: Reference, results: Sequence[StepResult]) -> Any:
     if isinstance(value, int | float):
         return value
     try:

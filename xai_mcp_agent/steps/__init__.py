@@ -1,0 +1,1 @@
+"""References from one call to the results of others: as values, as text, and filled in."""
