@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_servers import SERVERS, command
 from tests.support.fault_http import FaultHttp
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.settings.typed import entry_of, is_typed, own_name_for
+from xai_mcp_agent.cli.typed import entry_of, is_typed, own_name_for
 
 UNITS = str(SERVERS / "units.py")
 NAME = own_name_for(entry_of([UNITS]))

@@ -21,7 +21,6 @@ from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
 from ..settings.parts import Part
 from ..settings.trust import TrustStore
-from ..settings.typed import TYPED, entry_of, is_url, name_for
 from .output import AsJson, SettingsFile, echo_json, folded, replace_text, say
 from .settings_file import (
     check_free,
@@ -36,6 +35,7 @@ from .settings_file import (
     write_server,
     writing,
 )
+from .typed import TYPED, entry_of, is_url, name_for
 
 _REFERENCE = re.compile(r"\$\{[^}]+\}")
 _UNSET = re.compile(r"environment variable (\w+) is not set")

@@ -19,8 +19,8 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.server import ServerSettings
 from ..settings.trust import trust_command, without_untrusted
-from ..settings.typed import TYPED, entry_of, is_typed, own_name_for
 from .given import check_named
+from .typed import TYPED, entry_of, is_typed, own_name_for
 
 _OWN_NAME = re.compile(r"[\w-]+-[0-9a-f]{16}")  # see `own_name_for`
 

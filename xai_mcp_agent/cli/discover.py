@@ -14,8 +14,8 @@ from ..core.names import did_you_mean, nearest
 from ..core.tools import JsonObject
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
-from ..settings.hosts import HostFile, HostServer, host_files
 from .add import notes_on_secrets, plain_secrets
+from .hosts import HostFile, HostServer, host_files
 from .output import AsJson, SettingsFile, echo_json, folded, say
 from .settings_file import (
     check_free,

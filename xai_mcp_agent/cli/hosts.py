@@ -16,12 +16,12 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.tools import JsonObject
-from .document import MAX_FILE_BYTES, Place, parsed_text, text_of_file
+from ..settings.document import MAX_FILE_BYTES, Place, parse_yaml, parsed_text, text_of_file
 
 _MOST_SERVERS = 200  # of one file; nobody has more
 _MOST_FOLDERS = 200  # that Claude Code knows, and files in a folder of Continue
 _MOST_BYTES = 50_000_000  # Claude Code keeps much else in its file
-_KINDS = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
+_SMALL = (".toml", ".yaml", ".yml")
 _WHOLE = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
           "timeout", "disabled", "enabled")  # fmt: skip
 
@@ -120,41 +120,19 @@ def _document(file: Path, place: Place) -> Mapping[str, Any]:
     Raises:
         SettingsError: it cannot be read as what its name says.
     """
-    text = text_of_file(file, MAX_FILE_BYTES if file.suffix in _KINDS else _MOST_BYTES)
+    text = text_of_file(file, MAX_FILE_BYTES if file.suffix in _SMALL else _MOST_BYTES)
     try:
         if file.suffix == ".toml":
             return tomllib.loads(text)
         if file.suffix in (".yaml", ".yml"):
-            return _mapping(_yaml(text))
+            return _mapping(parse_yaml(text, place))
         if len(text) > MAX_FILE_BYTES:  # without comments: those take too long to read
             return _mapping(json.loads(text))
     except (ValueError, RecursionError) as cause:
         # Not quoted: the line that is wrong may hold a secret.
-        kind = _KINDS.get(file.suffix, "JSON")
+        kind = "TOML" if file.suffix == ".toml" else "JSON"
         raise place.error(f"it is not {kind}.", "Correct it in the program it is for.") from cause
     return parsed_text(text, place)
-
-
-def _yaml(text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.load(text, _loader())
-    except yaml.YAMLError as cause:
-        raise ValueError("not YAML") from cause
-
-
-def _loader() -> Any:
-    """One that makes plain values only, and follows no alias: a few of them can fill a memory."""
-    import yaml
-
-    class Plain(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
-                raise ValueError("an alias")
-            return super().compose_node(parent, index)
-
-    return Plain
 
 
 def _sections(document: Mapping[str, Any], folder: Path) -> Iterator[Any]:
