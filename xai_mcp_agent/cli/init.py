@@ -17,7 +17,7 @@ from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.installed import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.shell import shown_command
-from ..settings.load import load_settings
+from ..settings.load import SCHEMA_FILE, load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say
@@ -235,8 +235,19 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
     settings = starter / f"{SETTINGS_FILE}.example"
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
     yield from steps
+    yield _provide_schema(folder / _XIRCUITS / SCHEMA_FILE.name, folder)
     if all(step.action != "kept" for step in steps):
         yield from _trust_settings(folder)
+
+
+def _provide_schema(target: Path, folder: Path) -> Step:
+    """The schema that `$schema` in the settings names; it is ours, and kept up to date."""
+    path, schema = target.relative_to(folder).as_posix(), SCHEMA_FILE.read_bytes()
+    if target.is_file() and target.read_bytes() == schema:
+        return Step("up to date", path)
+    is_there = target.exists()
+    target.write_bytes(schema)
+    return Step("replaced" if is_there else "created", path, "by which editors complete settings")
 
 
 def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:

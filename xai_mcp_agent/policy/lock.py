@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +17,7 @@ from ..core.kinds import KIND_NAMES, MCP, SourceKind, kind_named
 from ..core.names import did_you_mean, letters, nearest, skeleton
 from ..core.tools import JsonObject, ToolKey
 from ..history.event import NAMELESS
+from ..settings.document import ParsedObject
 
 VERSION = 1
 ALWAYS = "always"
@@ -196,11 +196,10 @@ def _parsed(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        times = Counter(name for name, _ in pairs)
-        twice = next(name for name, count in times.items() if count > 1)
-        _refuse(f"the key {_shown(twice)} is there twice, so one of the two would not count.")
+    found = ParsedObject.of_pairs(pairs)
+    if found.repeated:
+        twice = _shown(found.repeated[0])
+        _refuse(f"the key {twice} is there twice, so one of the two would not count.")
     return found
 
 

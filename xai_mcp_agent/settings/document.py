@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,8 +62,8 @@ class ParsedObject(dict[str, Any]):
         written = list(pairs)
         parsed = cls(written)
         if len(parsed) < len(written):
-            names = [name for name, _ in written]
-            parsed.repeated = tuple(name for name in parsed if names.count(name) > 1)
+            times = Counter(name for name, _ in written)
+            parsed.repeated = tuple(name for name, count in times.items() if count > 1)
         return parsed
 
 

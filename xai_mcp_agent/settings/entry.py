@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
 from ..core.invocation import Pin
 from ..core.kinds import SourceKind
@@ -110,7 +110,7 @@ class SourceSettings(Section):
         BreakerSettings | None,
         BeforeValidator(_breaker, json_schema_input_type=BreakerSettings | bool),
     ] = BreakerSettings()
-    secrets: Annotated[Secrets, INTERNAL] = field(
+    secrets: Annotated[Secrets, INTERNAL, WithJsonSchema({})] = field(
         default_factory=Secrets, compare=False, repr=False
     )
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.kinds import SourceKind
+from ..core.names import did_you_mean
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
@@ -42,6 +43,8 @@ OTHER_FILE_NAME = "mcp.json"
 """What other MCP clients call theirs; it counts where there is no file of our own."""
 LOCK_NAME = "mcp_tools.lock.json"
 """What people decided, beside the settings."""
+SCHEMA_FILE = Path(__file__).with_name("mcp_settings.schema.json")
+"""The JSON Schema of the settings, for editors."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 _SERVERS_KEY = "mcpServers"
@@ -49,6 +52,7 @@ _VSCODE_KEY = "servers"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 _LATER_SECTIONS = ("toolSearch", "groups", "approval", "rules", "registries", "planning")
+_KEYS = (*SECTIONS, *_LATER_SECTIONS, _VSCODE_KEY, "store", "record", "wait", "history")
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -342,10 +346,16 @@ def _refuse_rules_elsewhere(top: Mapping[Any, Any], place: Place) -> None:
 
 
 def _document_notes(document: Mapping[Any, Any], place: Place) -> list[str]:
+    """What is ignored beside the sections; other programs may have keys of their own there."""
+    notes: list[str] = []
+    has_map = _SERVERS_KEY in document or _VSCODE_KEY in document
     if _SERVERS_KEY in document and _VSCODE_KEY in document:
         text = f"ignored, because `{_SERVERS_KEY}` is there too."
-        return [place.at(_VSCODE_KEY).note(text)]
-    return []
+        notes.append(place.at(_VSCODE_KEY).note(text))
+    for key in (str(x) for x in document if has_map and x not in (*_KEYS, *_NOT_SERVERS)):
+        if hint := did_you_mean(key, _KEYS):
+            notes.append(place.at(key).note(f"ignored, unknown key. {hint}"))
+    return notes
 
 
 def _repeated(value: Any) -> tuple[str, ...]:

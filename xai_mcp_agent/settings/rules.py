@@ -306,7 +306,7 @@ def _outcome(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _RuleEntry(Section):
+class RuleEntry(Section):
     """A rule as it is written."""
 
     example: ClassVar = '{"name": "...", "when": {"tool": "delete_*"}, "then": "ask"}'
@@ -389,7 +389,7 @@ def rules_of_store(kept: Sequence[Any], folder: str) -> tuple[Rule, ...]:
     for number, one in enumerate(kept):
         if not isinstance(one, Mapping) or not cast(Mapping[str, Any], one).get("name"):
             problem = "it must be a rule with a name, by which it can be changed."
-            raise place.at(number).error(problem, f"Write {_RuleEntry.example}.")
+            raise place.at(number).error(problem, f"Write {RuleEntry.example}.")
     rules, _ = read_rules([*kept], place, ValidationContext(Variables({}, folder)))
     for number, rule in enumerate(rules):
         if rule.word == "allow":
@@ -446,13 +446,13 @@ def _rules_in(entries: Sequence[tuple[Any, Place]], context: ValidationContext) 
         if _is_of_store(one):
             continue
         if not isinstance(one, str):
-            yield read(_RuleEntry, one, there, context, []).rule(f"rule {number + 1}")
+            yield read(RuleEntry, one, there, context, []).rule(f"rule {number + 1}")
             continue
         name = variables.expand(one, there)
         inner, file = read_rules_file(name, there, variables.folder)
         for index, rule in enumerate(inner):
             own_name = f"rule {index + 1} of {one}"
-            yield read(_RuleEntry, rule, file.at(index), context, []).rule(own_name)
+            yield read(RuleEntry, rule, file.at(index), context, []).rule(own_name)
 
 
 def _entries(written: Any, place: Place) -> Sequence[tuple[Any, Place]]:
@@ -463,7 +463,7 @@ def _entries(written: Any, place: Place) -> Sequence[tuple[Any, Place]]:
         return [(written, place)]
     if not isinstance(written, list | tuple):
         problem = f"must be a list of rules, but is {kind_of(written)}."
-        raise place.error(problem, f"Write [{_RuleEntry.example}].")
+        raise place.error(problem, f"Write [{RuleEntry.example}].")
     return [(x, place.at(n)) for n, x in enumerate(cast(Sequence[Any], written))]
 
 

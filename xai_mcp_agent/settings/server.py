@@ -98,7 +98,9 @@ def _close_seconds(value: Any) -> Any:
 _Auth = Annotated[
     AuthSettings, BeforeValidator(read_auth, json_schema_input_type=AuthSettings | bool)
 ]
-_Transport = Annotated[Any, PlainValidator(_named_transport, json_schema_input_type=TransportName)]
+_Transport = Annotated[
+    Any, PlainValidator(_named_transport, json_schema_input_type=TransportName | str)
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

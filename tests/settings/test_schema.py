@@ -1,0 +1,78 @@
+"""The JSON Schema of the settings: as the reader has it, and where editors find it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from tools.build_schema import COMMAND, schema_text
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.settings.load import SCHEMA_FILE
+
+from .answers import TABLE
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = jsonschema_rs.validator_for(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def documents() -> list[dict[str, Any]]:
+    """The settings of the table that are plain JSON with a section of servers."""
+    found = list[dict[str, Any]]()
+    for case in json.loads(TABLE.read_text(encoding="utf-8")):
+        try:
+            document = json.loads(case["text"])
+        except ValueError:
+            continue
+        answer: dict[str, Any] = case["answer"]
+        is_noted = {"refused", "problems", "notes"}.intersection(answer)
+        if not is_noted and not case["environ"] and "mcpServers" in document:
+            found.append(document)
+    return found
+
+
+def test_the_file_in_the_package_is_up_to_date() -> None:
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), f"run `{COMMAND}`"
+
+
+def test_whatever_is_read_without_a_word_fits_it() -> None:
+    """An editor must not underline what is right; null counts as not written, and is left out."""
+    wrong = [(x, str(e)) for x in documents() for e in SCHEMA.iter_errors(x)]
+    assert len(documents()) > 100
+    assert [x for x in wrong if "null" not in str(json.dumps(x[0]))] == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"mcpServers": {"a": {"command": ["x"]}}},
+        {"mcpServers": {"a": {"command": "x", "timeout": "60"}}},
+        {"mcpServers": {}, "approval": "perhaps"},
+        {"mcpServers": {}, "rules": [{"wen": {}, "then": "deny"}]},
+        {"mcpServers": {}, "builtin": {"a": {}}},
+        {"mcpServers": {}, "toolSearch": {"tokenBudget": "many"}},
+    ],
+)
+def test_what_is_wrong_is_underlined(document: dict[str, Any]) -> None:
+    assert not SCHEMA.is_valid(document)
+
+
+def test_a_misspelled_section_is_noted_with_the_one_it_may_be_meant_for() -> None:
+    (note,) = settings_from({"mcpServers": {}, "plannig": {}, "globalShortcut": ""}).notes
+    assert note.endswith("at plannig: ignored, unknown key. Did you mean 'planning'?")
+
+
+def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path) -> None:
+    """Beside the settings: it works offline, and another machine finds it as well."""
+    init_folder(tmp_path)
+    settings = json.loads((tmp_path / "mcp_settings.json").read_text(encoding="utf-8"))
+    brought = tmp_path / settings["$schema"]
+    assert brought.read_bytes() == SCHEMA_FILE.read_bytes()
+    brought.write_text("{}", encoding="utf-8")
+    actions = {x.path: x.action for x in init_folder(tmp_path).steps}
+    assert actions[".xircuits/mcp_settings.schema.json"] == "replaced"
+    assert brought.read_bytes() == SCHEMA_FILE.read_bytes()

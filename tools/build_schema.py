@@ -1,0 +1,141 @@
+"""The JSON Schema of `mcp_settings.json`, by which editors complete and check the file.
+
+Types, defaults and choices come from the settings' own classes, what a key means from the tables
+of `docs/settings.md`. `python -m tools.build_schema` writes it into the package, from where
+`xai-mcp-agent init` brings it beside a person's settings: it works offline.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from xai_mcp_agent.settings.entry import Approval
+from xai_mcp_agent.settings.load import SCHEMA_FILE
+from xai_mcp_agent.settings.models import SECTIONS
+from xai_mcp_agent.settings.rules import FIELDS, RuleEntry, StoredRules
+from xai_mcp_agent.settings.sections import (
+    RECORDED,
+    GroupSettings,
+    PlanningSettings,
+    RegistrySettings,
+    Retention,
+    ToolSearchSettings,
+)
+from xai_mcp_agent.settings.server import ServerEntry, ServerSettings
+from xai_mcp_agent.settings.validation import INTERNAL_KEY, Section, adapter
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+COMMAND = "python -m tools.build_schema"
+
+_SECTIONS_BESIDE: dict[str, type[Section]] = {
+    "toolSearch": ToolSearchSettings,
+    "planning": PlanningSettings,
+    "history": Retention,
+}
+# What the column with the keys is called in the table of a class.
+_TABLES = {
+    "ServerEntry": "key", "AuthSettings": "under `auth`", "FunctionSettings": "of functions",
+    "BuiltinSettings": "of built-in tools", "OpenApiSettings": "of OpenAPI services",
+    "AgentSettings": "of agents", "WorkflowSettings": "of workflows",
+    "GroupSettings": "of a group", "ToolSearchSettings": "of `toolSearch`",
+}  # fmt: skip
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+def settings_schema() -> dict[str, Any]:
+    """The schema of the whole file."""
+    definitions: dict[str, Any] = {}
+
+    def of(kind: Any) -> dict[str, Any]:
+        schema = adapter(kind).json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        if "title" not in schema:
+            return schema
+        definitions[schema["title"]] = schema
+        return {"$ref": f"#/$defs/{schema['title']}"}
+
+    def map_of(*schemas: dict[str, Any]) -> dict[str, Any]:
+        inner = schemas[0] if len(schemas) == 1 else {"anyOf": [*schemas]}
+        return {"type": "object", "additionalProperties": inner}
+
+    text = {"type": "string"}
+    sources = {
+        key: map_of(of(ServerEntry if cls is ServerSettings else cls))
+        for key, cls in SECTIONS.items()
+    }
+    rule = {"anyOf": [text, of(RuleEntry), of(StoredRules)]}
+    registry = map_of(text, {"const": False}, of(RegistrySettings))
+    properties = {
+        "$schema": text,
+        **sources,
+        "servers": sources["mcpServers"],
+        "groups": map_of(of(GroupSettings)),
+        "registries": registry,
+        "rules": {"anyOf": [text, {"type": "array", "items": rule}]},
+        "approval": of(Approval),
+        **{key: of(cls) for key, cls in _SECTIONS_BESIDE.items()},
+        "store": text,
+        "record": {"type": "array", "items": {"enum": [*RECORDED]}},
+        "wait": {"type": "number", "minimum": 0},
+    }
+    for name, schema in definitions.items():
+        _complete(name, schema)
+    for conditions in ("when", "unless"):
+        definitions["RuleEntry"]["properties"][conditions]["properties"] = {x: {} for x in FIELDS}
+    for cls in (RuleEntry, StoredRules, GroupSettings, RegistrySettings):
+        definitions[cls.__name__]["additionalProperties"] = False
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$comment": f"Written by `{COMMAND}`.",
+        "title": "Settings of xai_mcp_agent",
+        "type": "object",
+        "properties": properties,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _complete(name: str, schema: dict[str, Any]) -> None:
+    """The definition as a person reads it: what keys mean, and nothing of the classes."""
+    meanings = _meanings(_TABLES.get(name, "no table"))
+    schema.pop("description", None)
+    properties = cast(dict[str, dict[str, Any]], schema.get("properties", {}))
+    properties.pop(INTERNAL_KEY, None)
+    for key, value in properties.items():
+        value.pop("title", None)
+        value.pop("description", None)
+        if value.get("default") is None or isinstance(value["default"], Mapping):
+            value.pop("default", None)
+        meaning = meanings.get(key, "")
+        if meaning.startswith("as for servers"):
+            meaning = _meanings(_TABLES["ServerEntry"])[key]
+        if meaning:
+            value["description"] = meaning
+
+
+def _meanings(column: str) -> dict[str, str]:
+    """What the page says of each key in the tables whose first column is called so."""
+    meanings: dict[str, str] = {}
+    is_in_table = False
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [x.strip() for x in line.strip().strip("|").split(" | ")]
+        if not line.startswith("|"):
+            is_in_table = False
+        elif cells[0] == column:
+            is_in_table = True
+        elif is_in_table:
+            meaning = _LINK.sub(r"\1", cells[-1].strip(" |"))
+            meanings |= dict.fromkeys(re.findall(r"`([^`]+)`", cells[0]), meaning)
+    return meanings
+
+
+def schema_text() -> str:
+    """The file."""
+    return json.dumps(settings_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
