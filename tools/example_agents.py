@@ -83,7 +83,7 @@ def quickstart_with_many_tools() -> Workflow:
     """The quickstart with more tools than fit into a request: the agent searches for its tools."""
     flow = Workflow("ex09_quickstart_with_many_tools")
     workbench = flow.node("AgentUseMCPTools", server_name="workbench")
-    pin = flow.node("AgentPinTools", tools="weekday_of_date")
+    shown = flow.node("AgentAlwaysShowTools", tools="weekday_of_date")
     belt = flow.node("AgentMakeToolbelt")
     model = flow.node("AgentModel", provider="offline", tool_token_budget=1500)
     agent = flow.node(
@@ -93,11 +93,11 @@ def quickstart_with_many_tools() -> Workflow:
         model_settings=model["model_settings"],
     )
     run = flow.node("AgentRun", question=Shown(MEASURE))
-    flow.main(workbench, pin, model, belt, agent, run)
+    flow.main(workbench, shown, model, belt, agent, run)
     flow.note(
         "1. Several hundred tools",
         "The workbench has about 350. What is\n"
-        "pinned is shown in every request; for\n"
+        "named there is shown in every request; for\n"
         "the others the agent searches.\n"
         "Drag the empty canvas up for the rest.",
         above=workbench,

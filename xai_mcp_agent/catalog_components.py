@@ -40,8 +40,8 @@ class MCPEnableTool(Component):
 class MCPAcceptTool(Component):
     """Accepts what a server says of a tool now, when you have read it.
 
-    Agents read and call of a pinned server only what was accepted, while it stays so. Servers are
-    pinned by `"pin": true` in the settings, or by AgentMakeToolbelt.
+    Agents read and call of a locked server only what was accepted, while it stays so. Servers are
+    locked by `"lock": true` in the settings, or by AgentMakeToolbelt.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
@@ -136,7 +136,7 @@ class MCPToolStatus(Component):
 
     ##### outPorts:
     - tools (list): One dict for each: name, server, state (`available`, `at rest` while its server
-      is not connected, or `gone`), reason, is_enabled, is_held (True: a pin holds it back until it
+      is not connected, or `gone`), reason, is_enabled, is_held (True: a lock holds it back until it
       is accepted), calls, errors, last_error, mean_seconds, median_seconds, p95_seconds and more.
     - text (str): The same to read.
 

@@ -17,7 +17,7 @@ class MCPListTools(Component):
     - tools (list): One dict for each tool: name, title, description, input_schema,
       output_schema, annotations, tags, operation (method and path of a request, or None), note
       (ours: what to know about it, or None), is_enabled (False: a person switched it off),
-      is_changed (since it was accepted), is_held (True: a pin holds it back until it is accepted).
+      is_changed (since it was accepted), is_held (True: a lock holds it back until it is accepted).
     - summary (str): The same to read: a line for each tool with its parameters.
 
     ##### Example:

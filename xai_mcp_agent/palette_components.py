@@ -45,7 +45,7 @@ from .planning_components import (
 )
 from .routing_components import AgentDefineRoute, AgentRouter
 from .search_components import (
-    AgentPinTools,
+    AgentAlwaysShowTools,
     AgentPreferTools,
     AgentSelectionReport,
     MCPExplainTool,
@@ -105,7 +105,7 @@ __all__ = [  # noqa: RUF022 - the order is what it is for
     # Many tools: which are found, which fit together, what became of them.
     "MCPSearchTools",
     "MCPExplainTool",
-    "AgentPinTools",
+    "AgentAlwaysShowTools",
     "AgentPreferTools",
     "AgentSelectionReport",
     "MCPPlan",

@@ -85,7 +85,7 @@ class MCPRunPlan(Component):
       that is made once more. Default: none is.
     - agent_name (str): In whose name the calls are made, for rules and the history. Default:
       `plan`.
-    - toolbelt_spec (dict): The toolbelt whose approvals, pins, blocked and drawn tools hold; from
+    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold; from
       AgentMakeToolbelt. Default: those of the settings, and all tools that are drawn.
 
     ##### outPorts:

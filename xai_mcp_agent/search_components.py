@@ -6,10 +6,10 @@ from xai_mcp_agent import canvas
 
 
 @xai_component(color="rgb(60, 11, 53)")
-class AgentPinTools(Component):
+class AgentAlwaysShowTools(Component):
     """Shows tools of a toolbelt in every request to the model, however many others there are.
 
-    With more tools than fit into a request, an agent is shown those that it finds. Pin what it
+    With more tools than fit into a request, an agent is shown those that it finds. Name what it
     needs again and again; tools that you draw are always shown. Put it before AgentMakeToolbelt.
 
     ##### inPorts:
@@ -26,7 +26,7 @@ class AgentPinTools(Component):
     toolbelt_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.pin_tools(ctx, self.toolbelt_name.value, self.tools.value)
+        canvas.always_show_tools(ctx, self.toolbelt_name.value, self.tools.value)
 
 
 @xai_component(color="rgb(60, 11, 53)")
@@ -37,8 +37,8 @@ class AgentPreferTools(Component):
     are not shown, found or called. Put it before AgentMakeToolbelt.
 
     ##### inPorts:
-    - trusted (any): Names as in AgentPinTools, a list or a text with commas. Type a text with a
-      quotation mark before it. Default: none.
+    - trusted (any): Names as in AgentAlwaysShowTools, a list or a text with commas. Type a text
+      with a quotation mark before it. Default: none.
     - blocked (any): The same for what the agent must not use. Drawn tools are never blocked.
       Default: none.
     - toolbelt_name (str): The toolbelt it is about. Default: `default`.

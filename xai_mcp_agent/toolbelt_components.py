@@ -390,9 +390,9 @@ class AgentMakeToolbelt(Component):
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
-    - pin_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
+    - lock_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
       MCPAcceptTool or `xai-mcp-agent accept`. What is new or changed is held back. Default: False.
-    - pin_first (bool): True: the same, and what a server lists first is accepted. Default: False.
+    - lock_first (bool): True: the same, and what a server lists first is accepted. Default: False.
     - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
       `allow` or `deny` for all tools, or words by tools and servers, such as
       `delete_*: ask, files: deny`. Default: those of tools that may destroy something, by what
@@ -408,8 +408,8 @@ class AgentMakeToolbelt(Component):
     """
 
     name: InArg[str]
-    pin_tools: InArg[bool]
-    pin_first: InArg[bool]
+    lock_tools: InArg[bool]
+    lock_first: InArg[bool]
     approval: InArg[str]
     planning_tools: InArg[bool]
 
@@ -419,8 +419,8 @@ class AgentMakeToolbelt(Component):
         made = canvas.make_toolbelt(
             ctx,
             self.name.value,
-            self.pin_tools.value,
-            self.pin_first.value,
+            self.lock_tools.value,
+            self.lock_first.value,
             self.approval.value,
             self.planning_tools.value,
         )

@@ -358,9 +358,9 @@ def test_a_tool_that_comes_in_mid_run_is_found(bridge: Bridge):
     assert max(x.selection.tokens for x in told.selections) <= BUDGET
 
 
-def test_pinned_tools_are_shown_from_the_start(bridge: Bridge):
+def test_always_shown_tools_are_shown_from_the_start(bridge: Bridge):
     with model_endpoint([says("Done.")]) as endpoint:
-        run(bridge, endpoint, preferences=Preferences(pinned=("paper", "find_song")))
+        run(bridge, endpoint, preferences=Preferences(always_shown=("paper", "find_song")))
     shown = offered(endpoint.requests[0].body)
     assert {"office_create_contract", "office_list_contract", "office_find_song"} <= {*shown}
     assert shown[-2:] == META

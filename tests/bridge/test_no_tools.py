@@ -45,7 +45,7 @@ def failure(settings: dict[str, Any], lock: Path, make: Callable[..., Agent]) ->
         ({"gone": GONE, "unset": UNSET}, {}, "NO_SUCH_VARIABLE_HERE is not set"),
         ({"shop": LISTED}, {}, "shop: none of its tools can be used: 1 switched off."),
         ({"it": LISTED}, {"blocked_tools": "it"}, "1 blocked."),
-        ({"it": {**LISTED, "pin": True}}, {}, "1 held back until somebody accepts it."),
+        ({"it": {**LISTED, "lock": True}}, {}, "1 held back until somebody accepts it."),
         ({"it": {**LISTED, "approval": "deny"}}, {}, "1 denied by `approval`."),
         ({"it": entry(no_tools=True)}, {}, "it has none."),
     ],

@@ -117,9 +117,9 @@ def test_what_is_blocked_switched_off_or_held_back_is_not_planned(settings: Sett
         assert "shop/list_orders" not in planned(bridge)
         bridge.enable("shop", "list_orders")
         assert "shop/list_orders" in planned(bridge)
-    pinned: Any = settings()
-    pinned["mcpServers"]["shop"]["pin"] = True
-    with Bridge(pinned) as bridge:
+    locked: Any = settings()
+    locked["mcpServers"]["shop"]["lock"] = True
+    with Bridge(locked) as bridge:
         assert not any(x.startswith("shop/") for x in planned(bridge))
         accept_now(bridge, "shop")
         assert "shop/cancel_order" in planned(bridge)

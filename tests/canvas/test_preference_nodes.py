@@ -12,7 +12,7 @@ from tests.support.canvas import make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, NoTools
 from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
-from xai_mcp_agent.search_components import AgentPinTools, AgentPreferTools
+from xai_mcp_agent.search_components import AgentAlwaysShowTools, AgentPreferTools
 from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 from .conftest import UseServers
@@ -72,7 +72,7 @@ def test_a_group_of_the_settings_is_blocked_and_pinned_by_its_name(
     names = shown_by(node)
     assert "library_library_statistics" in names
     assert "library_search_books" not in names
-    pin = make(AgentPinTools, toolbelt_name="default", tools="finding")
+    pin = make(AgentAlwaysShowTools, toolbelt_name="default", tools="finding")
     assert "library_search_books" in shown_by(pin, tool_token_budget=400)
 
 
@@ -102,7 +102,7 @@ def test_a_budget_that_is_none_is_told_with_its_port(budget: Any) -> None:
     ["library_statistics", "get_book, library/library_stat*", ["library.library_statistics"]],
 )
 def test_a_pinned_tool_is_in_every_request(tools: Any) -> None:
-    pin = make(AgentPinTools, tools=tools)
+    pin = make(AgentAlwaysShowTools, tools=tools)
     assert "library_library_statistics" in shown_by(pin, tool_token_budget=600)
 
 
@@ -156,14 +156,14 @@ def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
     """And adds up, each name once, in the order of the nodes."""
     ctx: dict[str, Any] = {}
     nodes = [
-        make(AgentPinTools, tools="a, b", toolbelt_name="mine"),
-        make(AgentPinTools, tools=["b", " c "], toolbelt_name="mine"),
+        make(AgentAlwaysShowTools, tools="a, b", toolbelt_name="mine"),
+        make(AgentAlwaysShowTools, tools=["b", " c "], toolbelt_name="mine"),
         make(AgentPreferTools, trusted="t", blocked="x", toolbelt_name="mine"),
-        make(AgentPinTools, tools="other"),
+        make(AgentAlwaysShowTools, tools="other"),
     ]
     play(ctx, *nodes, *agent_with(toolbelt="mine"))
     agent = ctx["agent_a"]
-    kept = ("toolbelt_name", "pinned_tools", "trusted_tools", "blocked_tools")
+    kept = ("toolbelt_name", "always_shown_tools", "trusted_tools", "blocked_tools")
     assert [agent[key] for key in kept] == ["mine", ["a", "b", "c"], ["t"], ["x"]]
     plain = make(AgentMakeToolbelt, name="nothing")
     play(ctx, plain, make(AgentUpdate, agent_name="a", new_toolbelt_spec=plain.toolbelt_spec))
@@ -173,7 +173,7 @@ def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
 @pytest.mark.parametrize("tools", [None, "", " , ", []])
 def test_a_pin_without_tools_is_told_with_what_to_set(tools: Any) -> None:
     with pytest.raises(BadSetting, match="set `tools`"):
-        play({}, make(AgentPinTools, tools=tools))
+        play({}, make(AgentAlwaysShowTools, tools=tools))
 
 
 @pytest.mark.parametrize("wrong", [3, {"a": 1}, ["a", 3], ["a", None]])
@@ -203,7 +203,7 @@ def test_names_are_not_doubted_where_a_server_could_not_be_used(
 ) -> None:
     """What they name may be there."""
     use_servers(library={"command": "no-such-program-anywhere"})
-    pin = make(AgentPinTools, tools="search_books")
+    pin = make(AgentAlwaysShowTools, tools="search_books")
     with pytest.raises(NoTools):
         play({}, *agent_with(pin), make(AgentRun, agent_name="a", conversation="Hello!"))
     assert "search_books" not in capsys.readouterr().out

@@ -79,7 +79,7 @@ def test_a_workflow_without_a_terminal_is_told_no_at_once_and_why(folder: Path) 
 def test_a_person_at_the_terminal_reads_what_they_accept(folder: Path) -> None:
     """MCPAcceptTool without a digest: nothing is accepted before somebody has said yes to it."""
     listed = {"name": "pay", "description": "Pays.", "inputSchema": {"type": "object"}}
-    settings = {"mcpServers": {"shop": {**entry(tools=[listed]), "pin": True}}}
+    settings = {"mcpServers": {"shop": {**entry(tools=[listed]), "lock": True}}}
     file = folder / "mcp_settings.json"
     before, lock = file.read_text(), folder / "mcp_tools.lock.json"
     file.write_text(json.dumps(settings), encoding="utf-8")

@@ -13,7 +13,7 @@ from xai_mcp_agent import BadSetting, UnknownAgent, UnknownServer, UnknownTool
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.mcp_components import MCPCallTool
 from xai_mcp_agent.search_components import (
-    AgentPinTools,
+    AgentAlwaysShowTools,
     AgentPreferTools,
     AgentSelectionReport,
     MCPExplainTool,
@@ -134,11 +134,11 @@ def reported(
 
 
 def test_a_report_tells_what_the_first_request_shows_and_why() -> None:
-    node = reported(make(AgentPinTools, tools="get_book"))
+    node = reported(make(AgentAlwaysShowTools, tools="get_book"))
     assert node.shown.value == ["library_get_book", "tool_search", "tool_explain"]
     assert node.tokens.value == sum(x["tokens"] for x in node.report.value["shown"]) <= 400
     reasons = {x["name"]: x["why"] for x in node.report.value["shown"]}
-    assert reasons["library_get_book"] == "pinned"
+    assert reasons["library_get_book"] == "always shown"
     deferred = {x["name"] for x in node.report.value["deferred"]}
     assert "library_search_books" in deferred
     assert node.summary.value.startswith("3 of 8 tools shown, ")

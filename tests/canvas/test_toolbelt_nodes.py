@@ -208,13 +208,16 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
 def test_that_tools_are_pinned_stands_in_the_spec_and_stays_with_the_agent() -> None:
     """Beside the keys of spec 1, and only where somebody wants it."""
     ctx: dict[str, Any] = {}
-    belt, plain = make(AgentMakeToolbelt, pin_tools=True), make(AgentMakeToolbelt, pin_tools=False)
+    belt, plain = (
+        make(AgentMakeToolbelt, lock_tools=True),
+        make(AgentMakeToolbelt, lock_tools=False),
+    )
     init = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
     play(ctx, belt, plain, init, make(AgentUpdate, agent_name="a", new_max_thoughts=3))
-    assert belt.toolbelt_spec.value == {**plain.toolbelt_spec.value, "pin_tools": True}
-    assert ctx["agent_a"]["pin_tools"] is True
+    assert belt.toolbelt_spec.value == {**plain.toolbelt_spec.value, "lock_tools": True}
+    assert ctx["agent_a"]["lock_tools"] is True
     play(ctx, make(AgentUpdate, agent_name="a", new_toolbelt_spec=plain.toolbelt_spec.value))
-    assert ctx["agent_a"]["pin_tools"] is False
+    assert ctx["agent_a"]["lock_tools"] is False
 
 
 # Servers

@@ -26,7 +26,7 @@ def listed(name: str, description: str, **properties: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a pinned server, which has changed a tool since that was used first.
+    """A folder with a locked server, which has changed a tool since that was used first.
 
     At its third start it does not have the tool any more.
     """
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         journal=str(tmp_path / "journal"),
     )
     file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "pin": "first"}}}))
+    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "lock": "first"}}}))
     for name in ("XAI_MCP_STORE", "XAI_MCP_SETTINGS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)

@@ -153,7 +153,7 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
         "args": ["-y", "@example-org/notes-mcp@1.4.0", "${NOTES_DIR}", "--log-level", "info"],
         "env": {"NOTES_TOKEN": "${NOTES_TOKEN}", "NOTES_LOCALE": "en"},
         "description": "Keeps short notes in a folder of the user.",
-        "pin": True,
+        "lock": True,
         "disabled": True,
         "registry": {
             "from": service.url,
@@ -307,7 +307,7 @@ def test_the_way_and_its_command_are_composed_as_data(
     status, _, err = registry(capsys, "add", name, *words)
     assert (status, err) == (0, "")
     written = entries(folder)[name.rpartition("/")[2]]
-    beside = ("description", "pin", "disabled", "registry")
+    beside = ("description", "lock", "disabled", "registry")
     assert {key: x for key, x in written.items() if key not in beside} == entry
 
 

@@ -44,7 +44,7 @@ WRITTEN = {
     **dict.fromkeys(("clientSecret", "client_secret", "CLIENT_SECRET"), ("text", '`""`')),
     **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
     "enabled": ("true or false", "`true`"),
-    "pin": ('true, false or `"first"`', "`false`"),
+    "lock": ('true, false or `"first"`', "`false`"),
     "approval": ("text or object", "`{}`"),
     "tools": ("list of texts", "none"),
     "arguments": ("object", "`{}`"),

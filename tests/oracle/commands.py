@@ -84,7 +84,7 @@ _WORKSPACE: tuple[Step, ...] = (
     ("tools that are usable", "tools units --usable"),
     ("enable", "enable units list_units"),
     ("enable again", "enable units list_units"),
-    ("accept, nothing is pinned", "accept units"),
+    ("accept, nothing is locked", "accept units"),
     ("history", "history --server units --limit 3"),
     ("history of what failed", "history --failed"),
     ("history of an agent", "history --agent agent --limit 1"),
@@ -110,13 +110,13 @@ _WORKSPACE: tuple[Step, ...] = (
     ("no such command", "tool"),
 )
 
-# Servers that destroy, are pinned, crash, or stand wrong in the settings.
+# Servers that destroy, are locked, crash, or stand wrong in the settings.
 _ODD: tuple[Step, ...] = (
     ("servers", "servers"),
     ("refresh", "refresh"),
-    ("call what is not accepted", "call pinned echo text=a"),
-    ("accept", "accept pinned"),
-    ("accept with a wrong digest", "accept pinned echo --digest " + "0" * 32),
+    ("call what is not accepted", "call locked echo text=a"),
+    ("accept", "accept locked"),
+    ("accept with a wrong digest", "accept locked echo --digest " + "0" * 32),
     ("approve", "approve shredder shred"),
     ("approve, the list", "approve --list"),
     ("rules check", "rules check shredder"),
@@ -207,7 +207,7 @@ def _odd_settings(registry: str) -> Mapping[str, Any]:
     return {
         "mcpServers": {
             "shredder": shredder_entry(),
-            "pinned": {**entry(), "pin": True},
+            "locked": {**entry(), "lock": True},
             "crash": {"command": sys.executable, "args": ["-c", crash]},
             "off": {"command": "x", "disabled": True},
             "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},

@@ -252,10 +252,10 @@ def _decisions(folder: Path) -> Rows:
     rows: Rows = {}
     echo = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     tools = [A, _tool("echo", inputSchema=echo), _tool("result")]
-    with Bridge({"mcpServers": {"it": {**entry(tools=tools), "pin": True}}}) as it:
+    with Bridge({"mcpServers": {"it": {**entry(tools=tools), "lock": True}}}) as it:
         life = _Life(it)
         it.list_tools("it")
-        rows["1 connect a pinned server"] = life.since(("discovered", "mcp_tool:it_result"))
+        rows["1 connect a locked server"] = life.since(("discovered", "mcp_tool:it_result"))
         rows["2 call what is not accepted"] = _answer(lambda: it.call_tool("it", "echo", {}))
         rows["2 events"] = life.since()
         for review in it.review("it"):

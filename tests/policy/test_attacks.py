@@ -62,7 +62,7 @@ TURNS: dict[str, dict[str, Any]] = {
 STILL_CALLED = ("a new tool", "a name", "instructions")  # then `pay` is what it was
 
 
-def turning(folder: Path, *later: dict[str, Any], pin: Any = "first") -> Path:
+def turning(folder: Path, *later: dict[str, Any], lock: Any = "first") -> Path:
     """Settings of a server that is good at its first start, and then turns so, one by one."""
     then: dict[str, Any] = {}
     for turn in reversed(later):
@@ -70,7 +70,7 @@ def turning(folder: Path, *later: dict[str, Any], pin: Any = "first") -> Path:
     journal = str(folder / "journal")
     shop = entry(tools=[pay(), ASK], instructions="Be polite.", then=then, journal=journal)
     file = folder / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "pin": pin}}}))
+    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "lock": lock}}}))
     return file
 
 
@@ -249,7 +249,7 @@ def test_of_two_entries_for_one_server_each_has_its_own_decisions(folder: Path):
     settings = turning(folder, TURNS["description"], TURNS["description"])
     written = json.loads(settings.read_text())
     shop = written["mcpServers"]["shop"]
-    written["mcpServers"]["again"] = {**shop, "pin": True}
+    written["mcpServers"]["again"] = {**shop, "lock": True}
     settings.write_text(json.dumps(written))
     use_it_first(settings)
     with Bridge.open(settings) as bridge:
@@ -312,7 +312,7 @@ def test_a_pin_without_first_has_nothing_called_before_a_person_accepts(
     folder: Path, by: Callable[[Path], None]
 ):
     """Also by nodes, the command and programs; the person reads which command shows it."""
-    settings = turning(folder, pin=True)
+    settings = turning(folder, lock=True)
     by(settings)
     assert not (folder / "journal").exists() or calls_in(folder / "journal") == 0
     with Bridge.open(settings) as bridge:

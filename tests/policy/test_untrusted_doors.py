@@ -237,7 +237,7 @@ def test_a_page_shows_what_is_hidden_in_a_question_of_ours():
 
 
 def test_instructions_are_reviewed_with_what_is_hidden_written_out():
-    with bridge_with(it={**entry(instructions=f"Use it.{HIDDEN}\nTwice."), "pin": True}) as bridge:
+    with bridge_with(it={**entry(instructions=f"Use it.{HIDDEN}\nTwice."), "lock": True}) as bridge:
         (read,) = (x for x in bridge.review("it") if not x.tool)
     assert read.lines[0].startswith("Use it.\\u202e\\u200b")
     assert clean(read.lines)

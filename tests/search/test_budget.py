@@ -41,8 +41,8 @@ def tool(
     return definition_of(f"{server}_{name}" if kind == "mcp" else name, made)
 
 
-def selector(budget: int, *pinned: str) -> BudgetSelector:
-    return BudgetSelector(budget, lambda key: key.name in pinned)
+def selector(budget: int, *always_shown: str) -> BudgetSelector:
+    return BudgetSelector(budget, lambda key: key.name in always_shown)
 
 
 def names(selection: Selection) -> list[str]:
@@ -76,7 +76,7 @@ def test_core_tools_stay_in_sight_and_say_why():
     selection = selector(1_000, "t7").select(available)
     assert [(x.definition.tool.name, x.why) for x in selection.shown] == [
         ("drawn", "drawn on the canvas"),
-        ("t7", "pinned"),
+        ("t7", "always shown"),
         ("tool_search", "always there"),
         ("tool_explain", "always there"),
     ]
@@ -127,20 +127,20 @@ def test_one_tool_that_is_too_large_costs_the_others_nothing():
 
 
 def test_core_tools_are_shortened_to_leave_room_for_what_is_found():
-    pinned = [f"t{n}" for n in range(8)]
-    choose = selector(2_000, *pinned)
+    always_shown = [f"t{n}" for n in range(8)]
+    choose = selector(2_000, *always_shown)
     selection = choose.select([*MANY, *META], keys(MANY[20]))
-    assert {*pinned, "t20", "tool_search", "tool_explain"} == {*names(selection)}
+    assert {*always_shown, "t20", "tool_search", "tool_explain"} == {*names(selection)}
     assert selection.tokens <= 2_000
     assert {x.shortened for x in selection.shown[:8]} != {0}
 
 
 def test_of_too_many_core_tools_those_to_search_with_come_first():
-    pinned = [x.tool.name for x in MANY]
-    selection = selector(600, *pinned).select([*MANY, *META])
+    always_shown = [x.tool.name for x in MANY]
+    selection = selector(600, *always_shown).select([*MANY, *META])
     assert names(selection)[-2:] == ["tool_search", "tool_explain"]
     assert selection.left_out
-    assert selection.left_out[0].why.startswith("pinned, but")
+    assert selection.left_out[0].why.startswith("always shown, but")
 
 
 def test_tools_that_have_gone_are_not_shown():
@@ -153,13 +153,13 @@ def test_tools_that_have_gone_are_not_shown():
     budget=st.integers(1, 3_000),
     sizes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=25),
     turns=st.lists(st.lists(st.integers(0, 24), max_size=12), max_size=5),
-    pinned=st.sets(st.integers(0, 24), max_size=10),
+    always_shown=st.sets(st.integers(0, 24), max_size=10),
 )
 def test_never_over_the_budget(
-    budget: int, sizes: Sequence[tuple[int, int]], turns: list[list[int]], pinned: set[int]
+    budget: int, sizes: Sequence[tuple[int, int]], turns: list[list[int]], always_shown: set[int]
 ):
     tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
-    choose = selector(budget, *(f"t{n}" for n in pinned))
+    choose = selector(budget, *(f"t{n}" for n in always_shown))
     found: list[ToolKey] = []
     for turn in [[], *turns]:
         found += [tools[n].tool.key for n in turn if n < len(tools)]
@@ -182,12 +182,12 @@ def test_the_order_only_grows_at_its_end_also_by_core_tools_that_come_later():
     assert {*names(second)[-3:]} == {"read_result", "late", "t2"}
 
 
-@pytest.mark.parametrize("pinned", [True, False])
-def test_however_many_are_pinned_or_were_found_a_selection_takes_no_longer(pinned: bool):
+@pytest.mark.parametrize("always_shown", [True, False])
+def test_however_many_are_shown_or_were_found_a_selection_takes_no_longer(always_shown: bool):
     """A stranger may write a conversation that names all tools, or a server that has thousands."""
     many = [tool(f"t{n}", words=8) for n in range(3_000)]
     available = [*many, *META]
-    choose = BudgetSelector(1_000, lambda _: pinned)
+    choose = BudgetSelector(1_000, lambda _: always_shown)
     began = thread_time()
     selection = choose.select(available, keys(*many))
     assert thread_time() - began < 0.5
@@ -197,7 +197,7 @@ def test_however_many_are_pinned_or_were_found_a_selection_takes_no_longer(pinne
     assert 0 < selection.tokens <= 1_000
     assert len(selection.shown) + len(selection.left_out) + len(selection.deferred) == 3_002
     assert "tool_search" in names(selection)
-    if not pinned:
+    if not always_shown:
         assert names(selection)[-1] == "t2999"
 
 

@@ -1,4 +1,4 @@
-"""What is pinned, blocked and trusted: by names of tools, servers and groups."""
+"""What is always shown, blocked and trusted: by names of tools, servers and groups."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ DRAWN = ToolKey("static", "", "shout")
     ],
 )
 def test_a_pattern_names_tools_servers_and_parts_of_their_names(pattern: str, named: set[ToolKey]):
-    found = Preferences(pinned=(pattern,))
-    assert {x for x in (READ, WRITE, BOOKS) if found.is_pinned(x)} == named
+    found = Preferences(always_shown=(pattern,))
+    assert {x for x in (READ, WRITE, BOOKS) if found.is_always_shown(x)} == named
 
 
 def test_a_tool_with_signs_in_its_name_is_named_by_it():
@@ -50,9 +50,9 @@ def test_a_tool_with_signs_in_its_name_is_named_by_it():
 def test_a_group_stands_for_what_is_in_it_however_deep():
     names = [f"g{i}" for i in range(30)]
     groups = {name: (inner,) for name, inner in zip(names, [*names[1:], "files/*"], strict=True)}
-    found = Preferences(blocked=("g0",), pinned=("g29",), groups=groups)
+    found = Preferences(blocked=("g0",), always_shown=("g29",), groups=groups)
     assert found.is_blocked(READ)
-    assert found.is_pinned(WRITE)
+    assert found.is_always_shown(WRITE)
     assert not found.is_blocked(BOOKS)
 
 
@@ -62,7 +62,7 @@ def test_a_group_that_is_no_pattern_is_named_like_any_other():
 
     sets = {"reading": is_book, "read_file": is_book}
     assert Preferences(blocked=("reading",), sets=sets).is_blocked(BOOKS)
-    assert Preferences(pinned=("read*",), sets=sets).is_pinned(BOOKS)
+    assert Preferences(always_shown=("read*",), sets=sets).is_always_shown(BOOKS)
     inner = Preferences(trusted=("mine",), groups={"mine": ("reading",)}, sets=sets)
     assert inner.is_trusted(BOOKS)
     assert not inner.is_trusted(READ)
@@ -85,8 +85,8 @@ def test_groups_are_named_by_patterns_too():
 
 def test_a_drawn_tool_is_pinned_by_its_name_and_never_blocked():
     """Somebody drew it for this very agent."""
-    found = Preferences(pinned=("shout",), blocked=("shout", "*"))
-    assert found.is_pinned(DRAWN)
+    found = Preferences(always_shown=("shout",), blocked=("shout", "*"))
+    assert found.is_always_shown(DRAWN)
     assert not found.is_blocked(DRAWN)
 
 
@@ -101,7 +101,7 @@ def test_what_is_joined_blocks_what_either_blocks():
 
 def test_patterns_that_name_nothing_are_told():
     found = Preferences(
-        pinned=("files/reed_file", "read_file", "shout"), blocked=("empty", "bad", "librar*"),
+        always_shown=("files/reed_file", "read_file", "shout"), blocked=("empty", "bad", "librar*"),
         trusted=("library", "files/reed_file"), groups={"bad": ()},
     )  # fmt: skip
     assert found.idle([READ, BOOKS, DRAWN], ["empty"]) == ("files/reed_file",)

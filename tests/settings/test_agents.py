@@ -26,9 +26,9 @@ def agent_of(entry: Any, **environ: str) -> AgentSettings:
 
 
 def test_an_agent_is_read_with_everything_filled_in() -> None:
-    found = agent_of({**URL, "allowedHosts": ["b"], "timeout": 5, "pin": True})
+    found = agent_of({**URL, "allowedHosts": ["b"], "timeout": 5, "lock": True})
     assert found == AgentSettings(
-        name="a", url=URL["url"], allowed_hosts=("b",), call_timeout_seconds=5.0, pin=True
+        name="a", url=URL["url"], allowed_hosts=("b",), call_timeout_seconds=5.0, lock=True
     )
     assert (found.kind, found.transport, found.protocol) == (ACP, "a2a", "a2a")
     assert found.sent_headers == {}

@@ -138,7 +138,7 @@ LOOSENED: dict[str, tuple[Document, Document, str]] = {
     "tools of an entry that were off": (
         entry(disabledTools=["rm"]), entry(), "`rm` is switched off no longer",
     ),
-    "an entry that was pinned": (entry(pin=True), entry(pin="first"), "`pin` is removed or"),
+    "an entry that was locked": (entry(lock=True), entry(lock="first"), "`lock` is removed or"),
     "a wider group": (
         group(), group(include=["two/rm"]), "has the tools with name rm and source two",
     ),
@@ -175,7 +175,7 @@ TIGHTENED: dict[str, tuple[Document, Document]] = {
     "a smaller group": (group(include=["two/rm"]), group(exclude=["x"])),
     "no group": (group(exclude=["x"]), {}),
     "less is recorded": ({"record": ["arguments", "results"]}, {"record": ["results"]}),
-    "an entry less": ({"mcpServers": {"one": SERVER, "x": {**SERVER, "pin": True}}}, {}),
+    "an entry less": ({"mcpServers": {"one": SERVER, "x": {**SERVER, "lock": True}}}, {}),
 }  # fmt: skip
 
 

@@ -25,10 +25,10 @@ def problem_of(entry: Any) -> SettingsError:
 
 
 def test_a_file_of_functions_is_read_with_everything_filled_in() -> None:
-    found = read({"functions": {"f": {**FILE, "timeout": 5, "include": ["a"], "pin": True}}})
+    found = read({"functions": {"f": {**FILE, "timeout": 5, "include": ["a"], "lock": True}}})
     assert found.sources == {
         "f": FunctionSettings(
-            name="f", file=str(FOLDER / "tools.py"), folder=str(FOLDER), include=("a",), pin=True,
+            name="f", file=str(FOLDER / "tools.py"), folder=str(FOLDER), include=("a",), lock=True,
             call_timeout_seconds=5.0,
         )
     }  # fmt: skip

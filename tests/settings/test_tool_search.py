@@ -25,7 +25,8 @@ def read(section: Any, **environ: str) -> Settings:
 def test_everything_in_it_is_read():
     found = read(
         {
-            "tokenBudget": 5000, "pin": ["calendar", " files/read_file "], "blocked": "dangerous",
+            "tokenBudget": 5000, "alwaysShown": ["calendar", " files/read_file "],
+            "blocked": "dangerous",
             "trusted": ["library"], "groups": {"dangerous": ["files/delete_*", "shell"]},
             "learn": False, "embeddings": {"model": "m"},
         }
@@ -37,7 +38,9 @@ def test_everything_in_it_is_read():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("section", [None, {}, {"blocked": None, "groups": None, "pin": []}])
+@pytest.mark.parametrize(
+    "section", [None, {}, {"blocked": None, "groups": None, "alwaysShown": []}]
+)
 def test_nothing_in_it_means_the_defaults(section: Any):
     found = read(section)
     assert (found.search, found.notes) == (ToolSearchSettings(), ())
@@ -82,8 +85,9 @@ def test_a_huge_budget_is_one(written: int):
 
 @pytest.mark.parametrize(
     ("key", "written"),
-    [("pin", 3), ("pin", ["a", 3]), ("trusted", {"a": True}), ("trusted", [" "]), ("groups", []),
-     ("groups", {"g": 3}), ("groups", {"g": [None]}), ("embeddings", "m"), ("pin", ["${NONE}"]),
+    [("alwaysShown", 3), ("alwaysShown", ["a", 3]), ("trusted", {"a": True}), ("trusted", [" "]),
+     ("groups", []), ("groups", {"g": 3}), ("groups", {"g": [None]}), ("embeddings", "m"),
+     ("alwaysShown", ["${NONE}"]),
      ("embeddings", {"model": 3}), ("embeddings", {"model": "m", "apiKey": "${NONE}"}),
      ("embeddings", {"baseUrl": "http://x/v1"}), ("embeddings", {"model": "m", "folder": "f"})],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def test_what_was_agreed_to_is_used_from_then_on(tmp_path: Path) -> None:
     "change",
     [
         {"command": "sh"}, {"args": ["other.py"]}, {"env": {"KEY": "x", "LD_PRELOAD": "x.so"}},
-        {"cwd": "/"}, {"pin": True}, {"autoApprove": ["delete"]}, {"roots": ["/"]},
+        {"cwd": "/"}, {"lock": True}, {"autoApprove": ["delete"]}, {"roots": ["/"]},
         {"sampling": "allow"}, {"elicitation": "defaults"}, {"unheard_of": 1},
     ],
     ids=lambda x: next(iter(x)),

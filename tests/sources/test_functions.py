@@ -432,8 +432,8 @@ def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> 
         assert status_of(bridge, "it").error == ""
 
 
-def test_pinned_functions_are_not_called_when_they_changed(file: Path) -> None:
-    with offering(file, "def a(): return 1\n", pin="first") as bridge:
+def test_locked_functions_are_not_called_when_they_changed(file: Path) -> None:
+    with offering(file, "def a(): return 1\n", lock="first") as bridge:
         assert bridge.call_tool("it", "a").structured == 1
         change(file, "def a(x: int = 2):\n    '''Other words.'''\n    return x\n")
         with pytest.raises(DefinitionChanged):

@@ -19,7 +19,7 @@ Do: TypeAlias = Step | Callable[[dict[str, Any]], Step]
 
 
 @contextmanager
-def agent(ctx: dict[str, Any], *steps: Do, pin_tools: Any = False) -> Generator[ModelEndpoint]:
+def agent(ctx: dict[str, Any], *steps: Do, lock_tools: Any = False) -> Generator[ModelEndpoint]:
     """An agent with all that was defined so far, whose model does these steps, then is done."""
     left = [*steps, says("done")]
 
@@ -30,7 +30,7 @@ def agent(ctx: dict[str, Any], *steps: Do, pin_tools: Any = False) -> Generator[
     with model_endpoint(script) as endpoint:
         init_agent(
             ctx, _AGENT, provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None, pin_tools, pin_tools == "first"),
+            toolbelt_spec=make_toolbelt(ctx, None, lock_tools, lock_tools == "first"),
         )  # fmt: skip
         yield endpoint
 

@@ -141,7 +141,7 @@ class Agent:
         memory: Any = None,
         max_run_tokens: int | None = None,
         tool_token_budget: int | None = None,
-        pinned_tools: Iterable[str] = (),
+        always_shown_tools: Iterable[str] = (),
         blocked_tools: Iterable[str] = (),
         trusted_tools: Iterable[str] = (),
         approval: str | Mapping[str, str] | None = None,
@@ -170,7 +170,7 @@ class Agent:
             limits=RunLimits(_tokens(max_run_tokens, "max_run_tokens")),
             budget_tokens=_tokens(tool_token_budget, "tool_token_budget"),
             preferences=Preferences(
-                _names(pinned_tools, "pinned_tools"),
+                _names(always_shown_tools, "always_shown_tools"),
                 _names(blocked_tools, "blocked_tools"),
                 _names(trusted_tools, "trusted_tools"),
             ),

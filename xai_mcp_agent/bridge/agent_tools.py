@@ -28,7 +28,7 @@ from .toolbox import Failure, SourceToolset, agent_tools
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 _MOST_NAMES = 5
-_ASKER = "a pinned server"
+_ASKER = "a locked server"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Listener:
     """Who hears of the tools of a run. `tell` gets what a person must know.
 
     `show_waiting` gets the names of the sources that are waited for; with `shown_review`, which
-    puts it into words, the person in front of the run may accept what is new of pinned ones.
+    puts it into words, the person in front of the run may accept what is new of locked ones.
     """
 
     tell: Callable[[str], None]
@@ -215,4 +215,4 @@ def _nothing_named(patterns: Iterable[str], known: list[str]) -> str:
     hints = [did_you_mean(x, known[:_SUGGESTED_OF]) for x in given]
     hint = f" {hints[0]}" if len(given) == 1 and hints[0] else ""
     named = ", ".join(map(repr, given))
-    return f"Pinned, trusted or blocked, but no tool or server of this agent: {named}.{hint}"
+    return f"Always shown, trusted or blocked, but no tool or server of this agent: {named}.{hint}"

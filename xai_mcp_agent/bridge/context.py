@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
 from ..core.errors import BadSetting, SettingsError, UnknownServer, UnknownTool, XaiMcpError
-from ..core.invocation import PROGRAM, Caller, Pin, ToolInvocation
+from ..core.invocation import PROGRAM, Caller, DefinitionLock, ToolInvocation
 from ..core.kinds import STATIC, SourceKind
 from ..core.names import did_you_mean
 from ..core.patterns import Patterns, guard
@@ -116,8 +116,8 @@ class Context:
 
     def entry(self, tool: Tool) -> CatalogEntry:
         """The tool with what was decided about it, as far as that was read."""
-        pin = self.pin_of(tool.source)
-        return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), pin)
+        lock = self.lock_of(tool.source)
+        return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), lock)
 
     async def find_tool(self, server: str, name: str) -> Tool:
         """One tool of one server, connecting it first if needed.
@@ -136,14 +136,14 @@ class Context:
         return await self.engine.calls.run(invocation, perform)
 
     async def accept_first(self, names: Iterable[str]) -> None:
-        """Accept what these listed first, where that is what their pins say."""
+        """Accept what these listed first, where that is what their locks say."""
         for name in names:
-            if self.pin_of(name) == "first":
+            if self.lock_of(name) == "first":
                 await self.engine.decisions.take_first(name)
 
-    def pin_of(self, source: str) -> Pin:
+    def lock_of(self, source: str) -> DefinitionLock:
         """Whether the settings, or the caller, want the source held to what was accepted of it."""
-        return self.engine.pin_of(source, self.caller)
+        return self.engine.lock_of(source, self.caller)
 
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Write down that these tools are there from the start."""
@@ -186,7 +186,9 @@ class Context:
             BadSetting: a pattern of what is blocked is none.
         """
         search = self.settings.search
-        of_settings = Preferences(search.pinned, search.blocked, search.trusted, search.groups)
+        of_settings = Preferences(
+            search.always_shown, search.blocked, search.trusted, search.groups
+        )
         joined = of_settings.joined(own or Preferences())
         try:
             guard(*joined.all_blocked)

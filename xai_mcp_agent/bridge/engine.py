@@ -26,7 +26,7 @@ from ..core.errors import (
 )
 from ..core.events import Observer, SourceEvent
 from ..core.host import Host
-from ..core.invocation import Caller, Pin, ToolInvocation
+from ..core.invocation import Caller, DefinitionLock, ToolInvocation
 from ..core.kinds import MCP, SourceKind, kind_named
 from ..core.limits import left_of
 from ..core.names import nearest
@@ -111,7 +111,7 @@ class Engine:
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
         self.flow_finder = FlowFinder()
         self.calls = CallPipeline(
-            self.decisions, recorder, self.breakers, self.current, self.pin_of
+            self.decisions, recorder, self.breakers, self.current, self.lock_of
         )
         self.approvals = Approvals(
             settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
@@ -185,18 +185,18 @@ class Engine:
         return await self.breakers.guard(server, find, timeout_seconds, is_call=False)
 
     async def current(self, invocation: ToolInvocation) -> ToolInvocation:
-        """With the tool as its source lists it now; of a pinned one no older listing will do."""
+        """With the tool as its source lists it now; of a locked one no older listing will do."""
         tool, limit = invocation.tool, invocation.timeout_seconds
         if not tool.source:
             return invocation
         listed = self.listed(tool.source, tool.name)
-        is_pinned = bool(self.pin_of(tool.source, invocation.caller))
-        if listed is None or is_pinned:
+        is_locked = bool(self.lock_of(tool.source, invocation.caller))
+        if listed is None or is_locked:
             started = anyio.current_time()
             try:
                 listed = await self.find_tool(tool.source, tool.name, limit, invocation.caller)
             except UnknownTool:
-                if not is_pinned:
+                if not is_locked:
                     raise
                 # Without the names of other tools, which nobody may have accepted.
                 raise UnknownTool(_GONE.format(tool.source, tool.name)) from None
@@ -210,13 +210,13 @@ class Engine:
         is_ready = self.pool.start(server).state == "ready"
         return self.catalog.named(server, name) if is_ready else None
 
-    def pin_of(self, source: str, caller: Caller) -> Pin:
+    def lock_of(self, source: str, caller: Caller) -> DefinitionLock:
         """Whether the settings, or the caller, want the source held to what was accepted of it."""
         if not source:
             return False  # drawn, or our own
         entry = self.settings.sources.get(source)
-        own: Pin = False if entry is None else entry.pin
-        return True if True in (caller.pins, own) else caller.pins or own
+        own: DefinitionLock = False if entry is None else entry.lock
+        return True if True in (caller.locks, own) else caller.locks or own
 
     def _note_answer(
         self, key: ToolKey, digest: str, answer: ApprovalAnswer, of: ToolInvocation

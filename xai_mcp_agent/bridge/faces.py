@@ -124,7 +124,7 @@ class AioBridge:
     enable = awaits(Operations.enable)
     review = awaits(Operations.review)
     accept = awaits(Operations.accept)
-    pinned_servers = awaits(Operations.pinned_servers)
+    locked_servers = awaits(Operations.locked_servers)
     decisions_trouble = awaits(Operations.decisions_trouble)
     unused_decisions = awaits(Operations.unused_decisions)
 
@@ -310,7 +310,7 @@ class Bridge:
     enable = waits(Operations.enable)
     review = waits(Operations.review)
     accept = waits(Operations.accept)
-    pinned_servers = waits(Operations.pinned_servers)
+    locked_servers = waits(Operations.locked_servers)
     decisions_trouble = waits(Operations.decisions_trouble)
     unused_decisions = waits(Operations.unused_decisions)
 

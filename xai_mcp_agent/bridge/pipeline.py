@@ -20,7 +20,7 @@ from ..core.errors import (
     ToolDisabled,
     XaiMcpError,
 )
-from ..core.invocation import Caller, Pin, ToolInvocation
+from ..core.invocation import Caller, DefinitionLock, ToolInvocation
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool
@@ -51,9 +51,9 @@ _MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 class CallPipeline:
     """Used on the bridge's loop.
 
-    The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
+    The steps: enabled, current, locked, arguments, then the `policy` (approvals, rules), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
-    two and of the policy. `current` gives a tool as its source lists it now; `pin_of` says which
+    two and of the policy. `current` gives a tool as its source lists it now; `lock_of` says which
     sources are held to what was accepted.
     """
 
@@ -63,14 +63,14 @@ class CallPipeline:
         recorder: HistoryRecorder,
         breakers: CircuitBreakers,
         current: Step,
-        pin_of: Callable[[str, Caller], Pin],
+        lock_of: Callable[[str, Caller], DefinitionLock],
     ) -> None:
         self.policy: list[Step] = []
         self._decisions = decisions
         self._recorder = recorder
         self._breakers = breakers
         self._current = current
-        self._pin_of = pin_of
+        self._lock_of = lock_of
         self._checks = ArgumentChecks()
         self._refused: set[Hashable] = set()
 
@@ -83,7 +83,7 @@ class CallPipeline:
                 was sent.
         """
         try:
-            for step in (self._enabled, self._pinned, self._fitting, *self.policy):
+            for step in (self._enabled, self._locked, self._fitting, *self.policy):
                 invocation = await step(invocation)
         except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
@@ -100,13 +100,13 @@ class CallPipeline:
                 raise ToolDisabled(why.format(invocation.name))
         return invocation
 
-    async def _pinned(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The tool as it is listed now; a pinned one must be what was accepted of it."""
+    async def _locked(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The tool as it is listed now; a locked one must be what was accepted of it."""
         invocation = await self._current(invocation)
-        pin = self._pin_of(invocation.tool.source, invocation.caller)
-        if not pin:
+        lock = self._lock_of(invocation.tool.source, invocation.caller)
+        if not lock:
             return invocation
-        await self._decisions.hold(invocation.tool, pin)
+        await self._decisions.hold(invocation.tool, lock)
         return replace(invocation, check=partial(self._decisions.check, invocation.tool))
 
     async def _fitting(self, invocation: ToolInvocation) -> ToolInvocation:

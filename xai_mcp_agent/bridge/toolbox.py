@@ -320,9 +320,9 @@ class AgentFilter:
             await self._engine.rules.look()
         if not is_new:
             return
-        pins = {x: self._context.pin_of(x) for x in {x.source for x in tools}}
-        await self._engine.catalog.digest_all([x for x in tools if pins[x.source]])
-        for source in sorted(x for x, pin in pins.items() if pin is True):
+        locks = {x: self._context.lock_of(x) for x in {x.source for x in tools}}
+        await self._engine.catalog.digest_all([x for x in tools if locks[x.source]])
+        for source in sorted(x for x, lock in locks.items() if lock is True):
             await self._ask(source, [x for x in tools if x.source == source])
 
     def why_off(self, key: ToolKey) -> str:
@@ -337,7 +337,7 @@ class AgentFilter:
             return why
         if why := self._engine.rules.why_never(tool, self._context.caller):
             return _DENIED.format(why.replace("{", "{{").replace("}", "}}"))
-        if not self._context.pin_of(tool.source):
+        if not self._context.lock_of(tool.source):
             return tool
         accepted = self._decisions.as_accepted(tool)
         if accepted is not tool:
@@ -346,7 +346,7 @@ class AgentFilter:
 
     def keeps_instructions(self, source: str) -> bool:
         """Whether they were accepted, where the source is held to that."""
-        is_held = self._context.pin_of(source)
+        is_held = self._context.lock_of(source)
         return not is_held or self._decisions.has_accepted_instructions(source)
 
     def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
@@ -390,7 +390,7 @@ class CheckedToolset(Wrapper):
     """Sends every call through the call pipeline, and has what is new written down before anybody
     is shown it: a crash loses nothing shown.
 
-    `tell` is given what the person in front of the run must know: what changed in a pinned tool,
+    `tell` is given what the person in front of the run must know: what changed in a locked tool,
     and that a source is not called any more, or again.
     The model reads nothing of what a server says of it now: that may be meant to mislead.
     """
@@ -475,7 +475,7 @@ def agent_tools(
     for note in () if budget_tokens else context.settings.notes:
         if note.startswith(BUDGET_VARIABLE):
             tell(note)
-    selector = BudgetSelector(budget, wanted.is_pinned)
+    selector = BudgetSelector(budget, wanted.is_always_shown)
     learn = partial(engine.usage.learn, context.caller.toolbelt)
     learn_run = partial(engine.learned.learn_run, context.caller.toolbelt)
     tools = AgentTools(

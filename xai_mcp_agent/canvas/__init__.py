@@ -26,7 +26,7 @@ _HOMES = {
     "words_of": "learning",
     "make_toolbelt": "toolbelts",
     "moved_port": "moved_ports",
-    "pin_tools": "preferences",
+    "always_show_tools": "preferences",
     "prefer_tools": "preferences",
     "use_agent": "toolbelts",
     "use_builtin_tools": "toolbelts",

@@ -346,7 +346,7 @@ class _Workflow:
         on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
     ) -> None:
         """Make the calls of this run in the name of an agent; a branch may approve them."""
-        pins, toolbelt = agent.get("pin_tools") or False, agent.get("toolbelt_name") or ""
+        locks, toolbelt = agent.get("lock_tools") or False, agent.get("toolbelt_name") or ""
         self.on_approval = on_approval
         self.thread.caller = Caller(
             "agent",
@@ -354,7 +354,7 @@ class _Workflow:
             toolbelt,
             self._run_id,
             BranchHost(self._person, self._ask_branch) if on_approval else self._person,
-            pins=pins,
+            locks=locks,
             approval=agent.get("tool_approval") or {},
             approvals=approvals or RunApprovals(granted_in(self.ctx)),
             facts=facts_in(self.ctx),

@@ -277,9 +277,9 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     wire = "the toolbelt_spec of AgentMakeToolbelt"
     given = mapping(spec, port, node, wire=wire)
     drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
-    pin = given.get("pin_tools")
-    pin = pin if pin == "first" else bool(pin)
-    found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": pin}
+    lock = given.get("lock_tools")
+    lock = lock if lock == "first" else bool(lock)
+    found: dict[str, Any] = {"agent_toolbelt": drawn, "lock_tools": lock}
     found[PLANNING_TOOLS] = bool(given.get(PLANNING_TOOLS))
     found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
     found["tool_approval"] = approval_in(given.get(APPROVAL), f"{port}.{APPROVAL}", node)

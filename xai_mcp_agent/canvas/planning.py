@@ -142,7 +142,7 @@ def perform(
         stage.caller,
         toolbelt=belt.get("toolbelt_name") or "",
         approval=belt.get("tool_approval") or {},
-        pins=belt.get("pin_tools") or False,
+        locks=belt.get("lock_tools") or False,
     )
 
     def tell(event: CallEvent) -> None:

@@ -1,4 +1,4 @@
-"""Which tools of a toolbelt are pinned, blocked or trusted, as nodes say it before it is made."""
+"""Which tools of a toolbelt are always shown, blocked or trusted, as nodes say it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..core.errors import BadSetting
 from ..search.preferences import Preferences
 from .ports import names, toolbelt_on
 
-PINNED, BLOCKED, TRUSTED = KEYS = "pinned_tools", "blocked_tools", "trusted_tools"
+ALWAYS_SHOWN, BLOCKED, TRUSTED = KEYS = "always_shown_tools", "blocked_tools", "trusted_tools"
 """Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
 
-_PIN, _PREFER = "AgentPinTools", "AgentPreferTools"
+_ALWAYS_SHOW, _PREFER = "AgentAlwaysShowTools", "AgentPreferTools"
 
 
-def pin_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
+def always_show_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
     """Have tools be shown in every request of whoever has this toolbelt.
 
     `tools` are patterns, see `Preferences`: a list, or a text with commas.
@@ -23,15 +23,15 @@ def pin_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
     Raises:
         BadSetting: no tools, or something else than names.
     """
-    if not (found := names(tools, "tools", _PIN)):
-        raise BadSetting(f"{_PIN} has nothing to work with: set `tools` to names of tools.")
-    _add(ctx, PINNED, toolbelt_on(toolbelt, "toolbelt_name", _PIN), found)
+    if not (found := names(tools, "tools", _ALWAYS_SHOW)):
+        raise BadSetting(f"{_ALWAYS_SHOW} has nothing to work with: set `tools` to names of tools.")
+    _add(ctx, ALWAYS_SHOWN, toolbelt_on(toolbelt, "toolbelt_name", _ALWAYS_SHOW), found)
 
 
 def prefer_tools(ctx: Any, toolbelt: Any, trusted: Any, blocked: Any) -> None:
     """Have tools come before others in what a search finds, or not be there at all.
 
-    Both are given as `tools` of `pin_tools` are, or left alone.
+    Both are given as `tools` of `always_show_tools` are, or left alone.
 
     Raises:
         BadSetting: something else than names.
@@ -49,8 +49,8 @@ def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
 
 def preferences_of(agent: Mapping[str, Any]) -> Preferences:
     """What the toolbelt of an agent prefers."""
-    pinned, blocked, trusted = (tuple(agent.get(key) or ()) for key in KEYS)
-    return Preferences(pinned, blocked, trusted)
+    always_shown, blocked, trusted = (tuple(agent.get(key) or ()) for key in KEYS)
+    return Preferences(always_shown, blocked, trusted)
 
 
 def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:

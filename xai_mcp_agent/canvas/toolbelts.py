@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..bridge.context import Context
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.invocation import Pin
+from ..core.invocation import DefinitionLock
 from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
@@ -369,14 +369,14 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
 def make_toolbelt(
     ctx: Any,
     name: str | None,
-    pin_tools: Any = False,
-    pin_first: Any = False,
+    lock_tools: Any = False,
+    lock_first: Any = False,
     approval: Any = None,
     planning_tools: Any = False,
 ) -> dict[str, Any]:
     """The spec of a toolbelt: what was defined, declared and preferred for it so far.
 
-    With `pin_tools` its sources are held to what was accepted of them; with `pin_first` too, and
+    With `lock_tools` its sources are held to what was accepted of them; with `lock_first` too, and
     the first listing of each is accepted. `approval` says which calls are asked for: see
     `approval_in`. With `planning_tools` the agent has tools for choosing and planning, too.
 
@@ -405,8 +405,8 @@ def make_toolbelt(
         spec[APPROVAL] = words
     if planning_tools:
         spec[PLANNING_TOOLS] = True
-    pin: Pin = "first" if pin_first else bool(pin_tools)
-    return {**spec, "pin_tools": pin} if pin else spec
+    lock: DefinitionLock = "first" if lock_first else bool(lock_tools)
+    return {**spec, "lock_tools": lock} if lock else spec
 
 
 def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:

@@ -29,7 +29,7 @@ class CatalogEntry:
 
     `record` is what the history knows of it; None if that has not told yet. `is_enabled` says
     whether agents may use it, and `accepted` is the digest of the definition that was accepted;
-    `is_changed`: it has another one now. `is_held`: its source is pinned, and this definition not
+    `is_changed`: it has another one now. `is_held`: its source is locked, and this definition not
     accepted, so that agents neither read nor call it. These are as `policy.decisions` marks them.
     """
 

@@ -190,7 +190,7 @@ def add(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a server into the settings: switched off, with exact versions, and its tools pinned.
+    """Write a server into the settings: switched off, with exact versions, and its tools locked.
 
     What it asks for and what is known of it is listed. Nothing is started without --try. The exit
     status is 3, and nothing is written, where there is an alarm.
@@ -250,7 +250,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
         steps.append(f"  set {', '.join(missing)} in the environment, or write values into {file}")
     steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
     command = shown_command("xai-mcp-agent", "accept", offer.name)
-    steps.append(f"  {command}    accepts its tools, which are pinned")
+    steps.append(f"  {command}    accepts its tools, which are locked")
     return steps
 
 
@@ -370,7 +370,9 @@ def _tried(offer: Offer, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: a value is missing, or it cannot be used; says so.
     """
-    entry = {key: x for key, x in offer.entry.items() if key not in ("disabled", "pin", "registry")}
+    entry = {
+        key: x for key, x in offer.entry.items() if key not in ("disabled", "lock", "registry")
+    }
     missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
     if missing and any(f"${{{x}}}" in str(entry) for x in missing):
         raise XaiMcpError(

@@ -341,13 +341,13 @@ def accept(
 ) -> None:
     """Show what servers say of their tools and their use, and accept it after a yes.
 
-    Of tools that changed only what is different is shown. Agents read of pinned servers only what
+    Of tools that changed only what is different is shown. Agents read of locked servers only what
     was accepted. Where nobody can be asked, --digest says what was read.
     """
     if everything == bool(server) or (everything and digest):
         raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        servers = bridge.pinned_servers() if not server else [server_named(bridge, server)]
+        servers = bridge.locked_servers() if not server else [server_named(bridge, server)]
         accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
         choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
     tell_choices(choices, as_json=as_json)

@@ -135,7 +135,7 @@ class ToolDisabled(XaiMcpError):
 
 
 class NotAccepted(XaiMcpError):
-    """A tool of a pinned source that nobody has accepted as it is now; nothing was sent.
+    """A tool of a locked source that nobody has accepted as it is now; nothing was sent.
 
     `digest` is that of what the server says of it now; `like` an accepted tool for which its name
     may be taken.
@@ -145,7 +145,7 @@ class NotAccepted(XaiMcpError):
         alike = f" Its name looks like that of {like!r}, which was accepted." if like else ""
         super().__init__(
             f"{server}: nobody has accepted yet what the server says of its tool {tool!r}, and the "
-            f"server is pinned.{alike} Nothing was sent.\n  Next step: "
+            f"server is locked.{alike} Nothing was sent.\n  Next step: "
             f"{_accept_step(server, tool)}"
         )
         self.server, self.tool = server, tool
@@ -153,7 +153,7 @@ class NotAccepted(XaiMcpError):
 
 
 class DefinitionChanged(NotAccepted):
-    """The definition of a pinned tool is not the one that was accepted; nothing was sent.
+    """The definition of a locked tool is not the one that was accepted; nothing was sent.
 
     `lines` tell what changed, all of it. They quote the server, so no model should read them.
     """
@@ -167,7 +167,7 @@ class DefinitionChanged(NotAccepted):
         XaiMcpError.__init__(
             self,
             f"{server}: the definition of {tool!r} has changed since it was accepted, and the tool "
-            f"is pinned. Nothing was sent. What changed:{changes}\n  Next step: "
+            f"is locked. Nothing was sent. What changed:{changes}\n  Next step: "
             f"{_accept_step(server, tool)}",
         )
         self.server, self.tool = server, tool
@@ -202,11 +202,11 @@ def _accept_step(server: str, tool: str) -> str:
 
 
 class AcceptanceUnknown(XaiMcpError):
-    """A pinned tool was not called, because it cannot be looked up what was accepted of it."""
+    """A locked tool was not called, because it cannot be looked up what was accepted of it."""
 
     def __init__(self, server: str, tool: str, problem: str) -> None:
         super().__init__(
-            f"{server}: {tool!r} is pinned, and it cannot be looked up which definition of it was "
+            f"{server}: {tool!r} is locked, and it cannot be looked up which definition of it was "
             f"accepted. Nothing was sent. {problem}"
         )
         self.server = server

@@ -13,7 +13,7 @@ from .ruling import Ruling, RunFacts
 from .tools import JsonObject, Tool
 
 CallerKind: TypeAlias = Literal["agent", "person", "program", "gateway"]
-Pin: TypeAlias = bool | Literal["first"]
+DefinitionLock: TypeAlias = bool | Literal["first"]
 """Whether a source is held to what was accepted of it; `first` accepts its first listing."""
 
 
@@ -23,7 +23,7 @@ class Caller:
 
     `workflow` and `node` say where on the canvas it is made.
 
-    `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all
+    `host` answers what a server asks meanwhile; None: the bridge's own does. With `locks` all
     sources that it uses are held to what was accepted, also where the settings do not want that.
     `approval` has words for patterns of tools, see `settings.approval`; `approvals` is what a
     person approved meanwhile, `facts` what happened in the run.
@@ -34,7 +34,7 @@ class Caller:
     toolbelt: str = ""
     run: str = ""
     host: Host | None = field(default=None, compare=False)
-    pins: Pin = False
+    locks: DefinitionLock = False
     approval: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     approvals: RunApprovals = field(default_factory=RunApprovals, compare=False)
     facts: RunFacts = field(default_factory=RunFacts, compare=False)

@@ -122,8 +122,8 @@ class ToolRecord:
     """A tool that is or was there. `definition` is the digest of what its source said last.
 
     `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
-    digest of the definition that pinned calls are held to, and `is_held`, which no history knows,
-    whether a pin holds the tool back until it is accepted. `updated` is when the definition was
+    digest of the definition that locked calls are held to, and `is_held`, which no history knows,
+    whether a lock holds the tool back until it is accepted. `updated` is when the definition was
     changed last, `last_seen` when it was told of last: see `last_seen` for a whole source.
     """
 

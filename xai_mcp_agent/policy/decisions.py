@@ -1,4 +1,4 @@
-"""What people decided about tools, and what pinned sources are held to: rules over the lock file.
+"""What people decided about tools, and what locked sources are held to: rules over the lock file.
 
 Nothing else decides: the history notes what was decided, and is never asked for it.
 """
@@ -28,7 +28,7 @@ from ..core.errors import (
 )
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.fingerprint import definition_text, digest_of, digest_of_definition
-from ..core.invocation import Pin
+from ..core.invocation import DefinitionLock
 from ..core.kinds import MCP, SourceKind, kind_named
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.diff.changes import difference_in_full
@@ -178,26 +178,26 @@ class Decisions:
         """Whether anything of the source was ever accepted."""
         return not self._of_source(source).is_untouched
 
-    def marked(self, entry: CatalogEntry, pin: Pin = False) -> CatalogEntry:
-        """The entry with what was decided about the tool, whose source has this pin."""
+    def marked(self, entry: CatalogEntry, lock: DefinitionLock = False) -> CatalogEntry:
+        """The entry with what was decided about the tool, whose source has this lock."""
         standing = self.standing(entry.tool) if entry.tool is not None else "new"
-        may_take = pin == "first" and not self.has_accepted(entry.key.source)
+        may_take = lock == "first" and not self.has_accepted(entry.key.source)
         is_read = (standing == "accepted" or may_take) and not self.why_unknown()
         return replace(
             entry,
             is_enabled=not self.is_off(entry.key),
             accepted=self._accepted(entry.key),
             is_changed=standing == "changed",
-            is_held=bool(pin) and entry.tool is not None and not is_read,
+            is_held=bool(lock) and entry.tool is not None and not is_read,
         )
 
-    def marked_record(self, record: ToolRecord, pin: Pin = False) -> ToolRecord:
+    def marked_record(self, record: ToolRecord, lock: DefinitionLock = False) -> ToolRecord:
         """The record with what is decided now, whatever the history notes; as `marked`."""
         key = record.subject.key
         accepted = self._accepted(key)
-        may_take = pin == "first" and not self.has_accepted(key.source)
+        may_take = lock == "first" and not self.has_accepted(key.source)
         is_read = (accepted == record.definition or may_take) and not self.why_unknown()
-        is_held = bool(pin) and not is_read
+        is_held = bool(lock) and not is_read
         return replace(record, is_enabled=not self.is_off(key), accepted=accepted, is_held=is_held)
 
     def known_tools(self, source: str) -> list[ToolKey]:
@@ -259,8 +259,8 @@ class Decisions:
             keys = {x.key: digests[x.name] for x in tools}
             self._note_accepted(source, keys, instructions, "executor")
 
-    async def hold(self, tool: Tool, pin: Pin) -> None:
-        """See that a pinned tool is what was accepted; with `first`, the first listing is.
+    async def hold(self, tool: Tool, lock: DefinitionLock) -> None:
+        """See that a locked tool is what was accepted; with `first`, the first listing is.
 
         Raises:
             DefinitionChanged, NotAccepted: it is not.
@@ -269,7 +269,7 @@ class Decisions:
         await self.read()
         if trouble := self.why_unknown():
             raise AcceptanceUnknown(tool.source, tool.name, trouble)
-        if pin == "first":
+        if lock == "first":
             await self.take_first(tool.source)
         now = self._catalog.get(tool.key) or tool
         if self.standing(now) == "changed":

@@ -1,7 +1,7 @@
 """From a server of a registry to an entry of the settings: the way, the command, what is missing.
 
 Everything is data: a program and a list of arguments, never a shell. The entry is switched off and
-pinned; whoever wants it reads it first.
+locked; whoever wants it reads it first.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _changed(alarm: Alarm) -> Signal:
 def _entry(
     listing: Listing, composition: Composition, description: str, manifest: RegistryManifest
 ) -> JsonObject:
-    """The entry, switched off and pinned, with where it is from."""
+    """The entry, switched off and locked, with where it is from."""
     document = listing.document
     noted = {
         "from": listing.registry.noted_as,
@@ -138,7 +138,7 @@ def _entry(
     return {
         **composition.entry,
         **({"description": about} if about else {}),
-        "pin": True,
+        "lock": True,
         "disabled": True,
         "registry": {key: x for key, x in noted.items() if x},
     }

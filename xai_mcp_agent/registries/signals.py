@@ -206,7 +206,7 @@ def _bare(package: str) -> str:
 
 def _integrity(way: Package | Remote, origin: Origin) -> Iterator[Signal]:
     if isinstance(way, Remote):
-        text = "What answers behind the URL can be changed any time; its tools are pinned."
+        text = "What answers behind the URL can be changed any time; its tools are locked."
         yield Signal("integrity", "unknown", text)
         return
     if origin.hash_before and origin.package:

@@ -18,7 +18,7 @@ _FOUND_SHARE = 0.25
 _LEAST_TOKENS = 25
 
 _FOUND = "found or used in this run"
-_PINNED = "pinned"
+_ALWAYS_SHOWN = "always shown"
 _REASONS = {META.name: "always there", STATIC.name: "drawn on the canvas"}
 _NO_ROOM = "{} tokens in its shortest form, and {} of {} are left"
 _TOO_MANY = "no more than {} tools can have room in {} tokens"
@@ -27,15 +27,15 @@ _TOO_MANY = "no more than {} tools can have room in {} tokens"
 class BudgetSelector:
     """Shows all tools that fit the budget together; else core tools, and what the run has found.
 
-    Core tools are those that `is_pinned` says, those drawn on the canvas, and our own, with which
-    the others are found. The order of what is shown only grows at its end, as long as nothing has
-    to give way: the oldest of what was found first gets shorter, and goes then. However many are
-    pinned or were found, only as many are looked at as can have room.
+    Core tools are those that `is_always_shown` says, those drawn on the canvas, and our own, with
+    which the others are found. The order of what is shown only grows at its end, as long as nothing
+    has to give way: the oldest of what was found first gets shorter, and goes then. However many
+    are always shown or were found, only as many are looked at as can have room.
     """
 
-    def __init__(self, budget_tokens: int, is_pinned: Callable[[ToolKey], bool]) -> None:
+    def __init__(self, budget_tokens: int, is_always_shown: Callable[[ToolKey], bool]) -> None:
         self._budget = budget_tokens
-        self._is_pinned = is_pinned
+        self._is_always_shown = is_always_shown
         self._most = budget_tokens // _LEAST_TOKENS + 1
         self._parted: _Parted | None = None
         # Of the selection before: its order, how short the found ones were, and all forms.
@@ -78,7 +78,7 @@ class BudgetSelector:
         return parted
 
     def _why_core(self, key: ToolKey) -> str:
-        return _REASONS.get(key.kind) or (_PINNED if self._is_pinned(key) else "")
+        return _REASONS.get(key.kind) or (_ALWAYS_SHOWN if self._is_always_shown(key) else "")
 
     def _core_shown(
         self, core: Sequence[tuple[ToolDefinition, str]]

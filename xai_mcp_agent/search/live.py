@@ -129,7 +129,7 @@ class _Indexing:
         """Search among these."""
 
         def rank() -> RankedTools[Tool]:
-            # Drawn tools are in no catalog, pinned ones are not shown as they are listed, and
+            # Drawn tools are in no catalog, locked ones are not shown as they are listed, and
             # another search may have put others of their keys.
             self._in_thread_put(tools.values())
             index, among = self._in_thread_index(), tools.keys()

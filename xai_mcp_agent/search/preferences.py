@@ -38,7 +38,7 @@ class Preferences:
     what tells of a tool whether it is in them.
     """
 
-    pinned: tuple[str, ...] = ()
+    always_shown: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -52,16 +52,16 @@ class Preferences:
         """What either of the two prefers. A group of both has what it has in either."""
         names = dict.fromkeys((*self.groups, *other.groups))
         return Preferences(
-            (*self.pinned, *other.pinned),
+            (*self.always_shown, *other.always_shown),
             (*self.blocked, *other.blocked),
             (*self.trusted, *other.trusted),
             {x: (*self.groups.get(x, ()), *other.groups.get(x, ())) for x in names},
             {**self.sets, **other.sets},
         )
 
-    def is_pinned(self, key: ToolKey) -> bool:
+    def is_always_shown(self, key: ToolKey) -> bool:
         """Whether it is shown in every request."""
-        return self._pinned.has(key)
+        return self._always_shown.has(key)
 
     def is_blocked(self, key: ToolKey) -> bool:
         """Whether agents may not use it. A tool without a source of its own never is."""
@@ -79,7 +79,7 @@ class Preferences:
             *sources,
             *(name for key in tools for name in names_of(key)),
         }
-        return idle((*self.pinned, *self.blocked, *self.trusted), names)
+        return idle((*self.always_shown, *self.blocked, *self.trusted), names)
 
     @property
     def all_blocked(self) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ class Preferences:
         return self._with_groups(self.blocked)
 
     @cached_property
-    def _pinned(self) -> _Meant:
-        return self._meant(self.pinned)
+    def _always_shown(self) -> _Meant:
+        return self._meant(self.always_shown)
 
     @cached_property
     def _blocked(self) -> _Meant:

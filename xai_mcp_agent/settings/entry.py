@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
-from ..core.invocation import Pin
+from ..core.invocation import DefinitionLock
 from ..core.kinds import SourceKind
 from ..core.patterns import guard
 from ..secrets.secrets import Secrets
@@ -64,7 +64,7 @@ def _guarding(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
-def _pin(value: Any) -> Pin:
+def _lock(value: Any) -> DefinitionLock:
     if value is True or value is False or value == FIRST:
         return value
     problem = f"must be true, false or {FIRST!r}."
@@ -82,7 +82,7 @@ class SourceSettings(Section):
     """One entry, complete: variables replaced, paths absolute, limits known.
 
     `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does), `approval` has a
-    word for patterns of them, which are allowed, asked for or denied. With `pin` its tools and
+    word for patterns of them, which are allowed, asked for or denied. With `lock` its tools and
     instructions are held to what was accepted. A run of an agent that has no tool of a `required`
     one fails. `breaker`: None if it is called however often it failed. The texts of a disabled
     entry are kept as they were written. `secrets` are the known secrets of the whole file; printing
@@ -104,7 +104,9 @@ class SourceSettings(Section):
     auto_approve: Annotated[ToolNames, written_as("autoApprove")] = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
     disabled_tools: Annotated[Texts, AfterValidator(_guarding), written_as("disabledTools")] = ()
-    pin: Annotated[Pin, PlainValidator(_pin, json_schema_input_type=Pin)] = False
+    lock: Annotated[
+        DefinitionLock, PlainValidator(_lock, json_schema_input_type=DefinitionLock)
+    ] = False
     required: Flag = False
     breaker: Annotated[
         BreakerSettings | None,

@@ -93,9 +93,9 @@ def _of_entry(entry: Mapping[str, Any], path: str, source: str) -> Iterator[Guar
         yield from _of_words(read_words(entry.get("approval") or {}), path, source)
     except ValueError:  # then the entry cannot be used
         return
-    if entry.get("pin"):
-        lost = "`pin` is removed or weakened: its tools are not held to what you accepted"
-        yield _guard(path, "pin", 1 + (entry["pin"] is True), "", lost, source)
+    if entry.get("lock"):
+        lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
+        yield _guard(path, "lock", 1 + (entry["lock"] is True), "", lost, source)
     for key, state in _LISTS.items():
         names = entry.get(key)
         for name in cast(list[Any], names) if isinstance(names, list) else []:

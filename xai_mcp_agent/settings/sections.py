@@ -181,9 +181,9 @@ def _budget(value: Any) -> int:
 class ToolSearchSettings(Section):
     """`budget_tokens` is the most that the definitions in one request take.
 
-    `pinned`, `blocked` and `trusted` name tools, servers and `groups`; see `search.preferences`.
-    With `learns` the words that led to a tool are remembered for the next search. `embeddings` is
-    the model that searches by meaning besides; None: words alone count.
+    `always_shown`, `blocked` and `trusted` name tools, servers and `groups`, see
+    `search.preferences`. With `learns` the words that led to a tool are remembered for the next
+    search. `embeddings` is the model that searches by meaning besides; None: words alone count.
     """
 
     example: ClassVar = '{"blocked": [...]}, or leave it out'
@@ -192,7 +192,7 @@ class ToolSearchSettings(Section):
     budget_tokens: Annotated[
         int, PlainValidator(_budget, json_schema_input_type=int), written_as("tokenBudget")
     ] = DEFAULT_BUDGET_TOKENS
-    pinned: Annotated[Patterns, written_as("pin")] = ()
+    always_shown: Annotated[Patterns, written_as("alwaysShown", "always_shown")] = ()
     blocked: Patterns = ()
     trusted: Patterns = ()
     groups: Annotated[Mapping[str, Patterns], BeforeValidator(read_object)] = field(

@@ -70,7 +70,7 @@ def test_a_port_that_need_not_be_given_any_more_loses_its_mark(tmp_path: Path) -
     [
         (BELT, ("name",)),
         (BELT, ("planning_tools",)),
-        (BELT, ("name", "pin_first", "approval")),
+        (BELT, ("name", "lock_first", "approval")),
         (RUN, ("metadata", "show", "run_state")),
         (RUN, ("on_error", "on_thought", "usage", "thought")),
         ("AgentInit", ("max_thoughts", "system_prompt")),

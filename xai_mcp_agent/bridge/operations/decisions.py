@@ -128,7 +128,7 @@ class Deciding(Tools):
     async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
         """Accept what the server says of these tools now; without any, all that it says.
 
-        A pinned server is held to what was accepted. `digest` says what was read: that of its
+        A locked server is held to what was accepted. `digest` says what was read: that of its
         `review`, the whole of it, or of all that waits, together.
 
         Raises:
@@ -176,13 +176,13 @@ class Deciding(Tools):
                 return await self.accept_read(server, tools, digest_of_reviews(waiting)), ""
         return None, ""
 
-    async def pinned_servers(self) -> list[str]:
-        """The sources of the settings that are pinned, or of which something was accepted."""
+    async def locked_servers(self) -> list[str]:
+        """The sources of the settings that are locked, or of which something was accepted."""
         decisions = self.engine.decisions
         await decisions.read()
         return [
             x for x in self.settings.usable
-            if self.engine.pin_of(x, PROGRAM) or decisions.has_accepted(x)
+            if self.engine.lock_of(x, PROGRAM) or decisions.has_accepted(x)
         ]  # fmt: skip
 
     async def decisions_trouble(self) -> str:

@@ -274,8 +274,8 @@ class History(Tools, Reading):
         return Refreshed(server, tuple(tools), before, told, trouble=trouble)
 
     def _marked(self, record: ToolRecord) -> ToolRecord:
-        pin = self.pin_of(record.subject.source)
-        return self.engine.decisions.marked_record(record, pin)
+        lock = self.lock_of(record.subject.source)
+        return self.engine.decisions.marked_record(record, lock)
 
 
 def zoned(moment: datetime | None) -> datetime | None:

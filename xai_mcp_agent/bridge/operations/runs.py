@@ -1,7 +1,7 @@
 """Runs of plans: every call goes through the call pipeline.
 
 A plan is made by words or a model, so its calls are judged as those of an agent are: by rules,
-approvals, pins, and what a person switched off or blocked.
+approvals, locks, and what a person switched off or blocked.
 """
 
 from __future__ import annotations

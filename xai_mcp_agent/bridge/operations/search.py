@@ -12,7 +12,7 @@ from ...catalog.entry import CatalogEntry, ToolListing
 from ...catalog.groups import ToolChoice
 from ...core.errors import BadSetting
 from ...core.examples import example_arguments
-from ...core.invocation import Pin
+from ...core.invocation import DefinitionLock
 from ...core.kinds import META
 from ...core.patterns import fits, names_of
 from ...core.ruling import Ruling
@@ -222,9 +222,9 @@ class Search(Tools):
         decisions = self.engine.decisions
         await decisions.read()
         for name in tools:
-            if pin := self.pin_of(name):
+            if lock := self.lock_of(name):
                 await self.engine.catalog.digest_all(tools[name])
-                tools[name] = [x for x in tools[name] if not self._is_held(x, pin)]
+                tools[name] = [x for x in tools[name] if not self._is_held(x, lock)]
         left = {
             x.key: x
             for x in (tool for several in (*tools.values(), own) for tool in several)
@@ -263,8 +263,8 @@ class Search(Tools):
         verdict = self.engine.approvals.verdict(tool, self.caller, ruling or Ruling())
         return verdict.word, verdict.reason
 
-    def _is_held(self, tool: Tool, pin: Pin) -> bool:
-        return self.engine.decisions.marked(CatalogEntry(tool.key, tool), pin).is_held
+    def _is_held(self, tool: Tool, lock: DefinitionLock) -> bool:
+        return self.engine.decisions.marked(CatalogEntry(tool.key, tool), lock).is_held
 
 
 def _weight(key: ToolKey, ruling: Ruling | None, preferences: Preferences) -> float:

@@ -233,8 +233,8 @@ class Tools(Context):
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
             BadSetting: the same; the limit is none.
-            NotAccepted, DefinitionChanged: the same; it is pinned and is not what was accepted.
-            AcceptanceUnknown: the same; it is pinned, and nobody can say what was accepted.
+            NotAccepted, DefinitionChanged: the same; it is locked and is not what was accepted.
+            AcceptanceUnknown: the same; it is locked, and nobody can say what was accepted.
             SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
         """
         limit = checked_limit(timeout_seconds)

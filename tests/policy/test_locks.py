@@ -1,4 +1,4 @@
-"""Pinned sources: what they say is read and called as it was accepted, and not otherwise.
+"""Locked sources: what they say is read and called as it was accepted, and not otherwise.
 
 Who decided it: the issue of the history, and promise 7 of the design.
 """
@@ -59,10 +59,10 @@ def use_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseSettings
     return use
 
 
-def shop(journal: Path, *later: dict[str, Any], pin: Any = "first") -> dict[str, Any]:
+def shop(journal: Path, *later: dict[str, Any], lock: Any = "first") -> dict[str, Any]:
     """A server with a tool `pay`, which from its second start on lists it otherwise."""
     options = entry(tools=[pay()], then={"tools": list(later)}, journal=str(journal))
-    return {**options, "pin": pin}
+    return {**options, "lock": lock}
 
 
 def grow(bridge: Bridge, description: str, *, destructive: bool = False) -> Tool:
@@ -117,7 +117,7 @@ def test_what_is_listed_first_is_accepted_not_what_is_there_at_the_first_call(
 def test_a_change_between_the_first_listing_and_the_run_is_held_back(use_settings: UseSettings):
     """Servers are started before the first agent runs."""
     with fault_http(tools=[pay()]) as peer:
-        use_settings(shop=peer.entry(pin="first"))
+        use_settings(shop=peer.entry(lock="first"))
         ctx: dict[str, Any] = {}
         use_server(ctx, "shop", None)
         bridge = ctx["mcp_bridge"].bridge
@@ -156,7 +156,7 @@ async def _call_over_a_new_connection(operations: Operations) -> None:
 
 
 def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSettings, tmp_path: Path):
-    file = use_settings(shop=shop(tmp_path / "journal", pay("Pays twice."), pin=False))
+    file = use_settings(shop=shop(tmp_path / "journal", pay("Pays twice."), lock=False))
     for _ in range(2):
         with Bridge.open(file) as bridge:
             bridge.call_tool("shop", "pay")
@@ -165,7 +165,7 @@ def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSetting
 
 def test_a_change_of_what_it_claims_alone_counts_too(use_settings: UseSettings):
     """Every field counts as a change: a tool that turns out to destroy things is another tool."""
-    with Bridge.open(use_settings(grow=growing(pin="first"))) as bridge:
+    with Bridge.open(use_settings(grow=growing(lock="first"))) as bridge:
         grow(bridge, "Says extra.")
         accept_now(bridge, "grow", "extra")
         bridge.call_tool("grow", "extra")
@@ -182,7 +182,7 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     use_settings: UseSettings, capsys: pytest.CaptureFixture[str]
 ):
     """The model goes on with the definition it had; the person reads the change, once."""
-    file = use_settings(grow=growing(pin="first"))
+    file = use_settings(grow=growing(lock="first"))
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", None)
     extra = calls(("grow_extra", {}))
@@ -203,7 +203,7 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     quoted = [x for x in endpoint.requests if asked_for in json.dumps(x.body["messages"])]
     assert len(quoted) == 3, "only the model's own call quotes it"
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("has changed since it was accepted, and the tool is pinned") == 1
+    assert printed.count("has changed since it was accepted, and the tool is locked") == 1
     assert printed.count("Held back until you accept it: grow: 1 tool (extra) (read it") == 1
     with Bridge.open(file) as bridge:
         refused = [x for x in events_of(bridge) if x.change == "refused"]
@@ -215,7 +215,7 @@ def test_a_change_between_the_reading_and_the_call_is_refused(
 ):
     journal = tmp_path / "journal"
     changing = {**pay(), "name": "set_tools"}
-    use_settings(shop={**entry(tools=[pay(), changing], journal=str(journal)), "pin": "first"})
+    use_settings(shop={**entry(tools=[pay(), changing], journal=str(journal)), "lock": "first"})
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
 
@@ -238,13 +238,13 @@ def test_an_agent_can_want_its_tools_pinned(
 ):
     """AgentMakeToolbelt; who calls the tool without that agent is not held to it."""
     journal = tmp_path / "journal"
-    file = use_settings(shop=shop(journal, pay("Pays twice."), pin=False))
+    file = use_settings(shop=shop(journal, pay("Pays twice."), lock=False))
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with agent(ctx, calls(("shop_pay", {})), pin_tools="first"):
+    with agent(ctx, calls(("shop_pay", {})), lock_tools="first"):
         run(ctx)
     ctx["mcp_bridge"].bridge.disconnect("shop")
-    with agent(ctx, calls(("shop_pay", {})), pin_tools="first") as endpoint:
+    with agent(ctx, calls(("shop_pay", {})), lock_tools="first") as endpoint:
         run(ctx)
     assert calls_in(journal) == 1
     assert offered(endpoint)["shop_pay"]["description"] == "Pays."
@@ -282,7 +282,7 @@ def test_of_two_processes_that_use_it_first_at_once_one_decides(
     """Whose server has the other version is refused, whoever comes first."""
     one, other = (
         Bridge(
-            {"mcpServers": {"shop": {**entry(tools=[pay(words)]), "pin": "first"}}},
+            {"mcpServers": {"shop": {**entry(tools=[pay(words)]), "lock": "first"}}},
             lock=tmp_path / "lock.json",
         )
         for words in ("Pays.", "Pays twice.")
@@ -314,7 +314,7 @@ def test_a_change_that_another_process_accepts_counts_at_the_next_call(
     use_settings: UseSettings, tmp_path: Path
 ):
     """Somebody reads the change in a notebook, and accepts it with the command line."""
-    file = use_settings(grow=growing(pin="first"))
+    file = use_settings(grow=growing(lock="first"))
     with Bridge.open(file) as notebook, Bridge.open(file) as other:
         notebook.call_tool("grow", "grow", {"name": "none"})
         grow(notebook, "Says extra.")
@@ -330,7 +330,7 @@ def test_a_change_that_another_process_accepts_counts_at_the_next_call(
 
 
 def test_all_that_waits_can_be_accepted_at_once(use_settings: UseSettings):
-    with Bridge.open(use_settings(grow=growing(pin="first"))) as bridge:
+    with Bridge.open(use_settings(grow=growing(lock="first"))) as bridge:
         bridge.call_tool("grow", "grow", {"name": "none"})
         assert [x.tool for x in accept_now(bridge, "grow")] == ["none"]
         grow(bridge, "Says extra.")
@@ -343,7 +343,7 @@ def test_a_pin_holds_where_nothing_is_kept(
     use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
 ):
     """Settings from Python: what is decided counts as long as the process lives."""
-    with Bridge({"mcpServers": {"grow": growing(pin="first")}}) as bridge:
+    with Bridge({"mcpServers": {"grow": growing(lock="first")}}) as bridge:
         bridge.call_tool("grow", "grow", {"name": "none"})
         grow(bridge, "Says extra.")
         with pytest.raises(NotAccepted):
@@ -366,7 +366,7 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(
         journal=str(tmp_path / "journal"),
     )
     keys = {"OLD_TOKEN": secret, "NEW_TOKEN": other}
-    file = use_settings(shop={**options, "pin": "first", "env": keys})
+    file = use_settings(shop={**options, "lock": "first", "env": keys})
     with Bridge.open(file) as bridge:
         bridge.call_tool("shop", "pay")
     with Bridge.open(file) as bridge:
@@ -383,7 +383,7 @@ def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
     functions = tmp_path / "functions.py"
     functions.write_text("def which() -> str:\n    '''One.'''\n    return 'x'\n")
     file = use_settings()
-    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "pin": "first"}}}
+    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "lock": "first"}}}
     file.write_text(json.dumps(written))
     with Bridge.open(file) as bridge:
         bridge.call_tool("fn", "which")
@@ -395,7 +395,7 @@ def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
 
 def test_thousands_of_pinned_tools_hold_up_nobody(use_settings: UseSettings):
     """The fixture that watches the loops looks: they are digested and compared for each run."""
-    shop = {**entry(many=10_000), "pin": "first"}
+    shop = {**entry(many=10_000), "lock": "first"}
     file = use_settings(shop=shop)
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)

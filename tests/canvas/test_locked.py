@@ -1,4 +1,4 @@
-"""Compiled workflows with a pinned server: the person in front of the run is asked what is new."""
+"""Compiled workflows with a locked server: the person in front of the run is asked what is new."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LOCK = "mcp_tools.lock.json"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working folder whose only server is pinned."""
+    """A working folder whose only server is locked."""
     return init_folder(tmp_path / "lab").folder
 
 
 def write(folder: Path, description: str) -> None:
     """Have the server say this of its tool."""
     tool = {"name": "pay", "description": description, "inputSchema": {"type": "object"}}
-    settings = {"mcpServers": {"shop": {**entry(tools=[tool]), "pin": True}}}
+    settings = {"mcpServers": {"shop": {**entry(tools=[tool]), "lock": True}}}
     (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
