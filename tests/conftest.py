@@ -42,7 +42,8 @@ _LONGEST_FIRST = (
     "test_walk", "test_house", "test_public_names", "test_start", "test_text_reply", "test_graph",
     "test_long_runs", "test_many_tools", "test_forks", "test_contract", "test_function_results",
     "test_reading", "test_calls", "test_waiting", "test_approvals", "test_choices", "test_registry",
-    "test_history_chosen", "test_planned", "test_attacks", "test_signing_in", "test_discovery",
+    "test_history_chosen", "test_tables", "test_planned", "test_attacks", "test_signing_in",
+    "test_discovery",
     "test_unusable", "test_streams", "test_retry", "test_source", "test_peers", "test_acp",
     "test_odd_files", "test_interrupts", "test_drawn_runs", "test_locks", "test_early_start",
 )  # fmt: skip
