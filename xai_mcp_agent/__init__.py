@@ -45,7 +45,7 @@ _HOMES = {
     "agent.models.registry": "UnknownProvider",
     "bridge.agent": "Agent AgentResult",
     "bridge.faces": "AioBridge Bridge",
-    "bridge.subscription": "AioSubscription OnChange Subscription",
+    "bridge.streams": "AioSubscription OnChange Subscription",
     "core.approval": "ApprovalAnswer ApprovalRequest Approver",
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
     "core.errors": (
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from .agent.signed_file import RunFileError
     from .bridge.agent import Agent, AgentResult
     from .bridge.faces import AioBridge, Bridge
-    from .bridge.subscription import AioSubscription, OnChange, Subscription
+    from .bridge.streams import AioSubscription, OnChange, Subscription
     from .core.approval import ApprovalAnswer, ApprovalRequest, Approver
     from .core.elicitation import Answer, Answerer, Question, answer_with_defaults
     from .core.errors import (

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.model_endpoint import calls, model_endpoint
 from xai_mcp_agent import Agent, AgentModel, Bridge
-from xai_mcp_agent.bridge.agent_stream import AioAgentStream
+from xai_mcp_agent.bridge.streams import AioAgentStream
 
 WAIT_SECONDS = 60.0
 

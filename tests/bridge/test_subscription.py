@@ -9,25 +9,26 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
-from xai_mcp_agent.bridge.subscription import AioNews
+from xai_mcp_agent.bridge.streams import Changes
 
 _SECONDS = 30.0
 
 
 @pytest.mark.anyio
 async def test_two_tasks_that_wait_for_changes_both_get_one():
-    news, got = AioNews(None), list[str]()
+    """A burst of changes of one thing is one."""
+    changes, got = Changes(None), list[str | None]()
 
     async def wait() -> None:
-        got.append(await news.wait(_SECONDS))
+        got.append(await changes.take(_SECONDS))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
         tasks.start_soon(wait)
         await anyio.wait_all_tasks_blocked()
-        news.tell("prompts")
-        news.tell("resources")
-    assert sorted(got) == ["prompts", "resources"]
+        for what in ("prompts", "prompts", "resources"):
+            changes.put(what)
+    assert sorted(x or "" for x in got) == ["prompts", "resources"]
 
 
 @pytest.mark.parametrize("closes_bridge", [False, True])
@@ -47,15 +48,17 @@ def test_who_waits_for_a_change_is_let_go_when_it_is_closed(*, closes_bridge: bo
 
 @pytest.mark.anyio
 async def test_tasks_that_wait_for_changes_are_let_go_when_it_is_closed():
-    news, got = AioNews(None), list[str]()
+    got = list[str]()
+    with bridge_with(one=entry(tools=[])) as bridge:
+        subscription = await bridge.aio.watch("one")
 
-    async def wait() -> None:
-        got.append(await news.wait(None))
+        async def wait() -> None:
+            got.append(await subscription.wait())
 
-    with anyio.fail_after(_SECONDS):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            tasks.start_soon(wait)
-            await anyio.wait_all_tasks_blocked()
-            news.close()
+        with anyio.fail_after(_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                tasks.start_soon(wait)
+                await anyio.wait_all_tasks_blocked()
+                await subscription.close()
     assert got == ["", ""]

@@ -33,10 +33,10 @@ from ..core.tools import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
 from .agent_functions import FunctionToolset
-from .agent_stream import AgentStream, AioAgentStream, Tell
 from .agent_tools import Listener, WantedTools, ready_tools
 from .faces import Bridge
 from .operations import Operations
+from .streams import AgentStream, AioAgentStream, Tell
 from .toolbox import Failure
 from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 

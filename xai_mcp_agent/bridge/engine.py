@@ -57,6 +57,7 @@ from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import KeptRulings, stored_rules
 from .run_memory import RunMemory
+from .streams import Feed
 
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
@@ -125,7 +126,7 @@ class Engine:
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self.updates = defaultdict[str, UpdateListeners](UpdateListeners)
         self._late: Future[None] | None = None  # a flush that took too long
-        self.at_end: dict[int, Callable[[], None]] = {}  # told that nothing more will happen
+        self.feeds = set[Feed[str]]()  # of subscriptions
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Say `ready`, keep the sources until `stop` is set, then close them all."""
@@ -133,8 +134,8 @@ class Engine:
             with masked_logs(self.recorder.mask):
                 await self.pool.serve(ready, stop)
         finally:
-            for tell in tuple(self.at_end.values()):
-                tell()
+            for feed in self.feeds:
+                feed.end()
             self.search.close()
             self.planners.close()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from asyncio import AbstractEventLoop, get_running_loop
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -35,7 +36,7 @@ from .callback_host import host_for
 from .engine import Engine
 from .operations import Operations
 from .portal import Portal
-from .subscription import AioNews, AioSubscription, News, OnChange, Subscription
+from .streams import AioSubscription, Changes, OnChange, Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -162,13 +163,11 @@ class AioBridge:
         self, server: str, uri: str, on_updated: OnChange | None = None
     ) -> AioSubscription:
         """See `Bridge.subscribe`; `on_updated` is called on your loop."""
-        news = AioNews(on_updated)
-        return AioSubscription(news, await listen(self, news, server, uri))
+        return await self._listen(server, (uri,), on_updated)
 
     async def watch(self, server: str, on_changed: OnChange | None = None) -> AioSubscription:
         """See `Bridge.watch`; `on_changed` is called on your loop."""
-        news = AioNews(on_changed)
-        return AioSubscription(news, await listen(self, news, server, *LISTS))
+        return await self._listen(server, LISTS, on_changed)
 
     async def run(
         self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
@@ -176,6 +175,17 @@ class AioBridge:
     ) -> T:  # fmt: skip
         """For our own parts: a coroutine function of the operations, on the bridge's loop."""
         return await self.portal.awaited(do, self.operations, *args, **options)
+
+    async def _listen(
+        self, server: str, whats: Sequence[str], on_change: OnChange | None
+    ) -> AioSubscription:
+        tell = None if on_change is None else partial(_on_loop, get_running_loop(), on_change)
+        changes = await self.run(Operations.listen, server, whats, tell)
+        return AioSubscription(self.portal, changes, partial(self.leave, server, whats, changes))
+
+    async def leave(self, server: str, whats: Sequence[str], changes: Changes) -> None:
+        """For our own parts: end a subscription."""
+        await self.run(Operations.stop_listening, server, whats, changes)
 
 
 class Bridge:
@@ -349,14 +359,14 @@ class Bridge:
 
         `on_updated` is called on the bridge's own thread: it should return at once.
         """
-        return self._subscription(News(on_updated), server, uri)
+        return self._listen(server, (uri,), on_updated)
 
     def watch(self, server: str, on_changed: OnChange | None = None) -> Subscription:
         """Hear when the server's list of `tools`, `prompts` or `resources` changes, by that name.
 
         `on_changed` is called on the bridge's own thread: it should return at once.
         """
-        return self._subscription(News(on_changed), server, *LISTS)
+        return self._listen(server, LISTS, on_changed)
 
     def close(self) -> None:
         """End all servers and the bridge's thread, within seconds. May be called more than once."""
@@ -384,30 +394,16 @@ class Bridge:
         """Start a coroutine function of the operations on the bridge's loop."""
         return self.aio.portal.submit(do, self.aio.operations, *args, **options)
 
-    def _subscription(self, news: News, server: str, *whats: str) -> Subscription:
-        portal = self.aio.portal
-        end = portal.call(listen, self.aio, news, server, *whats)
-
-        def leave() -> None:
-            if portal.is_open:
-                portal.call(end)
-
-        return Subscription(news, leave)
+    def _listen(
+        self, server: str, whats: Sequence[str], on_change: OnChange | None
+    ) -> Subscription:
+        aio, changes = self.aio, self.run(Operations.listen, server, whats, on_change)
+        return Subscription(aio.portal, changes, partial(aio.leave, server, whats, changes))
 
 
-async def listen(
-    bridge: AioBridge, news: News | AioNews, server: str, *whats: str
-) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Have it told on the bridge's loop when these change; what is given ends that."""
-    await bridge.run(Operations.listen, server, whats, news.tell)
-    bridge.engine.at_end[id(news)] = news.close
-
-    async def leave() -> None:
-        bridge.engine.at_end.pop(id(news), None)
-        with suppress(RuntimeError):  # the bridge is closed, and with it all of this
-            await bridge.run(Operations.stop_listening, server, whats, news.tell)
-
-    return leave
+def _on_loop(loop: AbstractEventLoop, on_change: OnChange, what: str) -> None:
+    with suppress(RuntimeError):  # that loop was closed
+        loop.call_soon_threadsafe(on_change, what)
 
 
 def _found() -> Settings:

@@ -143,6 +143,11 @@ class Portal:
                 raise closed_meanwhile() from None
             raise
 
+    def post(self, do: Callable[[], object]) -> None:
+        """Have the loop do this soon, if it still runs."""
+        with suppress(RuntimeError):  # it was closed
+            self._loop.call_soon_threadsafe(do)
+
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
         self.begin_to_close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.errors import UnknownTool
 from ...core.resources import Completion, Prompt, PromptMessage, Resource
 from ...core.results import ResourcePart
 from ...core.templates import fill_template
-from ...sources.base import Completed, OnUpdate, SourceFeatures
+from ...sources.base import Completed, SourceFeatures
 from ..context import Context
+from ..streams import Changes, OnChange
 
 
 class Resources(Context):
@@ -67,20 +68,27 @@ class Resources(Context):
         """How many seconds the server needs to answer anything at all, once it is connected."""
         return await self._features(server).ping()
 
-    async def listen(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
-        """Tell this listener when these resources or lists change, until `stop_listening`."""
+    async def listen(
+        self, server: str, whats: Sequence[str], on_change: OnChange | None = None
+    ) -> Changes:
+        """What changes from now on of these resources or lists, until `stop_listening`."""
+        changes = Changes(on_change)
         for what in whats:
-            await self._features(server).subscribe(what, tell)
+            await self._features(server).subscribe(what, changes.put)
+        self.engine.feeds.add(changes)
+        return changes
 
-    async def stop_listening(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
-        """Do not tell it any more. Connects nothing."""
+    async def stop_listening(self, server: str, whats: Sequence[str], changes: Changes) -> None:
+        """End that. Connects nothing."""
+        self.engine.feeds.discard(changes)
+        changes.end()
         source = self.engine.pool.running().get(server)
         features = None if source is None else source.features(self.caller)
         for what in whats:
             if features is not None:
-                await features.unsubscribe(what, tell)
+                await features.unsubscribe(what, changes.put)
             else:
-                self.engine.updates[server].remove(what, tell)
+                self.engine.updates[server].remove(what, changes.put)
 
     def _features(self, server: str) -> SourceFeatures:
         features = self.engine.pool.start(server).features(self.caller)
