@@ -104,7 +104,8 @@ def test_component_files_are_only_where_xircuits_looks(wheel: Path) -> None:
 
 
 def test_the_whole_engine_is_in_the_wheel(wheel: Path) -> None:
-    engine = (ROOT / "xai_mcp_agent").rglob("*.py")
+    package = ROOT / "xai_mcp_agent"
+    engine = [*package.rglob("*.py"), *package.rglob("*.pyi")]
     files = {
         file.relative_to(ROOT).as_posix() for file in engine if file.name not in COMPONENT_FILES
     }

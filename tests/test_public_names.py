@@ -174,17 +174,17 @@ print(time.process_time() - began, *sys.modules)
 
 
 def test_type_checkers_and_editors_are_told_the_same_names() -> None:
-    """They read what is imported for them alone, and each from where it is found."""
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    (for_types,) = (x for x in tree.body if isinstance(x, ast.If))
-    told = {
+    """They read the stub, and each name from where it is found."""
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    (exported,) = (ast.literal_eval(x.value) for x in tree.body if isinstance(x, ast.Assign))
+    homes = {
         alias.name: f"xai_mcp_agent.{x.module}"
-        for x in for_types.body
+        for x in tree.body
         if isinstance(x, ast.ImportFrom)
         for alias in x.names
     }
-    assert sorted(told) == sorted(PUBLIC)
-    for name, module in told.items():
+    assert sorted(homes) == sorted(exported) == sorted(PUBLIC)
+    for name, module in homes.items():
         assert getattr(xai_mcp_agent, name) is getattr(import_module(module), name)
 
 
@@ -200,7 +200,7 @@ def test_a_public_name_says_what_it_is(name: str) -> None:
 
 def _alias_doc(name: str) -> str:
     """The text below a type alias: editors show it, Python does not keep it."""
-    file = PACKAGE / f"{xai_mcp_agent._HOME_OF[name].replace('.', '/')}.py"
+    file = PACKAGE / f"{xai_mcp_agent._HOMES[name][1:].replace('.', '/')}.py"
     body = ast.parse(file.read_text(encoding="utf-8")).body
     for statement, below in itertools.pairwise(body):
         if isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == name:

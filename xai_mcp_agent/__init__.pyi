@@ -1,0 +1,106 @@
+"""The public names and where each is: for type checkers, editors, and `__init__.py`."""
+
+from .agent.conversation import BadConversation
+from .agent.models.choice import AgentModel
+from .agent.models.registry import UnknownProvider
+from .agent.run_file import WaitingRun
+from .agent.signed_file import RunFileError
+from .bridge.agent import Agent, AgentResult
+from .bridge.faces import AioBridge, Bridge
+from .bridge.streams import AioSubscription, OnChange, Subscription
+from .core.approval import ApprovalAnswer, ApprovalRequest, Approver
+from .core.elicitation import Answer, Answerer, Question, answer_with_defaults
+from .core.errors import (
+    AcceptanceUnknown,
+    BadSetting,
+    CircuitOpen,
+    DefinitionChanged,
+    InvalidArguments,
+    LockFailed,
+    ModelAnswerInvalid,
+    ModelAnswerMissing,
+    ModelAuthenticationError,
+    ModelCannotCallFunctions,
+    ModelContentFiltered,
+    ModelContextOverflow,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    NotAccepted,
+    NotApproved,
+    NoTools,
+    ReviewNeeded,
+    RuleDenied,
+    ServerError,
+    SettingsError,
+    SourceClosed,
+    SourceError,
+    SourceFailed,
+    StoreFailed,
+    ToolDisabled,
+    ToolTimeout,
+    UnknownAgent,
+    UnknownServer,
+    UnknownTool,
+    XaiMcpError,
+)
+from .core.events import SourceState, SourceStatus
+from .core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
+from .core.results import (
+    AudioPart,
+    ImagePart,
+    LinkPart,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    UnknownPart,
+    bytes_of,
+)
+from .core.sign_in import SignIn, SignInRequest
+from .core.tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
+from .history.diff.changes import ToolChanged, Version
+from .history.event import Event, Subject
+from .history.graph import Graph
+from .history.place import StoreStatus
+from .history.records import (
+    Records,
+    SourceRecord,
+    ToolRecord,
+    ToolState,
+    Usage,
+    state_of,
+)
+from .history.stats import CallStats, Stats
+from .policy.decisions import Choice
+from .policy.review import Review
+from .policy.suspicion import Mark
+from .search.found import SelectedTool
+from .search.ranking import Ranked, RankedTools
+from .secrets.secrets import Secret
+from .settings.load import load_settings, settings_from
+from .settings.models import Settings
+from .settings.server import ServerSettings
+from .sources.functions.context import CallCancelled, ToolContext
+
+__all__ = [
+    "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
+    "Answer", "Answerer", "ApprovalAnswer", "ApprovalRequest", "Approver", "AudioPart",
+    "BadConversation", "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice",
+    "CircuitOpen", "Completion", "DefinitionChanged", "Event", "Graph", "Icon", "ImagePart",
+    "InvalidArguments", "JsonObject", "LinkPart", "LockFailed", "Mark", "ModelAnswerInvalid",
+    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
+    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
+    "ModelTimeout", "ModelUnreachable", "NoTools", "NotAccepted", "NotApproved", "OnChange",
+    "Operation", "Prompt", "PromptArgument", "PromptMessage", "Question", "Ranked", "RankedTools",
+    "Records", "Resource", "ResourcePart", "ResultPart", "Review", "ReviewNeeded", "RuleDenied",
+    "RunFileError", "Secret", "SelectedTool", "ServerError", "ServerSettings", "Settings",
+    "SettingsError", "SignIn", "SignInRequest", "SourceClosed", "SourceError", "SourceFailed",
+    "SourceRecord", "SourceState", "SourceStatus", "Stats", "StoreFailed", "StoreStatus", "Subject",
+    "Subscription", "TextPart", "Tool", "ToolAnnotations", "ToolChanged", "ToolContext",
+    "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState", "ToolTimeout",
+    "UnknownAgent", "UnknownPart", "UnknownProvider", "UnknownServer", "UnknownTool", "Usage",
+    "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
+    "settings_from", "state_of",
+]  # fmt: skip
