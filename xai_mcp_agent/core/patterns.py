@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from .names import folded, letters, skeleton
@@ -113,12 +114,22 @@ def guard(*patterns: str) -> Fits:
         ValueError: one of them is no pattern; says why.
     """
     plain = frozenset(letters(x) for x in patterns if not is_wild(x))
-    wild = tuple(y for x in patterns if is_wild(x) for y in _wide(x))
+    regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
+    starred = [x.split("*") for x in patterns if is_wild(x) and not x.startswith(REGEX)]
+    parts = [tuple(y) for x in starred for y in (x, map(folded, x))]
+    # Dozens of patterns are asked about thousands of names, and most fit by neither end.
+    begins, ends = tuple({x[0] for x in parts}), tuple({x[-1] for x in parts})
 
     def is_held(name: str) -> bool:
         if letters(name) in plain:
             return True
-        return bool(wild) and any(fit(x) for x in _looks(name) for fit in wild)
+        if not (parts or regexes):
+            return False
+        for look in _looks(name):
+            may_fit = look.startswith(begins) and look.endswith(ends)
+            if (may_fit and any(_fits(x, look) for x in parts)) or any(x(look) for x in regexes):
+                return True
+        return False
 
     return is_held
 
@@ -145,14 +156,9 @@ def fits(pattern: str, *, across_lines: bool = False) -> Fits:
     return lambda text: _fits(parts, text)
 
 
-def _wide(pattern: str) -> tuple[Fits, ...]:
-    if pattern.startswith(REGEX):
-        return (_regex(pattern.removeprefix(REGEX), "(?i)"),)
-    return fits(pattern), fits("*".join(map(folded, pattern.split("*"))))
-
-
-def _looks(name: str) -> set[str]:
-    return {name, folded(name), skeleton(name), skeleton("".join(name.split()))}
+@lru_cache(maxsize=1_000)
+def _looks(name: str) -> frozenset[str]:
+    return frozenset((name, folded(name), skeleton(name), skeleton("".join(name.split()))))
 
 
 def _regex(written: str, flags: str = "") -> Fits:

@@ -7,10 +7,11 @@ hold; a rule that waits for nothing else is told as one that may.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...core.patterns import guard
 from ...core.ruling import RuleWord, Ruling
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.rules import CERTAIN, DERIVED, Condition, Rule
@@ -20,6 +21,9 @@ from .facts import OF_OTHERS, Facts
 _OF_STORE = f"store{OF_OTHERS}"
 _MOST_QUICK = 2_000  # values that are held against conditions: some milliseconds
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
+_SHARED = ("server", "kind", "agent", "toolbelt")  # what many calls have in common
+_MOST_SHARED = 1_000
+_NO_WORDS = Words()
 _VERBS = {"deny": "does not allow it", "ask": "has it asked for", "allow": "allows it"}
 
 
@@ -38,6 +42,23 @@ class _Ready:
     @cached_property
     def tests(self) -> tuple[Test, ...]:
         return (*self.when, *self.unless)
+
+    @cached_property
+    def tool_patterns(self) -> tuple[str, ...]:
+        """Patterns of which one must fit the tool for it to apply; none where that need not be."""
+        for condition in self.rule.when:
+            are_patterns = all(x.how == "fits" and not x.negated for x in condition.checks)
+            if condition.field == "tool" and are_patterns:
+                return tuple(x.what for x in condition.checks)
+        return ()
+
+    def may_be_about(self, facts: Facts) -> bool:
+        """Whether it may apply, as far as what many calls have in common says."""
+        return all(
+            x.holds(facts, _NO_WORDS, every=False) or x.holds(facts, _NO_WORDS, every=True)
+            for x in self.when
+            if x.field in _SHARED
+        )
 
     def applies(self, facts: Facts, words: Words, *, every: bool = False) -> bool | None:
         """Whether what it says follows. It is excepted only where `every` value is."""
@@ -62,6 +83,9 @@ class RuleBook:
         ready = [_Ready.of(x) for x in rules]
         self._deriving = [x for x in ready if x.rule.derived]
         self._deciding = [x for x in ready if not x.rule.derived]
+        # Asked together whether one of them may be about a tool at all: there may be thousands.
+        self._about_tools = guard(*(y for x in self._deciding for y in x.tool_patterns))
+        self._of_shared: dict[Hashable, list[_Ready]] = {}
         self.limits = {x.name: x.limit for x in rules if x.limit is not None}
         self.asks_for_places = any(x.asks_for_a_place for one in ready for x in one.tests)
 
@@ -89,8 +113,11 @@ class RuleBook:
         strongest, limits = Ruling(), list[str]()
         prefer, preferring = 0.0, list[str]()
         perhaps: list[Ruling] = []
-        for one in self._deciding:
+        is_named = any(map(self._about_tools, facts.known("tool") or ()))
+        for one in self._about(facts):
             rule = one.rule
+            if one.tool_patterns and not is_named:
+                continue
             # What lets calls through must be so of each value; what holds them, of one.
             applies = one.applies(facts, words, every=rule.word == "allow")
             if applies is None and rule.word in ("ask", "deny"):
@@ -108,6 +135,16 @@ class RuleBook:
             strongest.word, strongest.rule, strongest.why, words.one, tuple(limits), prefer,
             tuple(preferring), tuple(perhaps),
         )  # fmt: skip
+
+    def _about(self, facts: Facts) -> list[_Ready]:
+        """The rules that may say something of such a call: few are about every server and agent."""
+        shared = tuple(map(facts.known, _SHARED))
+        if shared not in self._of_shared:
+            if len(self._of_shared) >= _MOST_SHARED:
+                self._of_shared.clear()
+            rules = [x for x in self._deciding if x.may_be_about(facts)]
+            self._of_shared[shared] = rules
+        return self._of_shared[shared]
 
     def _said(self, one: _Ready, why: str) -> Ruling:
         return Ruling(one.rule.word, one.rule.name, masked_and_cut(why, self._mask))
