@@ -13,26 +13,18 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 import httpx2
 
-from ...core.certificates import trusted_certificates
 from ...settings.sources import AgentSettings
+from ..http import NEVER_SENT, WebClient, why_not_followed
 from ..web.large_json import TooMuch, read_large
-from ..web.network_errors import is_this_machine
-from ..web.redirects import why_not_followed
 from .failures import MAX_ANSWER_BYTES, Failures
 
 T = TypeVar("T")
 
-# An agent that accepts no connection within this is as good as down.
-_CONNECT_SECONDS = 10.0
-# Most servers close a connection after five idle seconds; a request at that moment would be lost.
-_IDLE_SECONDS = 4.0
 _MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in its first lines
 # Read in a thread above this: it takes a hundredth of a second.
 _LONG_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_UNSENT = (
-    httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol,
-)  # fmt: skip
+_UNSENT = (*NEVER_SENT, httpx2.UnsupportedProtocol)
 
 
 class AgentHttp:
@@ -45,15 +37,9 @@ class AgentHttp:
         self.failures = failures
         self._allowed = {_place_of(settings.url), *map(_named_place, settings.allowed_hosts)}
         self._is_secure = urlsplit(settings.url).scheme.lower() == "https"
-        self._client = httpx2.AsyncClient(
-            # Bombs are what an agent could send otherwise.
-            headers={"accept-encoding": "identity"} | settings.sent_headers,
-            verify=trusted_certificates(),
-            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
-            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-            # A proxy named in the environment is not asked for an agent on this machine.
-            trust_env=not is_this_machine(settings.url),
-        )
+        # Bombs are what an agent could send otherwise.
+        headers = {"accept-encoding": "identity"} | settings.sent_headers
+        self._client = WebClient(headers, keeps_cookies=True)
 
     def may_go_to(self, url: str) -> bool:
         """Whether the settings allow requests to this address: the agent itself may have named it.
@@ -72,8 +58,7 @@ class AgentHttp:
         """The answer to a request, whatever its status; its body is still to be read."""
         if not self.may_go_to(url):
             raise self.failures.not_allowed(url)
-        request = self._client.build_request(method, url, headers=headers, content=content or None)
-        response = await self._sent(request)
+        response = await self._sent(await self._client.build(method, url, headers, content))
         while response.has_redirect_location:
             await response.aclose()
             if reason := why_not_followed(response, self.failures.words):
@@ -87,7 +72,7 @@ class AgentHttp:
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            return await self._client.send(request, stream=True, follow_redirects=False)
+            return await self._client.send(request)
         except _UNSENT as cause:
             raise self.failures.unreachable(cause) from cause
         except httpx2.HTTPError as cause:
@@ -146,7 +131,7 @@ class AgentHttp:
 
     async def aclose(self) -> None:
         """Close its connections."""
-        await self._client.aclose()
+        await self._client.close()
 
 
 def _place_of(url: str) -> tuple[str, int | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
+from ...core.certificates import trusted_certificates
 from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.invocation import ToolInvocation
@@ -231,6 +232,7 @@ def _opened(settings: AgentSettings, failures: Failures) -> AgentHttp:
         from . import a2a  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from .http import AgentHttp
 
+    trusted_certificates()  # read here, in a thread, where it may fail
     return AgentHttp(settings, failures)
 
 

@@ -8,7 +8,6 @@ first whether another one has done so meanwhile.
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
@@ -60,8 +59,8 @@ class Authorization:
         self._failure: tuple[float, AuthFailure] | None = None
         self._is_due = access.is_forced
 
-    def as_httpx_auth(self, trusted: ssl.SSLContext) -> httpx2.Auth:
-        """For the HTTP client of the connection; services need the same certificates."""
+    def as_httpx_auth(self) -> httpx2.Auth:
+        """For the HTTP client of the connection."""
         # Here, because it is only needed once a server is reached by URL.
         import httpx2
 
@@ -69,7 +68,7 @@ class Authorization:
 
         class Auth(httpx2.Auth):
             def async_auth_flow(self, request: httpx2.Request) -> Flow:
-                return flow(request, trusted)
+                return flow(request)
 
         return Auth()
 
@@ -127,7 +126,7 @@ class Authorization:
         """The server has answered to a request with this token."""
         self.accepted.add(used)
 
-    async def _flow(self, request: httpx2.Request, trusted: ssl.SSLContext) -> Flow:
+    async def _flow(self, request: httpx2.Request) -> Flow:
         if not self._is_for_the_server(request.url):
             yield request
             return
@@ -141,7 +140,7 @@ class Authorization:
             if response is not None and not self.is_wanted_by(response):
                 self.note_taken(used)
                 return
-            signed_in = await self._get_token(request, response, used, trusted)
+            signed_in = await self._get_token(request, response, used)
             used = self.sign(request)
             response = yield request
             if signed_in:
@@ -151,22 +150,21 @@ class Authorization:
         self.note_taken(used)
 
     async def _get_token(
-        self,
-        request: httpx2.Request,
-        refused: httpx2.Response | None,
-        used: str,
-        trusted: ssl.SSLContext,
+        self, request: httpx2.Request, refused: httpx2.Response | None, used: str
     ) -> bool:
         """Get another token than the one that was `used`; whether it took a sign-in."""
-        from .services import ServiceClient, cut_short  # heavy, and for most servers not needed
+        from .services import SignInServices  # heavy, and for most servers not needed
 
+        services = SignInServices(self.server, refused)
         if refused is not None:
-            cut_short(refused)
-        services = ServiceClient(self.server, refused, trusted)
-        async with self._one_at_a_time(used), services:
-            getting = TokenFlow(self, services, request, refused, used)
-            await getting.run()
-            return getting.signed_in
+            await _drop_body(refused)
+        try:
+            async with self._one_at_a_time(used):
+                getting = TokenFlow(self, services, request, refused, used)
+                await getting.run()
+                return getting.signed_in
+        finally:
+            await services.close()
 
     @asynccontextmanager
     async def _one_at_a_time(self, used: str) -> AsyncGenerator[None]:
@@ -204,3 +202,13 @@ class Authorization:
         # The same host, now encrypted.
         is_upgrade = (ours.scheme, ours.port, url.scheme, url.port) == ("http", None, "https", None)
         return is_upgrade and url.host == ours.host
+
+
+async def _drop_body(refused: httpx2.Response) -> None:
+    """Have nothing read of a refusal but its headers: its body may have no end."""
+    import httpx2
+
+    if isinstance(refused.stream, httpx2.AsyncByteStream):
+        await refused.stream.aclose()
+    refused.stream = httpx2.ByteStream(b"")
+    refused.headers.pop("content-encoding", None)

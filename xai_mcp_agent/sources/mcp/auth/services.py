@@ -1,150 +1,91 @@
-"""The HTTP client that asks sign-in services: where a server may send us, and up to a limit.
+"""Requests to sign-in services: where a server may send us, and up to a limit.
 
-A server says where one signs in to it, and may name any address. So a service on this machine or
-in a private network is asked only if the server itself is there, or the settings name it. What was
-checked is connected to: the address that a name led to, not the name once more.
+A server says where one signs in to it, and may name any address. So a service on this machine or in
+a private network is asked only if the server itself is there, or the settings name it.
 
-A module to be imported when somebody has to sign in: its libraries are heavy.
+Imported when somebody has to sign in: its libraries are heavy.
 """
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
-from ....core.places import INTERNET, THIS_MACHINE, place_of, place_of_host
+from ....core.places import INTERNET, OutOfPlace, place_of_host
 from ....settings.server import ServerSettings
-from ...web.addresses import addresses_of, place_of_peer, sent_to
+from ...http import WebClient, check_places, place_of_peer, read_body
+from ...web.network_errors import proxy_of
 from . import errors
 
-_CONNECT_SECONDS = 10.0
 # Sign-in services answer at once; one that does not must not hold up everything.
 _ANSWER_SECONDS = 30.0
 _MAX_BYTES = 1024 * 1024  # the documents of real services have a few thousand
-_MAX_REFUSAL_BYTES = 64 * 1024
 _ABOUT_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 
-class ServiceClient(httpx2.AsyncClient):
+class SignInServices:
     """For one sign-in to this server, which has `refused` a request, or was not asked yet."""
 
-    def __init__(
-        self, server: ServerSettings, refused: httpx2.Response | None, trusted: ssl.SSLContext
-    ) -> None:
-        super().__init__(
-            verify=trusted,
-            timeout=httpx2.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
-            # Connections are to addresses, and not to be used for another name there.
-            limits=httpx2.Limits(max_keepalive_connections=0),
-        )
+    def __init__(self, server: ServerSettings, refused: httpx2.Response | None) -> None:
         self._server = server
+        self._client = WebClient(read_seconds=_ANSWER_SECONDS)
         self._named = {urlsplit(server.auth.issuer).hostname}
-        url = httpx2.URL(server.url)
-        if self._is_direct(url):
-            self._places = {INTERNET, place_of_host(url.host) or place_of_peer(refused)}
-        else:
+        host = urlsplit(server.url).hostname or ""
+        if proxy_of(server.url):
+            # Where the server is itself is not known then.
             self._places = {INTERNET}
-            self._named.add(url.host)
+            self._named.add(host)
+        else:
+            self._places = {INTERNET, place_of_host(host) or place_of_peer(refused)}
 
     async def ask(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer, read to its end.
+        """Return the response, read to its end.
 
         Raises:
             OutOfReach: the server has no business to send us there.
-            AuthFailure: there is no answer, or it is too long.
+            AuthFailure: there is no response, or it is too long.
         """
         where = request.url.netloc.decode()
         try:
             with anyio.fail_after(_ANSWER_SECONDS):
-                return await self._whole(request, await self._send(request))
+                response = await self._client.send(request, self._places_for(request.url))
+                body = await read_body(response, _MAX_BYTES)
+        except OutOfPlace as cause:
+            raise errors.OutOfReach(self._server, where, cause.place) from None
         except TimeoutError:
             reason = f"no whole answer in {_ANSWER_SECONDS:g} s"
+            raise errors.unreachable(where, reason) from None
         except (httpx2.RequestError, OSError) as cause:
-            reason = type(cause).__name__
-        raise errors.unreachable(where, reason)
-
-    async def check(self, url: httpx2.URL) -> None:
-        """Refuse an address that the server may not send us to.
-
-        A name that is not known here passes: a proxy or a browser may know it.
-
-        Raises:
-            OutOfReach: it is one of those.
-        """
-        with suppress(OSError):
-            await self._addresses(url)
-
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        request.extensions = {**request.extensions, "timeout": self.timeout.as_dict()}
-        if not self._is_direct(request.url):
-            await self.check(request.url)
-            return await self._transport_for_url(request.url).handle_async_request(request)
-        refused: httpx2.RequestError | None = None
-        for address in await self._addresses(request.url):
-            try:
-                return await self._transport.handle_async_request(sent_to(address, request))
-            except (httpx2.ConnectError, httpx2.ConnectTimeout) as cause:
-                refused = cause
-        raise refused or httpx2.ConnectError("it has no address")
-
-    async def _addresses(self, url: httpx2.URL) -> list[str]:
-        """The addresses of its host, without those that the server may not send us to."""
-        found = await addresses_of(url)
-        if url.host in self._named:
-            return found
-        allowed = [x for x in found if place_of(x) in self._places]
-        if found and not allowed:
-            raise errors.OutOfReach(self._server, url.netloc.decode(), place_of(found[0]))
-        return allowed
-
-    def _is_direct(self, url: httpx2.URL) -> bool:
-        """Whether no proxy stands between; none can reach this machine for us."""
-        is_here = place_of_host(url.host) == THIS_MACHINE
-        return is_here or self._transport_for_url(url) is self._transport
-
-    async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        body = bytearray()
-        try:
-            async with aclosing(response.aiter_bytes()) as pieces:
-                async for piece in pieces:
-                    body += piece
-                    if len(body) > _MAX_BYTES:
-                        raise errors.too_long(request.url.netloc.decode(), _MAX_BYTES)
-        finally:
-            await response.aclose()
-        kept = [(x, y) for x, y in response.headers.items() if x not in _ABOUT_THE_BODY]
+            raise errors.unreachable(where, type(cause).__name__) from None
+        if len(body) > _MAX_BYTES:
+            raise errors.too_long(where, _MAX_BYTES)
+        headers = [x for x in response.headers.items() if x[0] not in _ABOUT_THE_BODY]
         whole = httpx2.Response(
-            response.status_code, headers=kept, content=bytes(body), request=request
+            response.status_code, headers=headers, content=body, request=request
         )
-        if whole.has_redirect_location:
-            with suppress(httpx2.RemoteProtocolError):  # it leads nowhere
-                whole.next_request = self._build_redirect_request(request, whole)
+        whole.next_request = response.next_request
         return whole
 
+    async def check(self, url: httpx2.URL) -> None:
+        """Refuse an address that a person's browser would be sent to.
 
-def cut_short(response: httpx2.Response) -> None:
-    """Have no more read of a refusal than its beginning: only its headers matter."""
+        Raises:
+            OutOfReach: the server has no business to send anybody there.
+        """
+        places = self._places_for(url)
+        try:
+            if places is not None:
+                await check_places(url, places)
+        except OutOfPlace as cause:
+            where = url.netloc.decode()
+            raise errors.OutOfReach(self._server, where, cause.place) from None
 
-    class Beginning(httpx2.AsyncByteStream):
-        def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-            self._inner = inner
+    def _places_for(self, url: httpx2.URL) -> Collection[str] | None:
+        return None if url.host in self._named else self._places
 
-        async def __aiter__(self) -> AsyncGenerator[bytes]:
-            left = _MAX_REFUSAL_BYTES
-            async for piece in self._inner:
-                yield piece[:left]
-                left -= len(piece)
-                if left <= 0:
-                    return
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = Beginning(response.stream)
-        response.headers.pop("content-encoding", None)  # few bytes can unpack to very many
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
     from mcp.client.auth.oauth2 import OAuthContext
 
-    from .services import ServiceClient
+    from .services import SignInServices
 
     Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
 
@@ -69,7 +69,7 @@ class TokenFlow:
     def __init__(
         self,
         owner: Owner,
-        services: ServiceClient,
+        services: SignInServices,
         request: httpx2.Request,
         refused: httpx2.Response | None,
         used: str,

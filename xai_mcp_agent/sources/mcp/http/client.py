@@ -33,6 +33,7 @@ from mcp.shared.message import SessionMessage
 from ....core.certificates import trusted_certificates
 from ....secrets.secrets import masked_and_cut
 from ....settings.server import ServerSettings
+from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
@@ -41,7 +42,6 @@ from .facts import HttpFacts, Trouble
 from .older import older_streams
 from .responses import (
     answer_to,
-    body_of,
     error_response,
     is_forgotten,
     retry_after,
@@ -51,9 +51,6 @@ from .responses import (
 
 logger = logging.getLogger(__name__)
 
-_CONNECT_SECONDS = 10.0  # a server that accepts no connection within this is as good as down
-# Most servers close a connection after five idle seconds; a request at that moment would be lost.
-_IDLE_SECONDS = 4.0
 _MAX_BYTES = 64 * 1024 * 1024  # an answer above this is broken or hostile
 _MAX_REFUSAL_BYTES = 64 * 1024  # the reason stands at the beginning of an error page
 _SMALL_BYTES = 64 * 1024  # the SDK reads larger answers alone: checking them twice takes long
@@ -61,7 +58,6 @@ _ROOM_SECONDS = 0.5  # what a request must have left after a wait, for its answe
 _LONGEST_WAIT_SECONDS = 60.0  # for a request without a limit of its own
 _RESUMING_SECONDS = 0.2  # a server may say `retry: 0`
 
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 _LATER = (429, 503)  # not carried out
 _GATEWAY_TROUBLE = (502, 504)  # the server behind it may be at work on the request
 _NO_ENDPOINT = (400, 404, 405)
@@ -149,11 +145,11 @@ class ServerClient(httpx2.AsyncClient):
         trusted: ssl.SSLContext,
     ) -> None:
         super().__init__(
-            auth=authorization.as_httpx_auth(trusted) if authorization else None,
+            auth=authorization.as_httpx_auth() if authorization else None,
             verify=trusted,
             headers=settings.headers,
-            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
-            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+            limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
             # A proxy named in the environment is not asked for a server on this machine.
             trust_env=not is_this_machine(settings.url),
         )
@@ -244,7 +240,7 @@ class ServerClient(httpx2.AsyncClient):
         if pending is None or not pending.may_go_twice or pending.is_over:
             return False
         # If nobody listens, connecting anew finds out, with pauses of its own.
-        return not isinstance(cause, (*_NEVER_SENT, httpx2.DecodingError))
+        return not isinstance(cause, (*NEVER_SENT, httpx2.DecodingError))
 
     async def _readable(
         self, request: httpx2.Request, response: httpx2.Response
@@ -263,14 +259,14 @@ class ServerClient(httpx2.AsyncClient):
         if kind == "application/json":
             return await self._json_answer(request, response, pending.id)
         words = f"HTTP {response.status_code} with {kind or 'no content type'} instead of JSON"
-        head = await body_of(response, _MAX_REFUSAL_BYTES)
+        head = await read_body(response, _MAX_REFUSAL_BYTES)
         return error_response(request, self._with_head(words, head), trouble="unreadable")
 
     async def _json_answer(
         self, request: httpx2.Request, response: httpx2.Response, request_id: Any
     ) -> httpx2.Response:
         """Return the answer read to its end: in the SDK a break would end the connection."""
-        body = (await body_of(response, _MAX_BYTES + 1)).removeprefix(codecs.BOM_UTF8)
+        body = (await read_body(response, _MAX_BYTES)).removeprefix(codecs.BOM_UTF8)
         problem = ""
         if len(body) > _MAX_BYTES:
             problem = f"it is larger than {_MAX_BYTES // 1024**2} MiB"
@@ -289,7 +285,7 @@ class ServerClient(httpx2.AsyncClient):
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a refusal as a JSON-RPC error, which its body may be already."""
         status = response.status_code
-        body = await body_of(response, _MAX_REFUSAL_BYTES)
+        body = await read_body(response, _MAX_REFUSAL_BYTES)
         error = rpc_error_in(body)
         self._facts.has_no_endpoint = status in _NO_ENDPOINT and error is None
         if _SESSION_HEADER in request.headers and is_forgotten(status, error):
@@ -312,7 +308,7 @@ class ServerClient(httpx2.AsyncClient):
         if isinstance(cause, httpx2.DecodingError):
             return error_response(request, "it cannot be unpacked", trouble="unreadable")
         self._note_break(request, cause)
-        trouble: Trouble = "unsent" if isinstance(cause, _NEVER_SENT) else "broken"
+        trouble: Trouble = "unsent" if isinstance(cause, NEVER_SENT) else "broken"
         return error_response(request, self._facts.failure, status=503, trouble=trouble)
 
     def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
@@ -371,7 +367,7 @@ class ServerClient(httpx2.AsyncClient):
         if response.is_success or response.has_redirect_location:
             return response
         words = self._with_head(
-            f"HTTP {response.status_code}", await body_of(response, _MAX_REFUSAL_BYTES)
+            f"HTTP {response.status_code}", await read_body(response, _MAX_REFUSAL_BYTES)
         )
         raise httpx2.HTTPStatusError(words, request=request, response=response)
 

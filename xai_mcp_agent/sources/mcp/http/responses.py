@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
-import anyio.lowlevel
 import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from pydantic_core import from_json, to_json
 
 from .facts import Trouble, error_data
-
-_LARGE_PIECE_BYTES = 64 * 1024
 
 
 def error_response(
@@ -78,24 +74,6 @@ def is_forgotten(status: int, error: dict[str, Any] | None) -> bool:
     if status == 404:
         return error is None or error.get("code") != METHOD_NOT_FOUND
     return status == 400 and "session" in str((error or {}).get("message", "")).lower()
-
-
-async def body_of(response: httpx2.Response, at_most: int) -> bytes:
-    """Read a body, unpacked, up to so many bytes; other servers get their turn meanwhile."""
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        async with aclosing(response.aiter_bytes()) as unpacked:
-            async for piece in unpacked:
-                pieces.append(piece)
-                size += len(piece)
-                if size >= at_most:
-                    break
-                if len(piece) > _LARGE_PIECE_BYTES:  # unpacked: the next one may be here already
-                    await anyio.lowlevel.checkpoint()
-    finally:
-        await response.aclose()
-    return b"".join(pieces)[:at_most]
 
 
 def retry_after(response: httpx2.Response) -> float | None:

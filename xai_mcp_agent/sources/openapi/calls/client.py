@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-import ssl
 from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 
-from ....core.certificates import trusted_certificates
 from ....core.errors import Misdirected, SourceClosed, SourceError, SourceFailed
 from ....core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of_host
 from ....secrets.secrets import Mask, masked_and_cut
@@ -28,10 +24,10 @@ from ...web.network_errors import by_which_way, proxy_of, reaching_help
 if TYPE_CHECKING:
     import httpx2
 
+    from ...http import WebClient
+
 MAX_BYTES = 10 * 1024 * 1024  # a model reads a thousandth of it; programs read pages
 _CONNECT_SECONDS = 10.0  # what accepts no connection within this is as good as down
-# Most servers close a connection after five idle seconds; a request at that moment would be lost.
-_IDLE_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _MOST_REDIRECTS = 5  # a slash at the end, a path that moved: two are many
 _HIGHEST_PORT = 65_535
@@ -102,36 +98,14 @@ class ServiceClient:
         self._key = key
         self._mask = mask
         self._max_bytes = max_bytes
-        self._http: dict[str, httpx2.AsyncClient] = {}  # by the proxy, empty without one
-        self._opening = anyio.Lock()
+        self._http: WebClient | None = None
 
     async def close(self) -> None:
         """Close its connections, within a moment also where the other side does not answer."""
-        opened, self._http = self._http, {}
-        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-            for http in opened.values():
-                await http.aclose()
-
-    async def _opened(self, proxy: str) -> httpx2.AsyncClient:
-        import httpx2
-
-        from ...web.addresses import DirectTransport
-
-        async with self._opening:
-            if proxy not in self._http:
-                trusted = await self._trusted()
-                self._http[proxy] = httpx2.AsyncClient(
-                    verify=trusted,
-                    transport=None if proxy else DirectTransport(trusted, _IDLE_SECONDS),
-                    proxy=proxy or None,
-                    timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
-                    limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-                    trust_env=False,  # `proxy_of` has read it
-                    follow_redirects=False,
-                    # Nothing of one call goes along with another; and they would become many.
-                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                )
-            return self._http[proxy]
+        http, self._http = self._http, None
+        if http is not None:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await http.close()
 
     async def send(self, request: httpx2.Request, places: Collection[str] | None = None) -> Answer:
         """The answer to a request, wherever redirects within the rules lead.
@@ -168,37 +142,26 @@ class ServiceClient:
         """The same, and no redirect is followed."""
         return await self._sent(request, None)
 
-    async def _trusted(self) -> ssl.SSLContext:
-        try:
-            return await anyio.to_thread.run_sync(trusted_certificates)
-        except OSError as cause:
-            problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
-            raise SourceFailed(self.name, problem, reaching_help("ssl_cert_file")) from cause
-
     async def _sent(self, request: httpx2.Request, places: Collection[str] | None) -> Answer:
         """One request."""
         import httpx2
 
-        from ...web.addresses import check_literal, kept_to
+        from ...http import WebClient
 
+        self._http = self._http or WebClient()
         try:
-            proxy = proxy_of(str(request.url))
-            if proxy and places is not None:
-                check_literal(request.url, places)
-            http = await self._opened(proxy)
-            request.extensions = {**request.extensions, "timeout": http.timeout.as_dict()}
             for is_last in (request.method not in _READING, True):
                 try:
-                    with kept_to(places):
-                        response = await http.send(
-                            request, stream=True, auth=_no_auth, follow_redirects=False
-                        )
-                    return await self._read(response, is_direct=not proxy)
+                    response = await self._http.send(request, places)
+                    return await self._read(response, is_direct=not proxy_of(str(request.url)))
                 except httpx2.RemoteProtocolError:
                     # It closed an idle connection just then. What only reads may be asked again.
                     if is_last:
                         raise
             raise AssertionError
+        except OSError as cause:
+            problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
+            raise SourceFailed(self.name, problem, reaching_help("ssl_cert_file")) from cause
         except httpx2.HTTPError as cause:
             raise self._trouble(request, cause) from cause
         except (httpx2.InvalidURL, ValueError) as cause:
@@ -208,7 +171,7 @@ class ServiceClient:
             ) from None  # fmt: skip
 
     async def _read(self, response: httpx2.Response, *, is_direct: bool) -> Answer:
-        from ...web.addresses import place_of_peer
+        from ...http import place_of_peer
 
         headers = {name.lower(): text for name, text in response.headers.items()}
         url = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)
@@ -311,11 +274,6 @@ def _end_of_stream() -> float:
     """When a stream of events is read no further: what came until then is still told in time."""
     now = anyio.current_time()
     return now + min(_STREAM_SECONDS, _IN_TIME * (anyio.current_effective_deadline() - now))
-
-
-def _no_auth(request: httpx2.Request) -> httpx2.Request:
-    """In place of what the library would add: from the URL, or from a file of this machine."""
-    return request
 
 
 def _can_be(port: int | None) -> bool:

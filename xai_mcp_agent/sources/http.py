@@ -1,0 +1,253 @@
+"""HTTP for everything that is not MCP: one client for agents, services and sign-ins.
+
+It has the certificates of this machine and the proxies of its environment, and keeps a request to
+the places (core/places.py) where its host may be. The address that was checked is connected to: a
+name is not looked up again.
+
+Imported when something is reached over HTTP: its libraries are heavy.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import aclosing, suppress
+from contextvars import ContextVar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import httpcore2
+import httpx2
+
+from ..core.certificates import trusted_certificates
+from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
+from ..secrets.secrets import Mask, masked_and_cut
+from .web.network_errors import proxy_of
+
+CONNECT_SECONDS = 10.0
+"""What accepts no connection within this is as good as down."""
+
+IDLE_SECONDS = 4.0
+"""Most servers close a connection after five idle seconds; a request at that moment is lost."""
+
+NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+"""Errors after which the other side cannot have seen the request."""
+
+_LARGE_PIECE_BYTES = 64 * 1024  # as much arrives at once; a larger piece was unpacked
+_PIECES_AT_ONCE = 50  # thousands may be here, of a byte each
+_MAX_REDIRECTS = 10  # a slash at the end, a path that moved: two are many
+_REDIRECTS = "xai-mcp-agent/redirects"
+_PLACES = "xai-mcp-agent/places"
+
+
+class WebClient:
+    """Sends requests, directly or through the proxy that the environment names for a URL.
+
+    `headers` go with every request. Without `read_seconds` the caller limits how long a response
+    may take. Cookies go back to whoever set them only if it `keeps_cookies`.
+    """
+
+    def __init__(
+        self,
+        headers: Mapping[str, str] | None = None,
+        *,
+        read_seconds: float | None = None,
+        keeps_cookies: bool = False,
+    ) -> None:
+        self._headers = headers
+        self._timeout = httpx2.Timeout(
+            CONNECT_SECONDS, read=read_seconds, write=read_seconds, pool=None
+        )
+        policy = None if keeps_cookies else DefaultCookiePolicy(allowed_domains=())
+        self._cookies = CookieJar(policy)
+        self._clients: dict[str, httpx2.AsyncClient] = {}  # by the proxy, empty without one
+        self._opening = anyio.Lock()
+
+    async def send(
+        self, request: httpx2.Request, places: Collection[str] | None = None
+    ) -> httpx2.Response:
+        """Send a request; its redirects are not followed, and the body is still to be read.
+
+        `places` are those where the host may be, None: anywhere.
+
+        Raises:
+            OutOfPlace: the host is elsewhere. Nothing was sent.
+            HTTPError: there is no response.
+            OSError: the certificates that the environment names cannot be read.
+        """
+        proxy = proxy_of(str(request.url))
+        if proxy and places is not None:
+            # The proxy looks names up; only an address can be judged here.
+            place = place_of_host(request.url.host)
+            if place and place not in places:
+                raise OutOfPlace(place)
+        client = await self._client(proxy)
+        request.extensions = {
+            **request.extensions, "timeout": self._timeout.as_dict(), _PLACES: places,
+        }  # fmt: skip
+        return await client.send(request, stream=True, auth=_no_auth, follow_redirects=False)
+
+    async def build(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""
+    ) -> httpx2.Request:
+        """Return a request with the headers and cookies of this client."""
+        client = await self._client(proxy_of(url))
+        return client.build_request(method, url, headers=headers, content=content or None)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    async def _client(self, proxy: str) -> httpx2.AsyncClient:
+        async with self._opening:
+            if proxy not in self._clients:
+                trusted = await anyio.to_thread.run_sync(trusted_certificates)
+                self._clients[proxy] = httpx2.AsyncClient(
+                    headers=self._headers,
+                    cookies=self._cookies,
+                    verify=trusted,
+                    transport=None if proxy else _DirectTransport(trusted),
+                    proxy=proxy or None,
+                    timeout=self._timeout,
+                    limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
+                    trust_env=False,  # `proxy_of` has read it
+                )
+            return self._clients[proxy]
+
+
+async def read_body(response: httpx2.Response, at_most: int) -> bytes:
+    """Read a body, unpacked, and close the response; one byte more than `at_most` if it is longer.
+
+    Raises:
+        HTTPError: the connection broke, or it cannot be unpacked.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    async with aclosing(response), aclosing(response.aiter_bytes()) as unpacked:
+        async for piece in unpacked:
+            pieces.append(piece)
+            size += len(piece)
+            if size > at_most:
+                break
+            if len(piece) > _LARGE_PIECE_BYTES or len(pieces) % _PIECES_AT_ONCE == 0:
+                await anyio.lowlevel.checkpoint()  # others get their turn
+    return b"".join(pieces)[: at_most + 1]
+
+
+def why_not_followed(response: httpx2.Response, mask: Mask) -> str:
+    """Why a redirect is not followed, for a sentence; empty if it stays within the origin.
+
+    The next request then counts one redirect more.
+    """
+    following = response.next_request
+    if following is None:
+        return "it redirects, without a place that could be gone to"
+    sent, place = response.request, following.url
+    shown = masked_and_cut(str(place.copy_with(userinfo=b"", query=None, fragment=None)), mask)
+    count = cast(int, sent.extensions.get(_REDIRECTS, 0)) + 1
+    following.extensions = {**following.extensions, _REDIRECTS: count}
+    if sent.url.scheme == "https" and place.scheme == "http":
+        return f"it redirects to {shown}, where everything would travel unprotected"
+    if not _is_within_origin(sent.url, place):
+        return f"it redirects to {shown}, and credentials are not taken to another server"
+    if following.method != sent.method:
+        return f"it redirects to {shown} in a way that loses what was asked"
+    if place.userinfo and place.userinfo != sent.url.userinfo:
+        return f"it redirects to {shown} with credentials of its own"
+    return f"it redirects in a circle, at last to {shown}" if count > _MAX_REDIRECTS else ""
+
+
+def _is_within_origin(url: httpx2.URL, place: httpx2.URL) -> bool:
+    if (url.scheme, url.host, url.port) == (place.scheme, place.host, place.port):
+        return True
+    # The usual ports of both: the same server, from now on encrypted.
+    is_upgrade = (url.scheme, place.scheme) == ("http", "https")
+    return is_upgrade and url.host == place.host and url.port is None and place.port is None
+
+
+async def check_places(url: httpx2.URL, places: Collection[str]) -> None:
+    """Look a host up, and refuse it if it is in none of these places.
+
+    A name that is not known here passes: a proxy or a browser may know it.
+
+    Raises:
+        OutOfPlace: it is elsewhere.
+    """
+    with suppress(OSError):
+        await _addresses_within(url.raw_host.decode("ascii"), url.port, places)
+
+
+def place_of_peer(response: httpx2.Response | None) -> str:
+    """Where the other end of its connection is. Looked up again, the name might lead elsewhere."""
+    stream = response.extensions.get("network_stream") if response is not None else None
+    peer = stream.get_extra_info("server_addr") if stream is not None else None
+    return place_of(str(peer[0])) if peer else INTERNET
+
+
+_places: ContextVar[Collection[str] | None] = ContextVar("places", default=None)
+"""Where the request may go that is being sent; None: anywhere."""
+
+
+class _DirectTransport(httpx2.AsyncHTTPTransport):
+    """Connects without a proxy, and only within the places of the request."""
+
+    def __init__(self, trusted: ssl.SSLContext) -> None:
+        super().__init__(verify=trusted)
+        self._pool = httpcore2.AsyncConnectionPool(
+            trusted,
+            max_connections=None,
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=_Network(),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        token = _places.set(request.extensions.get(_PLACES))
+        try:
+            return await super().handle_async_request(request)
+        finally:
+            _places.reset(token)
+
+
+class _Network(httpcore2.AsyncNetworkBackend):
+    def __init__(self) -> None:
+        self._inner = cast(httpcore2.AsyncNetworkBackend, httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- as the library calls it
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        places = _places.get()
+        if places is None:
+            return await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        try:
+            addresses = await _addresses_within(host, port, places)
+        except OSError as cause:
+            raise httpcore2.ConnectError(str(cause)) from cause
+        for address in addresses[:-1]:
+            with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                return await self._inner.connect_tcp(address, port, timeout)
+        return await self._inner.connect_tcp(addresses[-1], port, timeout)
+
+
+async def _addresses_within(host: str, port: int | None, places: Collection[str]) -> list[str]:
+    entries = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    allowed = [address for address in addresses if place_of(address) in places]
+    if not allowed:
+        raise OutOfPlace(place_of(addresses[0]))
+    return allowed
+
+
+def _no_auth(request: httpx2.Request) -> httpx2.Request:
+    """In place of what the library would add: from the URL, or from a file of this machine."""
+    return request
