@@ -89,7 +89,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
     body = """
         import json, tempfile
         from xai_mcp_agent.canvas import lease
-        from xai_mcp_agent.sources.mcp.stdio import guard
+        from xai_mcp_agent.sources import guard
 
         file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
         with open(file, "w") as settings:

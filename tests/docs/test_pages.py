@@ -31,8 +31,8 @@ from xai_mcp_agent.agent.models.openai_access import Access
 from xai_mcp_agent.agent.models.registry import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
 from xai_mcp_agent.settings.server import CLOSE_TIMEOUT_SECONDS
+from xai_mcp_agent.sources import process
 from xai_mcp_agent.sources.mcp import source
-from xai_mcp_agent.sources.mcp.stdio import process
 
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 HOUSE, MODELS = ROOT / "docs" / "how_it_is_built.md", ROOT / "docs" / "models.md"

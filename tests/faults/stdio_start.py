@@ -167,7 +167,10 @@ STARTING = (
     Fault(
         "init_null",
         "answers the handshake with null",
-        speaking(on={"initialize": [["line", '{"jsonrpc": "2.0", "id": ID, "result": null}']]}),
+        _handshake(["line", '{"jsonrpc": "2.0", "id": ID, "result": null}']),
+        connect=failed("it is not a valid message"),
+        call=None,
+        mend=mend,
     ),
     Fault(
         "half_handshake",

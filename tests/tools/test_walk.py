@@ -43,7 +43,7 @@ def entered(name: str) -> Iterator[str]:
     [
         ("an agent's tool call", "agent/"),
         ("`Bridge.call_tool`", "bridge/"),
-        ("a change notice", "sources/mcp/"),
+        ("a change notice", "sources/"),
         ("`xai-mcp-agent diff`", "cli/"),
         ("the node MCPCallTool", "mcp_components.py"),
     ],
@@ -60,7 +60,7 @@ def test_a_walk_begins_where_its_caller_enters(name: str, first: str) -> None:
 def test_a_call_goes_through_the_engine_to_the_process_of_its_server(name: str) -> None:
     lines = [line.strip() for line in entered(name)]
     at = [next(n for n, line in enumerate(lines) if part in line) for part in ("bridge/engine.py",
-          "sources/mcp/session.py", "sources/mcp/stdio/process.py")]  # fmt: skip
+          "sources/mcp/session.py", "sources/process.py")]  # fmt: skip
     assert at == sorted(at)
 
 

@@ -49,7 +49,7 @@ from ..secrets.results import masked_result
 from ..settings.models import Settings
 from ..sources.base import Source
 from ..sources.mcp.auth.token_store import Access
-from ..sources.mcp.server_features.subscriptions import UpdateListeners
+from ..sources.mcp.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool
 from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue

@@ -13,7 +13,7 @@ from ..settings.server import ServerSettings
 from ..settings.sources import AgentSettings, BuiltinSettings, FunctionSettings, WorkflowSettings
 from .base import Source
 from .mcp.auth.token_store import Access
-from .mcp.server_features.subscriptions import UpdateListeners
+from .mcp.subscriptions import UpdateListeners
 from .starts import StartQueue
 
 

@@ -13,9 +13,8 @@ from tests.support.fault_server import entry
 from tests.support.journals import none_runs
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import settings_from
-from xai_mcp_agent.sources.mcp.stdio.process import INHERITED
-from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
-from xai_mcp_agent.sources.mcp.transport import Connection
+from xai_mcp_agent.sources.mcp.connection import Connection
+from xai_mcp_agent.sources.process import INHERITED, StderrLog
 
 ROOT = Path(__file__).parents[3]
 CHILD_SECONDS = 60
@@ -88,11 +87,11 @@ def test_a_server_that_is_closed_while_the_sdk_comes_is_not_left_and_can_be_used
 async def test_a_process_that_was_started_for_nobody_is_ended() -> None:
     server = settings_from({"mcpServers": {"it": entry()}}).servers["it"]
     link = Connection(server, StderrLog(str))
-    await link.start_early()
+    await link.start()
     assert link.process is not None
     pid = link.process.pid
     assert is_running(pid)
-    await link.discard()
+    await link.end()
     wait_until(lambda: not is_running(pid), "it ends")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -11,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.support.bridge_scripts import END_SECONDS, next_line, script
@@ -20,12 +22,10 @@ from tests.support.fault_server import entry
 from tests.support.journals import none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import settings_from
-from xai_mcp_agent.sources.mcp.stdio.family import Family
-from xai_mcp_agent.sources.mcp.stdio.process import StdioFacts
-from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
-from xai_mcp_agent.sources.mcp.stdio.transport import stdio_transport
+from xai_mcp_agent.sources.mcp.connection import Connection
+from xai_mcp_agent.sources.process import Family, StderrLog
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="found through Linux's /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process groups are POSIX")
 
 
 def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_path: Path):
@@ -75,7 +75,7 @@ def test_children_of_many_servers_end_when_we_are_killed_and_the_servers_are_gon
 
 
 def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
-    """It cannot be told from a program that was started for a person; see `family.py`."""
+    """It cannot be told from a program that was started for a person; see `Family`."""
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), child="daemon")) as bridge:
         bridge.list_tools("it")
@@ -95,20 +95,19 @@ child.wait()
 """
 
 
-def test_a_stranger_with_the_number_of_one_of_the_family_is_never_signalled():
+def test_a_member_of_the_family_is_signalled_and_forgotten_once_it_has_ended():
     parent = subprocess.Popen([sys.executable, "-S", "-c", _PARENT], stdout=subprocess.PIPE)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     family = Family(parent.pid)
     family.look()
-    assert child in family._seen
-    family._seen[child] = "1"  # as if the one that was seen had begun at another time
-    family.signal(signal.SIGKILL)
-    assert is_running(child)
-    family.look()
+    assert [x.pid for x in family._members] == [child]
     family.signal(signal.SIGKILL)
     assert parent.wait(END_SECONDS) == 0, "it waits for its child"
     assert not is_running(child)
+    family.look()
+    assert not family._members
+    family.release()
     parent.stdout.close()
 
 
@@ -119,9 +118,15 @@ async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(t
     server = settings_from({"mcpServers": {"it": entry(journal=str(journal))}}).server("it")
 
     async def start() -> None:
-        async with stdio_transport(server, StderrLog(str), StdioFacts(in_a_hurry=True)):
+        connection = Connection(server, StderrLog(str))
+        try:
+            await connection.start()
             await anyio.sleep_forever()
+        finally:
+            await connection.end()
 
+    await anyio.to_thread.run_sync(int)  # the loop's threads stay as long as it does
+    await asyncio.get_running_loop().run_in_executor(None, int)
     with nothing_is_left(), warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         for rounds in range(4):

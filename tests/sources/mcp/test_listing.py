@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -275,8 +274,8 @@ def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galler
 ABSURD = {
     "nested 10,000 deep": ("[" * 10_000 + "]" * 10_000, "it is nested too deeply"),
     "objects 10,000 deep": ('{"a": ' * 10_000 + "1" + "}" * 10_000, "it is nested too deeply"),
-    "larger than any float": ("1e999", "it has a number in it that JSON cannot hold (inf)"),
-    "not a number": ("NaN", "it has a number in it that JSON cannot hold (nan)"),
+    "larger than any float": ("1e999", "it has a number in it that JSON cannot hold"),
+    "not a number": ("NaN", "it has a number in it that JSON cannot hold"),
 }
 SURROUNDED = '{"jsonrpc": "2.0", "id": ID, "result": {"tools": [%s, %s, %s]}}'
 
@@ -333,42 +332,3 @@ def test_a_tool_nested_deeper_than_usual_is_kept_over_every_transport(depth: int
         peer.faults["tools/list"] = answer
         for server in ("it", "http"):
             assert names_of(bridge.list_tools(server)) == ["first", "bad", "last"]
-
-
-def test_a_whole_listing_has_a_limit_in_bytes(monkeypatch: pytest.MonkeyPatch):
-    """Each page alone is far below the limit of an answer."""
-    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.sanitize.MAX_LISTING_BYTES", 2 * 1024**2)
-    large = [tool(f"t{x}", description="x" * 100_000) for x in range(3)]
-    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
-        numbers = itertools.count()
-
-        def answer(handler: Any, message: dict[str, Any]) -> None:
-            page = {"tools": [{**x, "name": f"t{next(numbers)}"} for x in large]}
-            said = {"jsonrpc": "2.0", "id": message["id"], "result": page}
-            page["nextCursor"] = f"{next(numbers)}"
-            handler.answer(200, json.dumps(said).encode(), "application/json")
-
-        peer.faults["tools/list"] = answer
-        found = bridge.list_tools("it")
-        assert len(found) == 20
-        assert status_of(bridge, "it").notes == (
-            "tools/list gives more than 2 MiB; what follows is not listed.",
-        )
-        assert peer.methods.count("tools/list") == 7
-        # The limit is of one listing, not of all that were ever made.
-        assert len(bridge.refresh("it")) == 20
-
-
-@pytest.mark.parametrize("listing", ["resources", "resourceTemplates", "prompts"])
-def test_other_listings_have_the_same_limit(monkeypatch: pytest.MonkeyPatch, listing: str):
-    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.sanitize.MAX_LISTING_BYTES", 1024**2)
-    item = {"name": "it", "uri": "it://it", "uriTemplate": "it://{x}", "description": "x" * 300_000}
-    method = {"resourceTemplates": "resources/templates/list"}.get(listing, f"{listing}/list")
-    on = {x: [["reply", {}]] for x in ("resources/list", "resources/templates/list")}
-    on[method] = [["reply", {listing: [item] * 9, "nextCursor": "more"}]]
-    with fault_http(no_tools=True, on=on) as peer, bridge_with(it=peer.entry()) as bridge:
-        ask = bridge.list_prompts if listing == "prompts" else bridge.list_resources
-        assert len(ask("it")) == 3
-        assert status_of(bridge, "it").notes == (
-            f"{method} gives more than 1 MiB; what follows is not listed.",
-        )

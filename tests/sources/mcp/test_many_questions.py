@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from functools import partial
 
 import pytest
@@ -14,7 +12,7 @@ from tests.support.fault_server import entry
 from tests.support.http_faults import questions
 from tests.support.processes import wait_until
 from tests.support.stalls import watching
-from xai_mcp_agent import Answer, Bridge, Question, ToolTimeout
+from xai_mcp_agent import ToolTimeout
 
 MANY = 20_000
 # Far less than answering all of them takes, far more than one call needs.
@@ -43,27 +41,3 @@ def test_questions_over_stdio_are_all_answered_and_the_call_too(era: str):
         # Calls do not wait for answers that are still to be sent.
         answers = partial(bridge.call_tool, "it", "answers")
         wait_until(lambda: answers().text.count('"id": "s') == 2_000, "all are answered")
-
-
-_QUESTION = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
-
-
-def test_questions_that_wait_for_a_person_leave_room_for_calls(monkeypatch: pytest.MonkeyPatch):
-    """Those beyond the limit are refused, one after the other; the first ones wait on."""
-    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.questions._AT_ONCE", 3)
-    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.questions._WAIT_SECONDS", 0.05)
-    decided = threading.Event()
-
-    def decide(_question: Question) -> Answer:
-        decided.wait(60)
-        return Answer.declined("late")
-
-    asked = {"jsonrpc": "2.0", "method": "elicitation/create", "params": _QUESTION}
-    steps = [["line", json.dumps({**asked, "id": f"q{x}"})] for x in range(5)]
-    with Bridge({"mcpServers": {"it": entry()}}, answer=decide) as bridge:
-        steps.append(["reply", {"content": [{"type": "text", "text": "asked"}]}])
-        assert bridge.call_tool("it", "act", {"steps": steps}).text == "asked"
-        refused = json.loads(bridge.call_tool("it", "answers").text)
-        decided.set()
-    assert {x["id"] for x in refused} == {"q3", "q4"}
-    assert {x["error"]["message"] for x in refused} == {"more than 100 requests at the same time"}

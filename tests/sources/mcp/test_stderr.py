@@ -9,7 +9,7 @@ from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from xai_mcp_agent import ServerError, SourceClosed, SourceFailed
 from xai_mcp_agent.secrets.secrets import Secrets
-from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
+from xai_mcp_agent.sources.process import StderrLog
 
 SECRET = "sk-live-0123456789abcdef"
 

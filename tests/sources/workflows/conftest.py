@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from tests.support.warm_python import warm_python
@@ -14,5 +12,5 @@ from xai_mcp_agent.sources.workflows import process
 def _warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is another process that has the children of a warm Python."""
     if not request.node.get_closest_marker("own_python"):
-        warm = partial(process._Python, command=warm_python())
-        monkeypatch.setattr(process, "_Python", warm)
+        warm = (warm_python(), *process._PYTHON[1:])
+        monkeypatch.setattr(process, "_PYTHON", warm)

@@ -16,17 +16,16 @@ from ...core.errors import (
 )
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
+from .connection import Connection
 from .http.facts import HTTP_STATUS, NEXT_STEP, TROUBLE
-from .transport import Connection
-from .wire.streams import METHOD_NOT_FOUND, NotDelivered
+from .messages import METHOD_NOT_FOUND, ConnectionLost, NotDelivered
 
 Verdict: TypeAlias = Literal[
-    "queued", "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
+    "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
 ]
-"""What became of a request. queued: not sent, for its turn did not come in time. late: no answer in
-time. lost: the connection is over. unsent: over as well, and the request never arrived. broken:
-this answer is lost, the connection may be fine. unsendable: it cannot be JSON. refused: answered
-with an error. unreadable: the answer is no use."""
+"""What became of a request. late: no answer in time. lost: the connection is over. unsent: over as
+well, and the request never arrived. broken: this answer is lost, the connection may be fine.
+unsendable: it cannot be JSON. refused: answered with an error. unreadable: the answer is no use."""
 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
@@ -34,7 +33,6 @@ _REQUEST_TIMEOUT = -32001
 _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
-_ENDLESS_QUESTIONS = "Server returned InputRequiredResult"
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -61,8 +59,7 @@ _STATUS_HELP = {
 }
 _CODE_HELP = {
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
-    METHOD_NOT_FOUND: "It does not know this method: list its tools anew, or look for a newer "
-    "version of it.",
+    METHOD_NOT_FOUND: "List its tools anew, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
@@ -100,33 +97,35 @@ class Failures:
         self._server = server
         self._mask = mask
 
-    def at_start(self, cause: BaseException, link: Connection, phase: str) -> SourceFailed:
+    def at_start(self, cause: BaseException, connection: Connection, phase: str) -> SourceFailed:
         """The connection never became usable."""
         cause = root_cause(cause)
-        problem, next_step = _start_problem(cause, link, phase, self._mask)
-        kind = LastingFailure if _is_lasting(cause, link) else SourceFailed
-        return kind(self._server, self._mask(problem), self._mask(next_step), link.stderr.tail())
+        problem, next_step = _start_problem(cause, connection, phase, self._mask)
+        kind = LastingFailure if _is_lasting(cause, connection) else SourceFailed
+        return kind(
+            self._server, self._mask(problem), self._mask(next_step), connection.stderr.tail()
+        )
 
     def of_loss(
-        self, link: Connection, kind: type[SourceClosed] = SourceClosed, during: str = ""
+        self, connection: Connection, kind: type[SourceClosed] = SourceClosed, during: str = ""
     ) -> SourceClosed:
         """A connection that worked has ended; `during` is what the server may have begun."""
         when = f" during {during}" if during else ""
-        if link.closed_on_purpose:
+        if connection.closed_on_purpose:
             problem, again = f"it was closed here{when}.", "The next use opens it again."
         else:
-            how = link.how_it_ended() or "it did not answer any more"
+            how = connection.how_it_ended() or "it did not answer any more"
             problem = f"the connection was lost{when}: {how}."
-            word = "started" if link.settings.transport == "stdio" else "connected"
+            word = "started" if connection.settings.transport == "stdio" else "connected"
             again = f"It is {word} again by itself; try the call again."
         next_step = _CHECK_FIRST if during.startswith("the call") else again
-        return kind(self._server, self._mask(problem), next_step, link.stderr.tail())
+        return kind(self._server, self._mask(problem), next_step, connection.stderr.tail())
 
     def of_request(
         self,
         verdict: Verdict,
         cause: BaseException,
-        link: Connection,
+        connection: Connection,
         what: str,
         seconds: float,
         said_before: int = 0,
@@ -137,55 +136,39 @@ class Failures:
         """
         cause = root_cause(cause)
         match verdict:
-            case "queued":
-                return self._queued(link, what, seconds)
             case "late":
-                return self._late(link, what, seconds)
+                return self._late(connection, what, seconds)
             case "lost":
-                return self.of_loss(link, during=what)
+                return self.of_loss(connection, during=what)
             case "unsent":
-                return self.of_loss(link, NotSent)
+                return self.of_loss(connection, NotSent)
             case "broken":
-                return self._broken(cause, link, what)
+                return self._broken(cause, connection, what)
             case "unsendable":
                 return InvalidArguments(what, [self._words_of(cause)], "values that JSON can hold")
             case "refused":
-                return self._refused(cause, link, what, link.stderr.since(said_before))
+                return self._refused(cause, connection, what, connection.stderr.since(said_before))
             case "unreadable":
-                return self._unreadable(cause, link, what)
+                return self._unreadable(cause, connection, what)
 
-    def _late(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
+    def _late(self, connection: Connection, what: str, seconds: float) -> ToolTimeout:
         return ToolTimeout(
             self._server,
             f"{what} gave no answer within {round(seconds, 2):g} s; the server was told to stop.",
             f"Raise `timeout` of {self._server!r} in the settings if it needs longer.",
-            link.stderr.tail(),
+            connection.stderr.tail(),
         )
 
-    def _queued(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
-        besides = (
-            'if it never asks anything, set "elicitation": "decline" and no "sampling", so that '
-            "calls go at the same time."
-        )
-        return ToolTimeout(
-            self._server,
-            f"{what} was not sent: for {round(seconds, 2):g} s the server was busy with calls of "
-            "others, and it would not say whose call a question belongs to.",
-            f"Raise `timeout` of {self._server!r} in the settings; or {besides}",
-            link.stderr.tail(),
-            besides=besides,
-        )
-
-    def _broken(self, cause: BaseException, link: Connection, what: str) -> SourceClosed:
+    def _broken(self, cause: BaseException, connection: Connection, what: str) -> SourceClosed:
         return SourceClosed(
             self._server,
             self._mask(f"the connection broke off during {what}: {self._words_of(cause)}."),
             _CHECK_FIRST,
-            link.stderr.tail(),
+            connection.stderr.tail(),
         )
 
     def _refused(
-        self, cause: BaseException, link: Connection, what: str, said: tuple[str, ...]
+        self, cause: BaseException, connection: Connection, what: str, said: tuple[str, ...]
     ) -> ServerError:
         """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))
@@ -195,20 +178,20 @@ class Failures:
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
         return ServerError(self._server, problem, code, next_step, said, status)
 
-    def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
+    def _unreadable(self, cause: BaseException, connection: Connection, what: str) -> ServerError:
         return ServerError(
             self._server,
             self._mask(f"{what} gave an answer that cannot be used: {self._words_of(cause)}."),
             0,
             "Report it to the server's authors; its other tools are not affected.",
-            link.stderr.tail(),
+            connection.stderr.tail(),
         )
 
     def _words_of(self, cause: BaseException) -> str:
         return masked_and_cut(_words_of(cause), self._mask, _SHOWN_WORDS)
 
 
-def verdict_on(cause: BaseException, link: Connection) -> Verdict:
+def verdict_on(cause: BaseException) -> Verdict:
     """What became of the request that raised this."""
     # Here, because the SDK, which brings it, is only imported once a server is started.
     from pydantic_core import PydanticSerializationError
@@ -220,13 +203,13 @@ def verdict_on(cause: BaseException, link: Connection) -> Verdict:
         return "unsendable"
     if isinstance(cause, NotDelivered):
         return "unsent"
-    if isinstance(cause, anyio.ClosedResourceError | anyio.BrokenResourceError):
+    if isinstance(cause, ConnectionLost | anyio.ClosedResourceError | anyio.BrokenResourceError):
         return "lost"
     code = getattr(cause, "code", None)
-    return _verdict_on_error(cause, code, link) if isinstance(code, int) else "unreadable"
+    return _verdict_on_error(cause, code) if isinstance(code, int) else "unreadable"
 
 
-def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verdict:
+def _verdict_on_error(cause: BaseException, code: int) -> Verdict:
     text = str(cause).lower()
     trouble = _data(cause).get(TROUBLE)
     if trouble == "unreadable" or text.startswith(_NOT_PARSED):
@@ -235,8 +218,6 @@ def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verd
         return "broken"
     if trouble is not None or text in _SESSION_GONE:
         return "unsent"
-    if code == _CONNECTION_CLOSED and link.watch.ended.is_set():
-        return "lost"
     is_late = code == _REQUEST_TIMEOUT and "timed out" in text
     return "late" if is_late else "refused"
 
@@ -253,34 +234,38 @@ def root_cause(cause: BaseException) -> BaseException:
     return cause
 
 
-def hung_up(cause: BaseException, link: Connection) -> bool:
+def hung_up(cause: BaseException, connection: Connection) -> bool:
     """Whether the server ended the connection by itself during the handshake."""
-    if link.process is not None:
-        return link.process.stdout_ended and not isinstance(root_cause(cause), TimeoutError)
-    return getattr(root_cause(cause), "code", None) == _CONNECTION_CLOSED
+    if connection.process is not None:
+        return connection.process.stdout_ended and not isinstance(root_cause(cause), TimeoutError)
+    cause = root_cause(cause)
+    is_over = isinstance(cause, ConnectionLost)
+    return is_over or getattr(cause, "code", None) == _CONNECTION_CLOSED
 
 
-def _is_lasting(cause: BaseException, link: Connection) -> bool:
-    if link.settings.transport != "stdio":
-        return isinstance(cause, WrongEra) or _status_at_start(cause, link) in _LASTING_STATUSES
-    if isinstance(cause, OSError) and link.process is None:
+def _is_lasting(cause: BaseException, connection: Connection) -> bool:
+    if connection.settings.transport != "stdio":
+        return (
+            isinstance(cause, WrongEra) or _status_at_start(cause, connection) in _LASTING_STATUSES
+        )
+    if isinstance(cause, OSError) and connection.process is None:
         return not has_too_many_files(cause)
     return isinstance(cause, WrongEra)
 
 
 def _start_problem(
-    cause: BaseException, link: Connection, phase: str, mask: Mask
+    cause: BaseException, connection: Connection, phase: str, mask: Mask
 ) -> tuple[str, str]:
-    settings = link.settings
+    settings = connection.settings
     if isinstance(cause, TimeoutError):
-        return _too_slow(link, phase)
+        return _too_slow(connection, phase)
     if isinstance(cause, WrongEra):
         return f"{cause}.", 'Remove "mode" from its settings, or set it to "auto".'
     if settings.transport != "stdio":
-        return _url_problem(cause, link, mask)
-    if isinstance(cause, OSError) and link.process is None:
-        return _spawn_problem(cause, link)
-    reason = link.how_it_ended() or masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
+        return _url_problem(cause, connection, mask)
+    if isinstance(cause, OSError) and connection.process is None:
+        return _spawn_problem(cause, connection)
+    reason = connection.how_it_ended() or masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
     return (
         f"it could not be used, while {phase}: {reason}.",
         f"Run it by hand to see more: {_shortened(settings.target)}",
@@ -292,8 +277,8 @@ def _shortened(command: str) -> str:
     return command if short else f"{command[:_SHOWN_COMMAND]}... (see its settings)"
 
 
-def _too_slow(link: Connection, phase: str) -> tuple[str, str]:
-    settings = link.settings
+def _too_slow(connection: Connection, phase: str) -> tuple[str, str]:
+    settings = connection.settings
     by_hand = "Start it by hand" if settings.transport == "stdio" else "Ask it by hand"
     older = ', set "mode": "legacy" if it only knows the older protocol'
     return (
@@ -303,8 +288,8 @@ def _too_slow(link: Connection, phase: str) -> tuple[str, str]:
     )
 
 
-def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
-    settings = link.settings
+def _spawn_problem(cause: OSError, connection: Connection) -> tuple[str, str]:
+    settings = connection.settings
     if has_too_many_files(cause):
         return "it could not be started: too many files are open here.", FEWER_FILES
     if cause.filename and cause.filename == settings.cwd:
@@ -315,18 +300,18 @@ def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
     return f"the command {settings.command!r} cannot be run: {cause.strerror}.", f"{hint}."
 
 
-def _url_problem(cause: BaseException, link: Connection, mask: Mask) -> tuple[str, str]:
-    where = link.settings.target
-    if denied := link.http.no_access:
+def _url_problem(cause: BaseException, connection: Connection, mask: Mask) -> tuple[str, str]:
+    where = connection.settings.target
+    if denied := connection.http.no_access:
         return denied.problem, denied.next_step
-    if link.http.failure:
-        problem = f"{where} cannot be reached: {link.http.failure}."
-        return problem, reaching_help(link.http.failure)
-    status = _status_at_start(cause, link)
+    if connection.http.failure:
+        problem = f"{where} cannot be reached: {connection.http.failure}."
+        return problem, reaching_help(connection.http.failure)
+    status = _status_at_start(cause, connection)
     words = masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
     if status and f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
-    if link.settings.transport_is_guess and link.http.has_no_endpoint:
+    if connection.settings.transport_is_guess and connection.http.has_no_endpoint:
         return f"{where} answered: {words}.", _NEITHER_KIND
     known = getattr(cause, "next_step", "") or _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
     return f"{where} answered: {words}.", known
@@ -344,8 +329,8 @@ def _http_status(cause: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _status_at_start(cause: BaseException, link: Connection) -> int | None:
-    last = link.http.status if (link.http.status or 0) >= 300 else None
+def _status_at_start(cause: BaseException, connection: Connection) -> int | None:
+    last = connection.http.status if (connection.http.status or 0) >= 300 else None
     return _http_status(cause) or last
 
 
@@ -356,10 +341,12 @@ def _words_of(cause: BaseException) -> str:
     text = _first_line(cause)
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"
-    if text.startswith(_ENDLESS_QUESTIONS):
+    if text.startswith("Server returned InputRequiredResult"):
         return "it asked again and again, whatever it was answered"
     if isinstance(cause, NotDelivered):
         return "it takes no messages any more"
+    if isinstance(cause, ConnectionLost):
+        return "it ended the connection"
     if "task_status.started" in text:
         return "its stream ended before it said where messages go"
     return text

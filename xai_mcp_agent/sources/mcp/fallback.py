@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...settings.server import ProtocolMode, ServerSettings
+from .connection import Connection
 from .failures import hung_up, root_cause
-from .transport import Connection
 
 # A stream of the older kind says at once where messages go; another stream never does.
 _GUESS_SECONDS = 10.0
@@ -29,11 +29,11 @@ class TransportOption:
         """How long to try it, if so much is left for the whole start."""
         return max(min(left, _GUESS_SECONDS) if self.is_guess else left, 1.0)
 
-    def other(self, cause: BaseException, link: Connection) -> TransportOption | None:
+    def other(self, cause: BaseException, connection: Connection) -> TransportOption | None:
         """What might go better, if anything might."""
-        if self.mode == "auto" and hung_up(cause, link):
+        if self.mode == "auto" and hung_up(cause, connection):
             return replace(self, mode="legacy")
-        if self.settings.transport_is_guess and link.http.has_no_endpoint:
+        if self.settings.transport_is_guess and connection.http.has_no_endpoint:
             # As the protocol wants it (transports, backwards compatibility): a POST refused with
             # 400, 404 or 405 may mean the older HTTP+SSE.
             older = replace(self.settings, transport="sse", transport_is_guess=False)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...core.invocation import PROGRAM, Caller
 from ...core.resources import Completion, Prompt, PromptMessage, Resource
 from ...core.results import ResourcePart
+from ...core.tools import JsonObject
 from ..base import LISTS, Completed, OnUpdate
-from . import results
-from .requests import Requests
-from .server_features.subscriptions import UpdateListeners
+from . import convert
+from .pending import Request
+from .sanitize import raw_of
+from .subscriptions import UpdateListeners
 
 if TYPE_CHECKING:
+    from mcp import Client
+
     from .session import McpSession
 
 T = TypeVar("T")
@@ -44,41 +48,68 @@ class McpFeatures:
         self._source = source
         self._caller = caller
 
-    async def _over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
-        return await self._source.over_a_session(do, self._caller)
-
-    async def _content(self, do: Callable[[Content], Awaitable[T]]) -> T:
-        return await self._over_a_session(
-            lambda session: do(Content(session.requests_of(self._caller)))
-        )
-
     async def list_resources(self) -> list[Resource]:
-        """Every resource and template."""
-        return await self._content(Content.list_resources)
+        """Every resource and every template; empty for a server that has none."""
+        resources = await self._list(
+            "resources/list", "resources", "resource", ("name", "uri"), "list_resources"
+        )
+        templates = await self._list(
+            "resources/templates/list", "resourceTemplates", "template", ("name", "uriTemplate"),
+            "list_resource_templates",
+        )  # fmt: skip
+        return [
+            *map(convert.resource_of, resources),
+            *(convert.resource_of(x, is_template=True) for x in templates),
+        ]
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
-        return await self._content(lambda content: content.read_resource(uri))
+        method = "resources/read"
+        raw, note = await self._get(method, f"reading {uri!r}", lambda x: x.read_resource(uri))
+        parts = [convert.resource_part_of(x) for x in convert.list_in(raw.get("contents"))]
+        if None in parts:
+            note("Contents without a uri, or with nothing in them, were left out.")
+        return [x for x in parts if x is not None]
 
     async def list_prompts(self) -> list[Prompt]:
-        """Every prompt."""
-        return await self._content(Content.list_prompts)
+        """Every prompt; empty for a server that has none."""
+        prompts = await self._list("prompts/list", "prompts", "prompt", ("name",), "list_prompts")
+        return [convert.prompt_of(x) for x in prompts]
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
-        return await self._content(lambda content: content.get_prompt(name, arguments))
+        method, what = "prompts/get", f"the prompt {name!r}"
+        raw, note = await self._get(method, what, lambda x: x.get_prompt(name, dict(arguments)))
+        listed = convert.list_in(raw.get("messages"))
+        messages = [x for x in map(convert.object_in, listed) if x]
+        if len(messages) < len(listed):
+            note("Messages of a prompt that are none were left out.")
+        return [convert.prompt_message_of(x) for x in messages]
 
     async def complete(
         self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
     ) -> Completion:
-        """How an argument may go on after `value`."""
-        return await self._content(
-            lambda content: content.complete(kind, of, argument, value, given)
-        )
+        """How an argument may go on after `value`; nothing for a server that cannot tell."""
+
+        async def complete(client: Client) -> Any:
+            import mcp_types as types  # as heavy as the SDK, which is loaded by now
+
+            if client.server_capabilities.completions is None:
+                return None
+            prompt, template = types.PromptReference, types.ResourceTemplateReference
+            ref = prompt(name=of) if kind == "prompt" else template(uri=of)
+            begun = {"name": argument, "value": value}
+            return await client.complete(ref, begun, dict(given) or None)
+
+        what = f"completing {argument!r} of {of!r}"
+        raw, _ = await self._get("completion/complete", what, complete)
+        return convert.completion_of(raw)
 
     async def ping(self) -> float:
         """Have the server answer; how many seconds that took, once it was connected."""
-        return await self._over_a_session(lambda session: session.requests_of(self._caller).ping())
+        return await self._source.over_a_session(
+            lambda session: session.requests.ping(caller=self._caller), self._caller
+        )
 
     async def subscribe(self, what: str, tell: OnUpdate) -> None:
         """Tell this listener of changes, also over later sessions, until `unsubscribe`."""
@@ -94,7 +125,7 @@ class McpFeatures:
                 updates.remove(what, tell)
                 raise
 
-        await self._over_a_session(subscribe)
+        await self._source.over_a_session(subscribe, self._caller)
 
     async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
         """Do not tell it any more; where nobody else listens, neither should the server."""
@@ -102,68 +133,39 @@ class McpFeatures:
         if self._source.updates.remove(what, tell) and session is not None:
             await session.subscriptions.close(what)
 
+    async def _list(
+        self, method: str, field: str, kind: str, required: tuple[str, ...], ask: str
+    ) -> list[JsonObject]:
+        """The usable items of a listing; none for a server that has nothing of the kind.
 
-class Content:
-    """Of one server, asked for over the connection of `requests`."""
+        `field` holds them, `required` are texts that each needs, `ask` is the client's method.
+        """
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+        async def fetch(session: McpSession) -> list[JsonObject]:
+            client = session.requests.connected()
+            if getattr(client.server_capabilities, method.partition("/")[0]) is None:
+                return []
+            pages = getattr(client, ask)
+            items = await session.requests.list_all(method, pages, field, self._caller)
+            return convert.usable(items, kind, required, _note(session, method))
 
-    async def list_resources(self) -> list[Resource]:
-        """Every resource and every template; empty for a server that has none."""
-        client = self._requests.connected()
-        if client.server_capabilities.resources is None:
-            return []
-        ask = client.list_resource_templates
-        resources = await self._requests.listed(
-            "resources/list", client.list_resources, "resources"
-        )
-        templates = await self._requests.listed(
-            "resources/templates/list", ask, "resource_templates"
-        )
-        return [
-            *(results.resource_of(x, x.uri) for x in resources),
-            *(results.resource_of(x, x.uri_template, is_template=True) for x in templates),
-        ]
+        return await self._source.over_a_session(fetch, self._caller)
 
-    async def read_resource(self, uri: str) -> list[ResourcePart]:
-        """The contents of one resource."""
-        ask = partial(self._requests.connected().read_resource, uri)
-        result = await self._content(f"reading {uri!r}", ask)
-        return [results.resource_part_of(x) for x in result.contents]
+    async def _get(
+        self, method: str, what: str, ask: Callable[[Client], Awaitable[Any]]
+    ) -> tuple[JsonObject, Callable[[str], None]]:
+        """A result as the server sent it, and where to note what was left out of it."""
 
-    async def list_prompts(self) -> list[Prompt]:
-        """Every prompt; empty for a server that has none."""
-        client = self._requests.connected()
-        if client.server_capabilities.prompts is None:
-            return []
-        listed = await self._requests.listed("prompts/list", client.list_prompts, "prompts")
-        return [results.prompt_of(x) for x in listed]
+        async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
+            client = session.requests.connected()
+            request = Request(self._caller.host, may_ask=True)
+            result = await session.requests.ask(
+                what, partial(ask, client), caller=self._caller, request=request
+            )
+            return raw_of(result) if result is not None else {}, _note(session, method)
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
-        """One prompt, filled in."""
-        ask = partial(self._requests.connected().get_prompt, name, dict(arguments))
-        result = await self._content(f"the prompt {name!r}", ask)
-        return [results.prompt_message_of(x) for x in result.messages]
+        return await self._source.over_a_session(get, self._caller)
 
-    async def complete(
-        self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
-    ) -> Completion:
-        """How an argument may go on after `value`; nothing for a server that cannot tell."""
-        import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
-        client = self._requests.connected()
-        if client.server_capabilities.completions is None:
-            return Completion()
-        is_prompt = kind == "prompt"
-        ref = (
-            types.PromptReference(name=of) if is_prompt else types.ResourceTemplateReference(uri=of)
-        )
-        begun = {"name": argument, "value": value}
-        ask = partial(client.complete, ref, begun, dict(given) or None)
-        what = f"completing {argument!r} of {of!r}"
-        result = await self._content(what, ask)
-        return results.completion_of(result.completion)
-
-    async def _content(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        return await self._requests.ask(what, ask, self._requests.seconds, may_ask=True)
+def _note(session: McpSession, method: str) -> Callable[[str], None]:
+    return lambda text: session.connection.traffic.note(text, method)

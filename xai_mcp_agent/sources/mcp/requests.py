@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -15,11 +14,13 @@ import anyio
 
 from ...core.errors import NotAccepted, NotApproved, SourceError
 from ...core.host import Host
-from ...core.invocation import Caller
+from ...core.invocation import PROGRAM, Caller
+from ...core.tools import JsonObject
+from .connection import Connection
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
-from .pending import Pending, Waiting
-from .transport import Connection
-from .wire.streams import is_modern
+from .messages import is_modern
+from .pending import Pending, Request
+from .sanitize import raw_of
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -43,32 +44,14 @@ class Requests:
     """What is asked over one connection. `client` is set by the session that serves it."""
 
     def __init__(
-        self, link: Connection, failures: Failures, on_over: Callable[[], None], host: Host
+        self, connection: Connection, failures: Failures, on_over: Callable[[], None], host: Host
     ) -> None:
         self.client: Client | None = None
-        self.pending = Pending(link.settings, host)
-        self.health = Health(link, self.pending, on_over)
-        self._link = link
+        self.pending = Pending(host)
+        self.health = Health(connection, self.pending, on_over)
+        self.seconds = connection.settings.call_timeout_seconds
+        self._connection = connection
         self._failures = failures
-        self._host: Host | None = None
-
-    def made_by(self, caller: Caller) -> Requests:
-        """The same, for requests of one caller, whose host answers what the server asks."""
-        if caller.host is self._host:
-            return self
-        requests = copy(self)
-        requests._host = caller.host
-        return requests
-
-    @property
-    def seconds(self) -> float:
-        """The limit of one request where nothing else was said."""
-        return self._link.settings.call_timeout_seconds
-
-    @property
-    def list_seconds(self) -> float:
-        """The limit of one listing, with all its pages."""
-        return self._link.settings.list_timeout_seconds
 
     def connected(self) -> Client:
         """The client, for `ask`.
@@ -77,78 +60,78 @@ class Requests:
             NotSent: there is no connection any more.
         """
         if self.health.is_over or self.client is None:
-            raise self._failures.of_loss(self._link, NotSent)
+            raise self._failures.of_loss(self._connection, NotSent)
         return self.client
 
     async def ask(
         self,
         what: str,
         ask: Callable[[], Awaitable[T]],
-        seconds: float,
-        notes: list[str] | None = None,
-        *,
-        may_ask: bool = False,
+        seconds: float | None = None,
+        caller: Caller = PROGRAM,
+        request: Request | None = None,
     ) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
 
-        The SDK itself, and code that it runs for a server's odd answer, raises
-        many types: all of them mean that this one request failed. The time in which the server
-        waits for a person is not counted. `notes` gets what there is to say about the answer. With
-        `may_ask` the server may have a question because of it, and so it may have to wait its turn.
+        The SDK itself, and code that it runs for a server's odd answer, raises many types: all of
+        them mean that this one request failed. The time in which the server waits for a person is
+        not counted.
 
         Raises:
             SourceError: one of its kinds.
-            InvalidArguments: what should be sent cannot be JSON.
+            InvalidArguments: the request cannot be JSON.
             NotAccepted, NotApproved: from `ask`.
         """
-        started, said_before = monotonic(), self._link.stderr.count
-        waiting = Waiting(self._host, may_ask, [] if notes is None else notes)
-        era = self.client.protocol_version if self.client else ""
+        started, lines_before = monotonic(), self._connection.stderr.count
+        seconds = seconds or self.seconds
         try:
-            async with self.pending.one(waiting, seconds, era):
+            with self.pending.sent(request or Request(caller.host), seconds):
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
         except Exception as cause:  # noqa: BLE001 -- raised below as one of ours
-            verdict = verdict_on(cause, self._link) if waiting.is_sent else "queued"
+            verdict = verdict_on(cause)
             await self._draw_conclusions(verdict, started)
             error = self._failures.of_request(
-                verdict, cause, self._link, what, seconds, said_before
+                verdict, cause, self._connection, what, seconds, lines_before
             )
         try:
             raise error  # here, where it has no cause: that one has the server's words unmasked
         finally:
             del error  # its traceback has this frame, and so all that a run holds
 
-    async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
-        """All items of a listing that a server need not have."""
+    async def list_all(
+        self, method: str, ask: Callable[..., Awaitable[Any]], field: str, caller: Caller
+    ) -> list[Any]:
+        """All items of a listing, as they came; none where a server does not have it."""
+        list_seconds = self._connection.settings.list_timeout_seconds
         try:
-            pages = await self.ask(what, partial(all_pages, ask, field), self.list_seconds)
+            pages = await self.ask(method, partial(all_pages, ask, field), list_seconds, caller)
         except SourceError as error:
             if is_missing_method(error):
                 return []  # some servers have resources but no templates
             raise
         return pages.items
 
-    async def ping(self, seconds: float | None = None) -> float:
+    async def ping(self, seconds: float | None = None, caller: Caller = PROGRAM) -> float:
         """The seconds it takes to answer: to the older era's ping, or by saying again who it is."""
         import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
         client = self.connected()
         session, era = client.session, client.protocol_version
-        if not is_modern(era):
-            ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
-        else:
+        if is_modern(era):
             ask = partial(session.send_discover, era)
+        else:
+            ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
         started = monotonic()
-        await self.ask("ping", ask, seconds or self.seconds)
+        await self.ask("ping", ask, seconds, caller)
         return monotonic() - started
 
     async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
         match verdict:
             case "lost" | "unsent":
                 self.health.end()
-                await self._link.last_words()
+                await self._connection.last_words()
             case "broken":
                 self.health.suspect()
             case "late":
@@ -159,28 +142,36 @@ class Requests:
 
 @dataclass
 class Pages:
-    """All items of a listing. `seconds_good` is the shortest time-to-live that a page gave."""
+    """All items of a listing. `seconds_good` is the shortest time-to-live that a page gave.
 
-    items: list[Any] = field(default_factory=list[Any])
+    `dropped` are the names of tools that the SDK refused.
+    """
+
+    items: list[JsonObject] = field(default_factory=list[JsonObject])
+    dropped: list[str] = field(default_factory=list[str])
     seconds_good: float = inf
     note: str = ""
 
 
 async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
-    """Follow a listing to its end; `name` is the field of a page that holds the items."""
+    """Follow a listing to its end; `name` is the field that holds the items."""
     pages = Pages()
     cursor: str | None = None
-    seen: set[str] = set()
-    while len(seen) < _MAX_PAGES:
+    cursors: set[str] = set()
+    while len(cursors) < _MAX_PAGES:
         page = await ask(cursor=cursor)
-        pages.items += getattr(page, name)
+        raw = raw_of(page)
+        items = raw.get(name)
+        pages.items += items if isinstance(items, list) else []
+        if framed := raw.get("framed"):
+            pages.dropped += framed.keys() - {x.name for x in page.tools}
         pages.seconds_good = min(pages.seconds_good, (page.ttl_ms or inf) / 1000)
         cursor = page.next_cursor
         if cursor is None:
             return pages
-        if cursor in seen:
+        if cursor in cursors:
             break
-        seen.add(cursor)
+        cursors.add(cursor)
     pages.note = f"The listing of {name} never ends; the first {len(pages.items)} are used."
     return pages
 
@@ -188,14 +179,16 @@ async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
 class Health:
     """Whether one connection still works, judged by what comes of its requests.
 
-    `over` is set once it is of no more use; `on_over` is told then. It is suspect after a lost
+    `over` is set once it is of no more use; `on_over` is called then. It is suspect after a lost
     request, or two that timed out, until the server has answered a probe; only a probe without an
     answer ends it. Whoever waits for the answer has the probe made at once.
     """
 
-    def __init__(self, link: Connection, pending: Pending, on_over: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: Connection, pending: Pending, on_over: Callable[[], None]
+    ) -> None:
         self.over = anyio.Event()
-        self._link = link
+        self._connection = connection
         self._pending = pending
         self._on_over = on_over
         self._doubted = anyio.Event()
@@ -204,34 +197,34 @@ class Health:
         self._settled.set()
         # Since when nothing came, if a request was in vain; None as long as it answers.
         self._silent_since: float | None = None
-        link.http.on_doubt = self.doubt
+        connection.http.on_doubt = self.doubt
 
     @property
     def is_over(self) -> bool:
         """Whether it is of no more use; noticed here where nobody noticed it before."""
-        if self._link.watch.ended.is_set():
+        if self._connection.traffic.ended.is_set():
             self.end()
         return self.over.is_set()
 
     def end(self) -> None:
-        """It is of no more use."""
+        """Declare it of no more use."""
         if not self.over.is_set():
             self.over.set()
-            self._link.watch.ended.set()
+            self._connection.traffic.ended.set()
             self._on_over()
             self._settled.set()
 
     async def end_with_the_stream(self) -> None:
         """Wait for the end of its stream, which ends it."""
-        await self._link.watch.ended.wait()
+        await self._connection.traffic.ended.wait()
         self.end()
 
     def doubt(self) -> None:
-        """A failed request or a broken stream may be an accident, or the end of the server."""
+        """Have it probed: a failed request or a broken stream may be the end of the server."""
         self._doubted.set()
 
     def suspect(self) -> None:
-        """A request was lost, or the server is silent: the next request might be lost too."""
+        """Have it probed before the next request, which might be lost too."""
         self.doubt()
         if self._settled.is_set() and not self.over.is_set():
             self._settled = anyio.Event()
@@ -279,14 +272,15 @@ class Health:
                         return
         except TimeoutError:
             # It would not notice that its stdin closes either.
-            self._link.stdio.in_a_hurry = True
+            self._connection.in_a_hurry = True
         self.end()
 
     def note_silence(self, started: float) -> None:
         """Two requests in a row without a sign of life make it suspect; one may just be slow."""
-        if self._link.watch.heard_at > started:
+        heard_at = self._connection.traffic.heard_at
+        if heard_at > started:
             self._silent_since = None
-        elif self._silent_since is None or self._link.watch.heard_at > self._silent_since:
+        elif self._silent_since is None or heard_at > self._silent_since:
             self._silent_since = monotonic()
         elif started >= self._silent_since:
             self.suspect()

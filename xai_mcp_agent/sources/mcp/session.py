@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
@@ -19,19 +18,22 @@ from ...core.schemas import ArgumentChecks
 from ...core.visible import visible_text
 from ..base import LISTS
 from ..progress import ProgressListener
-from . import results
-from .client_features.callbacks import ClientCallbacks
+from .connection import Connection
+from .convert import read_result
 from .failures import Failures, WrongEra, is_missing_method
+from .listing import ChangeWatch, Listing
+from .pending import Request
 from .requests import PROBE_SECONDS, Requests
+from .sanitize import raw_of
 from .sdk import our_name
-from .server_features.listing import ChangeWatch, Listing
-from .server_features.subscriptions import Subscriptions, UpdateListeners
-from .transport import Connection
+from .subscriptions import Subscriptions, UpdateListeners, keep_listening
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
-    from mcp import Client
     from mcp_types import CallToolResult, RequestParamsMeta
+
+    from .client_features import ClientFeatures
+    from .dispatcher import ServerClient
 
 
 logger = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ _SHOWN = 200  # characters of a name, for people
 
 
 class Listener(Protocol):
-    """Told by a session how it fares."""
+    """What a session reports to."""
 
     def ready(self) -> None:
         """It has listed its tools and can be called."""
@@ -68,48 +70,48 @@ class McpSession:
 
     def __init__(
         self,
-        link: Connection,
+        connection: Connection,
         mode: str,
         failures: Failures,
         listener: Listener,
         host: Host,
         updates: UpdateListeners,
     ) -> None:
-        self.link = link
+        self.connection = connection
         self.phase = "starting"
         self.was_ready = False
-        self.inventory = Inventory(link.settings.name, ())
-        self.instructions = ""  # also where the settings have nobody told
-        self._listing = Listing(link)
-        link.http.is_repeatable = self._listing.is_repeatable
+        self.inventory = Inventory(connection.settings.name, ())
+        self.instructions = ""  # also where agents are not told
+        self.requests = Requests(connection, failures, listener.over, host)
+        self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
+        self._listing = Listing(connection)
         self._mode = mode
         self._listener = listener
         self._changes = ChangeWatch()
         self._updates = updates
-        link.watch.on_list_changed = self._list_changed
-        link.watch.on_resource_updated = updates.notice
         self._checks = ArgumentChecks()
-        self._requests = Requests(link, failures, listener.over, host)
-        self._health = self._requests.health
-        self.subscriptions = Subscriptions(link.settings.name, self._requests, updates)
-        self._asked = ClientCallbacks(link, self._requests.pending)
+        self._health = self.requests.health
+        self._asked: ClientFeatures | None = None
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
+        connection.http.is_repeatable = self._listing.is_repeatable
+        connection.traffic.on_list_changed = self._list_changed
+        connection.traffic.on_resource_updated = updates.notice
 
     @property
     def era(self) -> str:
         """The protocol version agreed on, or nothing before that."""
-        client = self._requests.client
+        client = self.requests.client
         return str(client.protocol_version) if client else ""
 
     @property
     def server(self) -> str:
         """What the server calls itself, with its version."""
-        client = self._requests.client
+        client = self.requests.client
         info = client.server_info if client else None
-        said = f"{info.title or info.name} {info.version}" if info else ""
-        return " ".join(visible_text(said, _SHOWN).split())
+        title = f"{info.title or info.name} {info.version}" if info else ""
+        return " ".join(visible_text(title, _SHOWN).split())
 
     async def serve(self, seconds: float) -> None:
         """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.
@@ -117,22 +119,20 @@ class McpSession:
         Raises:
             BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
         """
-        # Until it has answered once, nothing is lost by ending it without grace.
-        self.link.stdio.in_a_hurry = True
-        with self._requests.pending.limit(seconds) as limit:
+        with self.requests.pending.limit(seconds) as limit:
             self._attempt = limit
             async with (
-                self._new_client() as self._requests.client,
+                self._new_client() as self.requests.client,
                 anyio.create_task_group() as tasks,
             ):
                 await self._begin(tasks)
                 limit.deadline = float("inf")
                 self.was_ready = True
-                self.link.stdio.in_a_hurry = False
+                self.connection.in_a_hurry = False
                 self._listener.ready()
                 await self._health.over.wait()
                 if self._client_outlives_the_server:
-                    await self._requests.pending.none(_DRAIN_SECONDS)
+                    await self.requests.pending.none(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
@@ -147,7 +147,7 @@ class McpSession:
 
     def close(self) -> None:
         """Ask the serving task to leave; a session that is not ready yet is given up."""
-        self.link.closed_on_purpose = True
+        self.connection.closed_on_purpose = True
         self._health.end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
@@ -158,21 +158,22 @@ class McpSession:
         Raises:
             SourceError: the server did not answer with a listing.
         """
-        client = self._requests.connected()
+        client = self.requests.connected()
         async with self._one_listing:
             try:
-                ask = partial(self._listing.fetch, client)
-                requests = self._requests.made_by(caller)
-                await requests.ask("tools/list", ask, requests.list_seconds)
+                limit = self.connection.settings.list_timeout_seconds
+                await self.requests.ask(
+                    "tools/list", lambda: self._listing.fetch(client), limit, caller
+                )
             except SourceError as error:
                 if not is_missing_method(error):
                     if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
                         self._listener.unlisted(error.problem)
                     raise
-                self._listing.clear()
+                await self._listing.clear()
             self.instructions = client.instructions or ""
-            told = self.instructions if self.link.settings.instructions else ""
-            self.inventory = self._listing.inventory(told)
+            tells = self.connection.settings.instructions
+            self.inventory = self._listing.inventory(self.instructions if tells else "")
         self._listener.listed(self.inventory)
         return self.inventory
 
@@ -182,55 +183,55 @@ class McpSession:
             try:
                 return await self.refresh(caller)
             except SourceError as cause:
-                self._listing.keep_for_now()
+                self._listing.use_longer()
                 logger.warning("Keeping the tools known so far: %s", cause)
-        with anyio.move_on_after(self._requests.list_seconds):
+        with anyio.move_on_after(self.connection.settings.list_timeout_seconds):
             await self._changes.settled()
         return self.inventory
 
-    def requests_of(self, caller: Caller) -> Requests:
-        """Where what the server offers beside its tools is asked for by this caller."""
-        return self._requests.made_by(caller)
-
     async def call(self, invocation: ToolInvocation, seconds: float) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
-        tool, arguments = invocation.tool.name, invocation.arguments
-        on_progress, notes = invocation.on_progress, list[str]()
-        # None: the SDK asks for no progress then.
-        tell = ProgressListener(on_progress, notes).tell if on_progress else None
-        requests = self._requests.made_by(invocation.caller)
-        client = requests.connected()
+        client, asked = self.requests.connected(), self._asked
+        assert asked is not None, "the client was made"
+        tool, caller = invocation.tool.name, invocation.caller
+        request = Request(caller.host, may_ask=True)
+        # Without a listener the SDK asks for no progress.
+        listener = invocation.on_progress
+        on_progress = ProgressListener(listener, request.notes).tell if listener else None
         # A copy, for the SDK adds to it.
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
         async def ask() -> CallToolResult:
-            """Send it, in its turn."""
             if invocation.check is not None:
                 invocation.check()  # here: it may be another version of the server, or late
-            if self._asked.roots.told:
-                await self._asked.roots.tell_changes(client)
+            if asked.roots.told:
+                await asked.roots.tell_changes(client)
             try:
                 # No limit of the SDK's: it would run out while the server waits for a person.
-                return await client.call_tool(tool, arguments, None, tell, meta=meta)
+                return await client.call_tool(
+                    tool, invocation.arguments, None, on_progress, meta=meta
+                )
             except Exception as refusal:
-                await self._asked.questions.open_pages(refusal)
+                await asked.elicitation.open_pages(refusal)
                 raise
 
-        answer = await requests.ask(f"the call of {tool!r}", ask, seconds, notes, may_ask=True)
-        return self._checked(tool, await results.read_result(answer, notes))
+        answer = await self.requests.ask(f"the call of {tool!r}", ask, seconds, caller, request)
+        return self._checked(tool, await read_result(raw_of(answer), request.notes))
 
-    def _new_client(self) -> Client:
+    def _new_client(self) -> ServerClient:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
-        from mcp import Client
+        from .client_features import ClientFeatures
+        from .dispatcher import ServerClient
 
         self.phase = "shaking hands"
-        # Also where only one era is allowed: the SDK would not ask who it is and what it can do.
-        mode = "legacy" if self._mode == "legacy" else "auto"
-        pending = self._requests.pending
-        return Client(
-            self.link.open(pending.paused, pending.hosts),
-            mode=mode,
-            cache=None,
+        pending, connection = self.requests.pending, self.connection
+        self._asked = ClientFeatures(connection, pending)
+        return ServerClient(
+            connection.open(pending.paused, pending.hosts),
+            connection.traffic,
+            connection.settings.probe_timeout_seconds,
+            # Also where only one era is allowed: the SDK would not ask who it is and what it can.
+            mode="legacy" if self._mode == "legacy" else "auto",
             client_info=our_name(),
             **self._asked.callbacks(),
         )
@@ -239,11 +240,12 @@ class McpSession:
         """What happens between the handshake and the first call."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
+        assert self._asked is not None
         self.phase = "listing its tools"
         tasks.start_soon(self._health.end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
-        tasks.start_soon(self._asked.log.ask_for_it, self._requests.connected())
+        tasks.start_soon(self._asked.log.ask_for_it, self.requests.connected())
         tasks.start_soon(self._changes.relist, self.refresh)
         await self.refresh()
         await tasks.start(self.subscriptions.serve)
@@ -252,17 +254,32 @@ class McpSession:
     async def _probe(self) -> None:
         """Ping the server; then list again, for what was lost may have been a change notice."""
         with suppress(ServerError):  # an answer, too
-            await self._requests.ping(PROBE_SECONDS)
+            await self.requests.ping(PROBE_SECONDS)
         self._changes.notice()
 
     @property
     def _client_outlives_the_server(self) -> bool:
         """Over HTTP each request has its own connection, and may still be answered."""
-        return self.link.settings.transport == "http" and not self.link.closed_on_purpose
+        connection = self.connection
+        return connection.settings.transport == "http" and not connection.closed_on_purpose
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
-        client, doubt = self._requests.connected(), self._health.doubt
-        await self._changes.listen(client, self._all_changed, doubt, task_status=task_status)
+        """Keep a stream for changes open where there is one, and report the first as open."""
+        client = self.requests.connected()
+        has = client.server_capabilities
+        lists = {
+            "tools_list_changed": True,
+            "prompts_list_changed": has.prompts is not None,
+            "resources_list_changed": has.resources is not None,
+        }
+        await keep_listening(
+            client,
+            lists,
+            opened=lambda _: task_status.started(),
+            missed=self._all_changed,
+            on_lost=self._health.doubt,
+        )
+        task_status.started()  # it returned, so there is no such stream
 
     def _list_changed(self, name: str) -> None:
         if name == "tools":

@@ -25,17 +25,17 @@ from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
+from ..process import StderrLog
 from ..starts import Start, StartQueue
 from . import sdk
 from .auth.token_store import Access
+from .connection import Connection
 from .failures import Failures, LastingFailure, NotSent
 from .fallback import TransportOption, eras
 from .features import McpFeatures
-from .server_features.subscriptions import UpdateListeners
+from .messages import is_modern
 from .session import McpSession
-from .stdio.stderr import StderrLog
-from .transport import Connection
-from .wire.streams import is_modern
+from .subscriptions import UpdateListeners
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +100,9 @@ class McpSource:
         """How it is doing now."""
         inventory = self.usable.inventory if self.usable else None
         error = self._error
-        words = self._session.link.stderr.tail() if self._session else ()
-        others = self._session.link.watch.other_notes if self._session else ()
+        connection = self._session.connection if self._session else None
+        words = connection.stderr.tail() if connection else ()
+        others = connection.traffic.notes(of_tools=False) if connection else ()
         return SourceStatus(
             name=self.name,
             kind=self.kind,
@@ -273,28 +274,31 @@ class McpSource:
         self, observer: Observer, way: TransportOption, seconds: float
     ) -> tuple[SourceError | None, TransportOption | None]:
         """One process or connection; why it ended, and which other way might go better."""
-        link = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
+        connection = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
         sitting = _Sitting(self, observer)
-        session = McpSession(link, way.mode, self._failures, sitting, self._host, self.updates)
+        session = McpSession(
+            connection, way.mode, self._failures, sitting, self._host, self.updates
+        )
         self._session = sitting.session = session
         self._state = "connecting"
         try:
+            await connection.start()
             if not sdk.is_loaded.is_set():
-                await link.start_early()  # it gets going meanwhile; both take about a second
-                await sdk.load(self._stopping)
+                await sdk.load(self._stopping)  # the process gets going meanwhile
             if self._stopping.is_set():
                 return None, None
             await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
                 eras.forget(self._settings)
-                error = self._failures.at_start(cause, link, session.phase)
-                return error, way.other(cause, link)
+                await connection.last_words()
+                error = self._failures.at_start(cause, connection, session.phase)
+                return error, way.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
         finally:
-            await link.discard()
+            await connection.end()
         on_purpose = self._stopping.is_set()
-        error = None if on_purpose else self._failures.of_loss(link)
+        error = None if on_purpose else self._failures.of_loss(connection)
         observer.notice(SourceLost(self.name, error.problem if error else CLOSED, on_purpose))
         return error, None
 
@@ -306,7 +310,7 @@ class McpSource:
         """Told by the session once it has listed its tools."""
         self._connect_seconds = seconds
         self._ready_at = anyio.current_time()
-        self._settings = session.link.settings  # the transport may have been found out
+        self._settings = session.connection.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if not is_modern(self._era):
             eras.remember_older(self._settings)
@@ -387,7 +391,7 @@ class _Sitting:
             self._observer.notice(
                 SourceConnected(
                     inventory.source,
-                    self.session.link.settings.transport,
+                    self.session.connection.settings.transport,
                     self.session.era,
                     title=self.session.server,
                 )

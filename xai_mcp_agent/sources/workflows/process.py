@@ -15,13 +15,14 @@ import anyio.to_thread
 
 from ...core.results import OnProgress
 from ...core.tools import JsonObject
-from ..mcp.stdio.process import CutLine, ServerProcess, UnfinishedLine, start_process
-from ..mcp.stdio.stderr import StderrLog
+from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_process
 from ..web.large_json import TooMuch, read_large, takes_long
 from .child import BOOTSTRAP
 
 # What a workflow has opened is closed after its answer: an agent's servers take some seconds.
 _CLOSE_SECONDS = 5.0
+# -P: a file beside the workflow that is called like a module must not be taken for it.
+_PYTHON = (sys.executable, "-u", "-P", "-c", BOOTSTRAP)
 # A screen is not drawn more often.
 _PROGRESS_SECONDS = 0.2
 _MAX_PROGRESS_CHARS = 200
@@ -86,18 +87,6 @@ class Answer:
         return f"ended itself with exit code {self.exit_code}"
 
 
-@dataclass(frozen=True)
-class _Python:
-    """Our own interpreter, in the folder of the workflow."""
-
-    env: Mapping[str, str]
-    cwd: str
-    command: str = sys.executable
-    # -P: a file beside the workflow that is called like a module must not be taken for it.
-    args: tuple[str, ...] = ("-u", "-P", "-c", BOOTSTRAP)
-    close_timeout_seconds: float = _CLOSE_SECONDS
-
-
 async def ask_child(
     request: JsonObject, folder: str, env: Mapping[str, str], output: Output
 ) -> Answer:
@@ -108,7 +97,9 @@ async def ask_child(
     """
     answered = False
     try:
-        process = await start_process(_Python({**os.environ, **env}, folder), output)
+        process = await start_process(
+            _PYTHON, {**os.environ, **env}, folder, output, _CLOSE_SECONDS
+        )
     except OSError as cause:
         return Answer(None, refusal=str(cause))
     try:
@@ -118,9 +109,7 @@ async def ask_child(
         answered = line is not None
         answer = await _answer(process, line)
     finally:
-        # Ours to finish even when cancelled, or the process would be left; all waits are bounded.
-        with anyio.CancelScope(shield=True):
-            await process.end(in_a_hurry=not answered)
+        await process.end(in_a_hurry=not answered)
     return answer
 
 
@@ -130,7 +119,7 @@ def _import_path(folder: str) -> list[str]:
     return list(dict.fromkeys((folder, *ours)))
 
 
-async def _answer(process: ServerProcess, line: bytes | None) -> Answer:
+async def _answer(process: ChildProcess, line: bytes | None) -> Answer:
     if line is None or isinstance(line, CutLine | UnfinishedLine):
         await process.last_words()
         return Answer(None, process.exit_code)

@@ -1,8 +1,7 @@
 """Subscriptions to a server's changes: listeners, subscribe requests, listen streams.
 
 The handshake era has a request for a resource. On 2026-07-28 there is a listen stream instead, one
-for each resource, so that each can come and go without the others missing anything. What comes over
-it is seen where all messages come in (`wire/streams.py`), before the SDK gets them.
+for each resource, so that each can come and go without the others missing anything.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from ....core.errors import ServerError, SourceError
-from ...base import LISTS, OnUpdate
-from ..backoff import Backoff
-from ..failures import is_missing_method
-from ..requests import Requests
-from ..wire.streams import METHOD_NOT_FOUND, is_modern
+from ...core.errors import ServerError, SourceError
+from ..base import LISTS, OnUpdate
+from .backoff import Backoff
+from .failures import is_missing_method
+from .messages import METHOD_NOT_FOUND, is_modern
+from .requests import Requests
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -73,9 +72,7 @@ class Subscriptions:
                 return
             ask = partial(self._listen if self._is_modern else self._subscribe, uri)
             try:
-                agreed = await self._requests.ask(
-                    f"subscribing to {uri!r}", ask, self._requests.seconds
-                )
+                agreed = await self._requests.ask(f"subscribing to {uri!r}", ask)
             except SourceError as error:
                 if not is_missing_method(error):
                     raise
@@ -93,7 +90,7 @@ class Subscriptions:
             try:
                 if not self._is_modern:
                     ask = partial(self._unsubscribe, uri)
-                    await self._requests.ask(f"leaving {uri!r}", ask, self._requests.seconds)
+                    await self._requests.ask(f"leaving {uri!r}", ask)
             except SourceError as cause:
                 logger.debug("%s", cause)
 

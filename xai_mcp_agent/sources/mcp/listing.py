@@ -1,8 +1,7 @@
 """The listing of a server's tools, made again after change notices.
 
 The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless a
-`subscriptions/listen` stream is open. Either way a notice is only a cue to list again; it is
-seen where messages come in (`wire/streams.py`), before the SDK gets them.
+`subscriptions/listen` stream is open. Either way a notice is only a cue to list again.
 """
 
 from __future__ import annotations
@@ -17,19 +16,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from ....core.errors import SourceError
-from ....core.events import Inventory
-from ....core.patterns import guard
-from ....core.schemas import SchemaCheck
-from ....core.tools import JsonObject, Tool
-from .. import results
-from ..requests import all_pages
-from ..transport import Connection
-from .subscriptions import keep_listening
+from ...core.errors import SourceError
+from ...core.events import Inventory
+from ...core.patterns import guard
+from ...core.schemas import SchemaCheck
+from ...core.tools import JsonObject, Tool
+from .connection import Connection
+from .convert import tool_of
+from .requests import Pages, all_pages
 
 if TYPE_CHECKING:
-    import mcp_types as types
-    from anyio.abc import TaskStatus
     from mcp import Client
 
 logger = logging.getLogger(__name__)
@@ -48,8 +44,8 @@ _LONGEST_BURST_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A tool made of what was listed, and notes on what of it goes unchecked, and why."""
+class _Converted:
+    """A tool, what it was made of, and notes on what of it goes unchecked, and why."""
 
     raw: JsonObject
     tool: Tool
@@ -59,10 +55,10 @@ class _Made:
 class Listing:
     """One server's tools as it listed them last, and how long that is good for."""
 
-    def __init__(self, link: Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.tools: dict[str, Tool] = {}
-        self._link = link
-        self._made: dict[str, _Made] = {}
+        self._connection = connection
+        self._converted: dict[str, _Converted] = {}
         self._notes: tuple[str, ...] = ()
         self._stale_at = inf
 
@@ -77,58 +73,56 @@ class Listing:
             listed.annotations.read_only or listed.annotations.idempotent
         )
 
-    def keep_for_now(self) -> None:
-        """It could not be renewed: use it a little longer."""
+    def use_longer(self) -> None:
+        """Use it a little longer: it could not be renewed."""
         self._stale_at = anyio.current_time() + _RETRY_SECONDS
 
     def inventory(self, instructions: str) -> Inventory:
         """What the server offers, for those who hear of it."""
-        name = self._link.settings.name
-        disabled = tuple(x for x in self._made if x not in self.tools)
+        name = self._connection.settings.name
+        disabled = tuple(x for x in self._converted if x not in self.tools)
         return Inventory(name, tuple(self.tools.values()), instructions, self._notes, disabled)
 
     async def fetch(self, client: Client) -> None:
-        """List all tools; what was known before is replaced when that is done."""
-        self._link.watch.listing_begins()
-        pages = await all_pages(client.list_tools, "tools")
-        self._stale_at = anyio.current_time() + pages.seconds_good
-        await self._replace(pages.items, [pages.note] if pages.note else [])
+        """List all tools; the last listing is replaced when that is done."""
+        await self._replace(await all_pages(client.list_tools, "tools"))
 
-    def clear(self) -> None:
-        """The server has no tools at all."""
-        self._stale_at = inf
-        self._made = {}
-        self.tools, self._notes = {}, tuple(self._link.watch.notes)
+    async def clear(self) -> None:
+        """Have no tools: the server knows no such thing."""
+        await self._replace(Pages())
 
-    async def _replace(self, listed: list[types.Tool], notes: list[str]) -> None:
-        settings, watch = self._link.settings, self._link.watch
-        found: dict[str, _Made] = {}
+    async def _replace(self, pages: Pages) -> None:
+        converted: dict[str, _Converted] = {}
+        notes = [pages.note] if pages.note else []
         began = time.thread_time()
-        for tool in listed:
+        for raw in pages.items:
             if time.thread_time() - began > _SECONDS_IN_A_ROW:
                 await anyio.lowlevel.checkpoint()
                 began = time.thread_time()
-            if tool.name in found:
-                notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
-                continue
-            found[tool.name] = made = self._made_of(tool)
-            notes += made.notes
-        notes += [
-            f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
-            for name in sorted(watch.mended.keys() - found.keys())
-        ]
-        self._made = found
-        is_off = guard(*settings.disabled_tools)
-        self.tools = {n: x.tool for n, x in found.items() if not is_off(n)}
-        self._notes = tuple(dict.fromkeys((*watch.notes, *notes)))
+            name = raw["name"]
+            if name in pages.dropped:
+                notes.append(
+                    f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
+                )
+            elif name in converted:
+                notes.append(f"Tool {name!r} is listed twice; the first one is used.")
+            else:
+                converted[name] = tool = self._convert(raw)
+                notes += tool.notes
+        is_off = guard(*self._connection.settings.disabled_tools)
+        self._stale_at = anyio.current_time() + pages.seconds_good
+        self._converted = converted
+        self.tools = {n: x.tool for n, x in converted.items() if not is_off(n)}
+        noticed = self._connection.traffic.notes(of_tools=True)
+        self._notes = tuple(dict.fromkeys((*noticed, *notes)))
 
-    def _made_of(self, listed: types.Tool) -> _Made:
-        """The tool as a value of ours; the one of the last listing where it is listed as it was."""
-        made, raw = self._made.get(listed.name), results.raw_of(listed)
-        if made is not None and made.raw is raw:
-            return made
-        tool = results.tool_of(self._link.settings.name, listed)
-        return _Made(raw, tool, tuple(_unchecked(tool)))
+    def _convert(self, raw: JsonObject) -> _Converted:
+        """The tool as a value of ours; the same object as last time if it is listed as it was."""
+        before = self._converted.get(raw["name"])
+        if before is not None and before.raw == raw:
+            return before
+        tool = tool_of(self._connection.settings.name, raw)
+        return _Converted(raw, tool, tuple(_unchecked(tool)))
 
 
 def _unchecked(tool: Tool) -> Iterator[str]:
@@ -153,7 +147,7 @@ class ChangeWatch:
         self._settled.set()
 
     def notice(self) -> None:
-        """Something changed. Called for each notice, so it is quick and may be called often."""
+        """Note a change. Called for each notice, so it is quick and may be called often."""
         if not self._dirty.is_set():
             self._dirty.set()
             self._settled = anyio.Event()
@@ -163,29 +157,6 @@ class ChangeWatch:
         if not self._settled.is_set():
             self._somebody_waits.set()
             await self._settled.wait()
-
-    async def listen(
-        self,
-        client: Client,
-        missed: Callable[[], None],
-        on_lost: Callable[[], None],
-        *,
-        task_status: TaskStatus[None],
-    ) -> None:
-        """Keep a listen stream open where the server has one; see `keep_listening`.
-
-        Started when the first stream is open, or when it is known that there will be none.
-        """
-        has = client.server_capabilities
-        lists = {
-            "tools_list_changed": True,
-            "prompts_list_changed": has.prompts is not None,
-            "resources_list_changed": has.resources is not None,
-        }
-        await keep_listening(
-            client, lists, opened=lambda _: task_status.started(), missed=missed, on_lost=on_lost
-        )
-        task_status.started()  # it returned, so there is no such stream
 
     async def relist(self, refresh: Callable[[], Awaitable[Any]]) -> None:
         """Call `refresh` after each burst of notices, for ever."""

@@ -7,82 +7,78 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
-
 from ...core.host import Host
 from ...settings.server import ServerSettings
+from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.authorization import Authorization
 from .auth.sign_in import Clocks
 from .auth.token_store import Access
 from .http.facts import HttpFacts
-from .stdio.process import ServerProcess, StdioFacts, start_process
-from .stdio.stderr import StderrLog
-from .stdio.transport import stdio_transport
-from .wire.streams import watched
-from .wire.watch import Watch
+from .stdio import stdio_streams
+from .traffic import Traffic
 
 
 @dataclass
 class Connection:
-    """One attempt to reach a server: how, and what was noticed meanwhile."""
+    """One attempt to reach a server: how, and what was noticed meanwhile.
+
+    `process` is the server's, where it is one. `in_a_hurry`: it is ended without the grace that a
+    server which answers deserves. `hosts` are asked to sign in.
+    """
 
     settings: ServerSettings
     stderr: StderrLog
     access: Access | None = None
     hosts: Callable[[], Sequence[Host]] = tuple
-    watch: Watch = field(default_factory=Watch)
+    traffic: Traffic = field(default_factory=Traffic)
     http: HttpFacts = field(default_factory=HttpFacts)
-    stdio: StdioFacts = field(default_factory=StdioFacts)
+    process: ChildProcess | None = None
+    in_a_hurry: bool = True
     closed_on_purpose: bool = False
+
+    async def start(self) -> None:
+        """Start the server's process, where there is one; `end` must follow.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        settings = self.settings
+        if settings.transport == "stdio":
+            command = (settings.command, *settings.args)
+            env = {**inherited_environment(), **settings.env}
+            grace = settings.close_timeout_seconds
+            self.process = await start_process(command, env, settings.cwd, self.stderr, grace)
+
+    async def end(self) -> None:
+        """End the process with all that it started."""
+        if self.process is not None:
+            await self.process.end(in_a_hurry=self.in_a_hurry)
 
     def open(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> Any:
         """A new transport for the SDK's client. Each one can be entered once.
 
         To sign in, whoever waits for it or one of the `callers` is asked, while `clocks` stop.
         """
-        if self.settings.transport == "stdio":
-            transport = stdio_transport(self.settings, self.stderr, self.stdio)
-        else:
-            # Here, because its libraries are heavy; the SDK is loaded by now.
-            from .http.client import http_streams
+        if self.process is not None:
+            return stdio_streams(self.process, self.stderr)
+        # Here, because its libraries are heavy; the SDK is loaded by now.
+        from .http.client import http_streams
 
-            access = self._authorization(clocks, callers)
-            transport = http_streams(self.settings, self.http, access)
-        return watched(transport, self.watch, self.settings.probe_timeout_seconds)
-
-    async def start_early(self) -> None:
-        """Start the process, where there is one, before `open`; see `discard`.
-
-        Raises:
-            OSError: it cannot be started.
-        """
-        if self.settings.transport == "stdio":
-            self.stdio.process = await start_process(self.settings, self.stderr)
-
-    async def discard(self) -> None:
-        """End a process that was started early for a transport that nobody opened."""
-        if self.process is not None and not self.stdio.is_used:
-            with anyio.CancelScope(shield=True):
-                await self.process.end(in_a_hurry=True)
+        return http_streams(self.settings, self.http, self._authorization(clocks, callers))
 
     def _authorization(
         self, clocks: Clocks, callers: Callable[[], Sequence[Host]]
     ) -> Authorization | None:
-        """What gets access where the server asks for it; not where the settings forbid it."""
+        """How to get access where the server asks for it; None where the settings forbid it."""
         if self.access is None or self.settings.auth.use == "no":
             return None
         return Authorization(
             self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()]
         )
 
-    @property
-    def process(self) -> ServerProcess | None:
-        """The child process, once started."""
-        return self.stdio.process
-
     async def last_words(self) -> None:
         """After a loss: wait a moment for what explains it."""
-        if self.process is not None:
+        if self.process is not None and (self.process.stdout_ended or self.process.stdin_ended):
             await self.process.last_words()
 
     def how_it_ended(self) -> str:

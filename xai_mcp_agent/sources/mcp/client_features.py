@@ -1,0 +1,369 @@
+"""What a server may ask of its client: a person, a model, folders, and a reader for its log.
+
+Giving a callback to the SDK's client is what declares the capability, so there is one only for what
+is really offered to this server. The callbacks serve both eras: in the older one the server asks in
+the middle of a call, on 2026-07-28 the SDK calls again with the answers.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import anyio
+import mcp_types as types
+from mcp import Client, MCPError
+from pydantic import FileUrl, ValidationError
+
+from ...core.elicitation import Answer, Question, answer_with_defaults
+from ...core.sampling import (
+    SamplingMessage,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
+    ToolUse,
+    ToolUseResult,
+)
+from ...core.schemas import SchemaCheck
+from ...core.tools import JsonObject
+from ...core.visible import visible_text
+from ...settings.server import ServerSettings
+from . import convert
+from .connection import Connection
+from .messages import is_modern
+from .pending import Pending
+
+logger = logging.getLogger(__name__)
+
+# The servers' loggers; whoever sets up logging sees them, and nobody else: no run asked for these.
+SERVERS = logging.getLogger("xai_mcp_agent.servers")
+SERVERS.addHandler(logging.NullHandler())
+
+_Level: TypeAlias = Literal[
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+]
+_LEVELS: tuple[str, ...] = get_args(_Level)  # the least serious first
+_IN_PYTHON = {
+    "debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
+    "warning": logging.WARNING, "error": logging.ERROR,
+}  # fmt: skip
+# A person reads a few lines a second; the last words of a server are a dozen lines.
+_MOST_LINES_A_SECOND = 50
+_MOST_LOGGED_CHARS = 20_000
+_MOST_SYSTEM_CHARS = 200_000  # of what the model is told before all else
+_REJECTED = -1  # the protocol's code for a person's no
+
+
+class ClientFeatures:
+    """What one connection's server may ask."""
+
+    def __init__(self, connection: Connection, pending: Pending) -> None:
+        self.roots = Roots(connection.settings)
+        self.log = ServerLog(connection)
+        self.elicitation = Elicitation(connection.settings, pending)
+        self._sampling = Sampling(connection.settings, pending)
+        self._settings = connection.settings
+
+    def callbacks(self) -> dict[str, Any]:
+        """The arguments with which the SDK's client is made."""
+        made: dict[str, Any] = {"log_level": self.log.level}
+        if self._settings.elicitation != "decline":
+            made["elicitation_callback"] = self.elicitation.answer
+        if self._settings.sampling == "allow":
+            tools = types.SamplingToolsCapability()
+            made["sampling_callback"] = self._sampling.answer
+            made["sampling_capabilities"] = types.SamplingCapability(tools=tools)
+        if self.roots.are_offered:
+            made["list_roots_callback"] = self.roots.answer
+        return made
+
+
+class Elicitation:
+    """A server's questions to a person."""
+
+    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
+        self._settings = settings
+        self._pending = pending
+
+    async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Answer as the SDK's callback. Never raises: a failure here is a no to the server."""
+        question = self._question(params)
+        with self._pending.paused():
+            answer = _checked(question, await self._answer(question))
+        if answer.action != "accept":
+            self._note(answer)
+        content = answer.content if question.schema is not None else None
+        return types.ElicitResult(
+            action=answer.action, content=content if answer.action == "accept" else None
+        )
+
+    async def open_pages(self, refusal: Exception) -> None:
+        """Have the pages opened that a server wants opened before it takes a call, if any.
+
+        The call is refused all the same, for what the person does there takes its time.
+        """
+        for params in _pages_in(refusal):
+            if (await self.answer(None, params)).action != "accept":
+                break
+
+    def _question(self, params: types.ElicitRequestParams) -> Question:
+        name, limit = self._settings.name, self._settings.elicitation_timeout_seconds
+        if params.mode == "url":
+            return Question.of_stranger(name, params.message, None, params.url, limit)
+        schema = {"type": "object", **params.requested_schema}
+        return Question.of_stranger(name, params.message, schema, limit_seconds=limit)
+
+    async def _answer(self, question: Question) -> Answer:
+        if self._settings.elicitation == "defaults":
+            return answer_with_defaults(question)
+        with anyio.move_on_after(question.limit_seconds):
+            return await self._pending.asker().answer(question)
+        return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
+
+    def _note(self, answer: Answer) -> None:
+        what = "was declined" if answer.action == "decline" else "was not answered"
+        reason = answer.reason.rstrip(".")
+        text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
+        self._pending.note(text)
+        SERVERS.getChild(self._settings.name).warning("%s", text)
+
+
+def _pages_in(refusal: Exception) -> list[types.ElicitRequestURLParams]:
+    """The pages that an error names (MCP 2025-11-25)."""
+    if not isinstance(refusal, MCPError) or refusal.code != types.URL_ELICITATION_REQUIRED:
+        return []
+    try:
+        return types.ElicitationRequiredErrorData.model_validate(refusal.data).elicitations
+    except ValidationError:
+        return []
+
+
+def _checked(question: Question, answer: Answer) -> Answer:
+    """The answer, or a refusal where a program answered with what the form does not allow."""
+    if answer.action != "accept" or question.schema is None:
+        return answer
+    problems = SchemaCheck(question.schema).problems(answer.content or {})
+    if problems:
+        return Answer.cancelled(f"the answer does not fit the form: {'; '.join(problems)}")
+    return Answer.accepted(answer.content or {})
+
+
+class Sampling:
+    """A server's requests to the model of whoever calls it, within limits."""
+
+    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
+        self._settings = settings
+        self._pending = pending
+
+    async def answer(
+        self, _context: Any, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.CreateMessageResultWithTools | types.ErrorData:
+        """Answer as the SDK's callback. Never raises: a failure here is an error for the server."""
+        try:
+            self._count()
+            with self._pending.paused():
+                request = _request_of(params, self._settings)
+                reply = await self._pending.asker().sample(request)
+        except SamplingRefused as reason:
+            return types.ErrorData(code=_REJECTED, message=self._refused(str(reason)))
+        except Exception as cause:
+            logger.exception("asking the model for %s failed", self._settings.name)
+            why = f"the model could not be asked ({type(cause).__name__})"
+            return types.ErrorData(code=types.INTERNAL_ERROR, message=self._refused(why))
+        return _result_of(reply, with_tools=bool(params.tools))
+
+    def _count(self) -> None:
+        limit = self._settings.sampling_max_calls
+        for request in self._pending.asking()[-1:]:
+            request.samples += 1
+            if request.samples > limit:
+                raise SamplingRefused(f"one call may ask the model {limit} times at most")
+
+    def _refused(self, reason: str) -> str:
+        text = f"A request to the model was refused: {reason.rstrip('.')}."
+        self._pending.note(text)
+        SERVERS.getChild(self._settings.name).warning("%s", text)
+        return text
+
+
+def _request_of(
+    params: types.CreateMessageRequestParams, settings: ServerSettings
+) -> SamplingRequest:
+    choice = params.tool_choice.mode if params.tool_choice else None
+    return SamplingRequest(
+        server=settings.name,
+        messages=tuple(
+            SamplingMessage(x.role, tuple(_part_of(_json_of(block)) for block in x.content_as_list))
+            for x in params.messages
+        ),
+        max_tokens=max(1, min(params.max_tokens, settings.sampling_max_tokens)),
+        system=visible_text(params.system_prompt or "", _MOST_SYSTEM_CHARS),
+        temperature=params.temperature,
+        stop_sequences=tuple(params.stop_sequences or ()),
+        tools=tuple(convert.tool_of(settings.name, _json_of(x)) for x in params.tools or ()),
+        may_use_tools=choice != "none",
+    )
+
+
+def _json_of(model: Any) -> JsonObject:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _part_of(block: JsonObject) -> Any:
+    match block["type"]:
+        case "tool_use":
+            return ToolUse(block["id"], block["name"], block["input"])
+        case "tool_result":
+            parts = tuple(convert.seen_part(convert.part_of(x)) for x in block["content"])
+            return ToolUseResult(block["toolUseId"], parts, bool(block.get("isError")))
+        case _:
+            return convert.seen_part(convert.part_of(block))
+
+
+def _result_of(
+    reply: SamplingReply, *, with_tools: bool
+) -> types.CreateMessageResult | types.CreateMessageResultWithTools:
+    text = types.TextContent(text=reply.text)
+    if not with_tools:
+        return types.CreateMessageResult(
+            role="assistant", content=text, model=reply.model, stop_reason=reply.stop
+        )
+    uses = [types.ToolUseContent(id=x.id, name=x.name, input=x.arguments) for x in reply.uses]
+    return types.CreateMessageResultWithTools(
+        role="assistant",
+        content=[*([text] if reply.text or not uses else []), *uses],
+        model=reply.model,
+        stop_reason=reply.stop,
+    )
+
+
+class Roots:
+    """The folders a server may work with; `told` are those it was told when it asked last.
+
+    A server may take them as the only folders it is allowed: `server-filesystem` does, in place of
+    those in its arguments. So by default it is told just those, and the working folder where its
+    arguments name none.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self.told: tuple[str, ...] = ()
+
+    @property
+    def are_offered(self) -> bool:
+        """Whether the server may ask at all. What is far away has no use for folders here."""
+        chosen = self._settings.roots
+        return bool(chosen) if chosen is not None else self._settings.transport == "stdio"
+
+    async def answer(self, _context: Any) -> types.ListRootsResult:
+        """Answer as the SDK's callback."""
+        self.told = folders = self._folders()
+        return types.ListRootsResult(
+            roots=[
+                types.Root(uri=FileUrl(Path(folder).as_uri()), name=Path(folder).name or folder)
+                for folder in folders
+            ]
+        )
+
+    async def tell_changes(self, client: Client) -> None:
+        """Tell a server that was `told` folders, if the working folder is another one now.
+
+        Only the handshake era: on 2026-07-28 a server asks whenever it wants to know.
+        """
+        if not is_modern(client.protocol_version) and self.told != self._folders():
+            self.told = ()  # once, until it asks again
+            # Not by its own method, which warns whoever reads stderr that this is deprecated.
+            await client.session.send_notification(types.RootsListChangedNotification())
+
+    def _folders(self) -> tuple[str, ...]:
+        if self._settings.roots is not None:
+            return self._settings.roots
+        return _folders_in(self._settings) or _working_folder()
+
+
+def _working_folder() -> tuple[str, ...]:
+    """None if it was removed meanwhile: that must not cost a call."""
+    try:
+        return (os.getcwd(),)
+    except FileNotFoundError:
+        return ()
+
+
+def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
+    """The folders that stand in the arguments, also as `--name=folder`."""
+    values = (x.rpartition("=")[2] if x.startswith("-") else x for x in settings.args)
+    paths = (os.path.normpath(os.path.join(settings.cwd, x)) for x in values if x)
+    return tuple(dict.fromkeys(path for path in paths if os.path.isdir(path)))
+
+
+class ServerLog:
+    """What a server logs: it goes to its other last words, and to Python's logging.
+
+    It may log faster than anybody reads: then lines are counted and left out.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._logger = SERVERS.getChild(connection.settings.name)
+        self._level = connection.settings.log_level
+        self._words = connection.stderr
+        self._second = self._count = 0
+        connection.traffic.on_log = self.take
+
+    @property
+    def level(self) -> _Level | None:
+        """The least serious level that is asked for; None: nothing is."""
+        return cast(_Level, self._level) if self._level != "off" else None
+
+    async def ask_for_it(self, client: Client) -> None:
+        """Tell a server of the handshake era the level; later ones read it in each request.
+
+        A server that refuses goes on without.
+        """
+        capabilities = client.server_capabilities
+        if self.level is None or capabilities.logging is None or is_modern(client.protocol_version):
+            return
+        try:
+            # Not by its own method, which warns whoever reads stderr that all this is deprecated.
+            params = types.SetLevelRequestParams(level=self.level)
+            request = types.SetLevelRequest(params=params)
+            await client.session.send_request(request, types.EmptyResult)
+        except Exception as cause:  # noqa: BLE001 - whatever it was, its log is not worth a session
+            self._logger.debug("it takes no level for its log: %r", cause)
+
+    def take(self, message: JsonObject) -> None:
+        """Log one message as it came. Quick, for it is called for each; never raises."""
+        level = message.get("level")
+        if not isinstance(level, str) or not self._is_wanted(level) or not self._has_room():
+            return
+        source = message.get("logger")
+        origin = f" {source[:_MOST_LOGGED_CHARS]}:" if isinstance(source, str) and source else ""
+        shown = self._words.add(f"log, {level}:{origin} {_text(message.get('data'))}")
+        if shown:
+            self._logger.log(_IN_PYTHON.get(level, logging.CRITICAL), "%s", shown)
+
+    def _is_wanted(self, level: str) -> bool:
+        if self._level == "off" or level not in _LEVELS:
+            return False
+        return _LEVELS.index(level) >= _LEVELS.index(self._level)
+
+    def _has_room(self) -> bool:
+        """Whether this second has room for one more; the first of a second tells of those lost."""
+        second = int(monotonic())
+        if second != self._second:
+            lost, self._second, self._count = self._count - _MOST_LINES_A_SECOND, second, 0
+            if lost > 0:
+                self._logger.warning("it logged %d more lines within a second; left out", lost)
+        self._count += 1
+        return self._count <= _MOST_LINES_A_SECOND
+
+
+def _text(data: Any) -> str:
+    """What was logged, on one line."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return " ".join(text[:_MOST_LOGGED_CHARS].split())

@@ -1,1 +1,0 @@
-"""Client features of MCP: elicitation, sampling, roots, logging."""

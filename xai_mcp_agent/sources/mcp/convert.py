@@ -1,0 +1,223 @@
+"""Conversion of a server's JSON to our values, field by field; nothing is lost silently.
+
+What is listed for people, and a prompt, which goes to a model, are cleaned of what nobody sees, but
+for the names by which things are asked for. Tools and results are kept as they came: they are
+compared, and programs use them; whoever shows them cleans them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import anyio.to_thread
+
+from ...core.kinds import MCP
+from ...core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
+from ...core.results import (
+    AudioPart,
+    ImagePart,
+    LinkPart,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    UnknownPart,
+)
+from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.visible import is_visible, visible, visible_text
+
+_MANY = 200
+_TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
+_MOST_CHARS = 4000  # of a title or a description
+_MOST_VALUE_CHARS = 2000  # of a value that is offered for an argument
+_MOST_PROMPT_CHARS = 200_000  # of one message; more fits into no model's window
+# Far above what anybody writes; each is part of the definition, and matched against groups.
+_MOST_TAGS, _TAG_CHARS = 100, 200
+
+
+def object_in(value: Any) -> JsonObject:
+    """The value, or an empty object in place of one that is none."""
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def list_in(value: Any) -> list[Any]:
+    """The value, or an empty list in place of one that is none."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def tool_of(source: str, raw: JsonObject) -> Tool:
+    """A tool as the server sent it, with a name and an input schema. Odd fields read as absent."""
+    hints, meta, schema = (object_in(raw.get(x)) for x in ("annotations", "_meta", "outputSchema"))
+    return Tool(
+        key=ToolKey(MCP.name, source, raw["name"]),
+        description=_text(raw.get("description")),
+        input_schema=raw["inputSchema"],
+        output_schema=schema if isinstance(raw.get("outputSchema"), dict) else None,
+        title=_text(raw.get("title")) or _text(hints.get("title")) or None,
+        annotations=ToolAnnotations(
+            read_only=_flag(hints.get("readOnlyHint")),
+            destructive=_flag(hints.get("destructiveHint")),
+            idempotent=_flag(hints.get("idempotentHint")),
+            open_world=_flag(hints.get("openWorldHint")),
+        ),
+        meta=meta if isinstance(raw.get("_meta"), dict) else None,
+        icons=_icons(raw.get("icons")),
+        tags=_tags(meta),
+    )
+
+
+async def read_result(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
+    """As `result_of`; one of very many parts is made in a thread, and holds up nobody."""
+    if len(list_in(raw.get("content"))) > _MANY:
+        return await anyio.to_thread.run_sync(result_of, raw, notes)
+    return result_of(raw, notes)
+
+
+def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
+    """The parts of a result in their order, with these notes."""
+    content: Any = raw.get("content")
+    blocks: list[Any] = [content] if isinstance(content, str | dict) else list_in(content)
+    return ToolResult(
+        parts=tuple(part_of(block) for block in blocks),
+        structured=raw.get("structuredContent"),
+        is_error=raw.get("isError") in (True, "true"),
+        notes=tuple(notes),
+        meta=object_in(raw.get("_meta")) or None,
+    )
+
+
+def part_of(block: Any) -> ResultPart:
+    """One content block; one that lacks what its kind must have is kept as it came."""
+    match block:
+        case str() | {"type": "text", "text": str()}:
+            return TextPart(block if isinstance(block, str) else block["text"])
+        case {"type": "image", "data": str(data), "mimeType": str(mime_type)}:
+            return ImagePart(data, mime_type)
+        case {"type": "audio", "data": str(data), "mimeType": str(mime_type)}:
+            return AudioPart(data, mime_type)
+        case {"type": "resource_link", "uri": str(uri), "name": str(name)}:
+            description = _text(block.get("description")) or None
+            return LinkPart(uri, name, description, _text(block.get("mimeType")) or None)
+        case {"type": "resource", "resource": contents} if part := resource_part_of(contents):
+            return part
+        case {"type": kind}:
+            return UnknownPart(kind=str(kind), raw=block)
+        case _:
+            return UnknownPart(kind="?", raw=block)
+
+
+def resource_part_of(contents: Any) -> ResourcePart | None:
+    """The content of one resource, text or binary; None where it has no uri, or nothing in it."""
+    fields = object_in(contents)
+    uri, text, data, kind = (fields.get(x) for x in ("uri", "text", "blob", "mimeType"))
+    if not isinstance(uri, str) or not (isinstance(text, str) or isinstance(data, str)):
+        return None
+    return ResourcePart(
+        uri,
+        text if isinstance(text, str) else None,
+        data if isinstance(data, str) else None,
+        kind if isinstance(kind, str) else None,
+    )
+
+
+def usable(
+    items: Any, kind: str, required: tuple[str, ...], note: Callable[[str], None]
+) -> list[JsonObject]:
+    """The listed items that have the texts they need; `note` is told of the others."""
+    found: list[JsonObject] = []
+    for item in map(object_in, list_in(items)):
+        missing = [x for x in required if not isinstance(item.get(x), str)]
+        if missing:
+            named = next((f" {item[x]!r}" for x in required if x not in missing), "")
+            note(f"A {kind}{named} was left out: it has no {missing[0]}.")
+        else:
+            found.append(item)
+    return found
+
+
+def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
+    """A listed resource; the uri of a template has parameters to fill in."""
+    return Resource(
+        raw["uriTemplate" if is_template else "uri"],
+        raw["name"],
+        _shown(raw.get("description")),
+        _text(raw.get("mimeType")) or None,
+        is_template=is_template,
+        title=_shown(raw.get("title")) or None,
+        icons=_icons(raw.get("icons")),
+    )
+
+
+def prompt_of(raw: JsonObject) -> Prompt:
+    """A listed prompt with its arguments."""
+    arguments = tuple(
+        PromptArgument(x["name"], _shown(x.get("description")), x.get("required") is True)
+        for x in map(object_in, list_in(raw.get("arguments")))
+        if isinstance(x.get("name"), str)
+    )
+    title = _shown(raw.get("title")) or None
+    description = _shown(raw.get("description"))
+    return Prompt(raw["name"], description, arguments, title, _icons(raw.get("icons")))
+
+
+def prompt_message_of(raw: JsonObject) -> PromptMessage:
+    """One message of a filled-in prompt."""
+    role = "assistant" if raw.get("role") == "assistant" else "user"
+    return PromptMessage(role, seen_part(part_of(raw.get("content"))))
+
+
+def seen_part(part: ResultPart) -> ResultPart:
+    """The same part for a model: its words as they look, and not endless."""
+    match part:
+        case TextPart(text):
+            return TextPart(visible_text(text, _MOST_PROMPT_CHARS))
+        case LinkPart(uri, name, description, mime_type):
+            return LinkPart(visible(uri), _shown(name), _shown(description) or None, mime_type)
+        case ResourcePart(uri, text, data, mime_type):
+            seen = None if text is None else visible_text(text, _MOST_PROMPT_CHARS)
+            return ResourcePart(uri, seen, data, mime_type)
+        case _:
+            return part
+
+
+def completion_of(raw: JsonObject) -> Completion:
+    """What a value may be completed to; values that are not what they look like are left out."""
+    completion = object_in(raw.get("completion"))
+    listed, total = list_in(completion.get("values")), completion.get("total")
+    total = total if isinstance(total, int) else None
+    has_more = completion.get("hasMore") is True or (total or 0) > len(listed)
+    texts = (x for x in listed if isinstance(x, str) and len(x) <= _MOST_VALUE_CHARS)
+    return Completion(tuple(x for x in texts if is_visible(x)), has_more, total)
+
+
+def _icons(raw: Any) -> tuple[Icon, ...]:
+    """Icons as they came; odd ones are left out."""
+    return tuple(
+        Icon(
+            x["src"],
+            _text(x.get("mimeType")) or None,
+            tuple(size for size in list_in(x.get("sizes")) if isinstance(size, str)),
+        )
+        for x in map(object_in, list_in(raw))
+        if isinstance(x.get("src"), str)
+    )
+
+
+def _tags(meta: JsonObject) -> tuple[str, ...]:
+    """The tags of a tool, where fastmcp puts them. Sorted: a set has another order in each run."""
+    places = [object_in(meta.get(x)) for x in _TAGGED]
+    texts = {x for place in places for x in list_in(place.get("tags")) if isinstance(x, str) and x}
+    return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
+
+
+def _shown(text: Any) -> str:
+    return visible_text(_text(text), _MOST_CHARS)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None

@@ -1,0 +1,174 @@
+"""The SDK's client over a dispatcher of ours, which sees each message that comes and goes.
+
+The client has the negotiation of the era, the rounds of questions and `listen`. The dispatcher
+knows when something was heard last and when the connection ended, limits the question for the era,
+takes change notices and log lines, and sanitizes results.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from time import monotonic
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+from mcp import Client
+from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import MessageMetadata
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolResult,
+    JSONRPCMessage,
+    JSONRPCRequest,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from .http.facts import error_data
+from .messages import PARSE_ERROR, ConnectionLost, NotDelivered
+from .sanitize import sanitize
+from .traffic import Traffic
+
+
+class ServerClient(Client):
+    """The SDK's client of one server, over a transport that yields its two streams.
+
+    It takes the place of one method of the SDK's; a test notices when that one changes.
+    """
+
+    def __init__(
+        self, transport: Any, traffic: Traffic, probe_seconds: float, **options: Any
+    ) -> None:
+        super().__init__(transport, cache=None, **options)
+        self._traffic = traffic
+        self._probe_seconds = probe_seconds
+
+    async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
+        transport: Any = self.server
+        read, write = await exit_stack.enter_async_context(transport)
+        return _Session(
+            dispatcher=ServerDispatcher(read, write, self._traffic, self._probe_seconds),
+            sampling_callback=self.sampling_callback,
+            sampling_capabilities=self.sampling_capabilities,
+            list_roots_callback=self.list_roots_callback,
+            elicitation_callback=self.elicitation_callback,
+            log_level=self.log_level,
+            client_info=self.client_info,
+        )
+
+
+class _Session(ClientSession):
+    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
+        """Leave it to us, who pass on with a note what breaks its schema.
+
+        The SDK would list again for tools it does not know, and check on the event loop with a
+        library whose import alone can hold up every server for seconds.
+        """
+
+
+class ServerDispatcher(JSONRPCDispatcher):
+    """The messages of one connection, as `Traffic` is told of them."""
+
+    def __init__(self, read: Any, write: Any, traffic: Traffic, probe_seconds: float) -> None:
+        super().__init__(read, write)
+        self._traffic = traffic
+        self._probe_seconds = probe_seconds
+        self._is_slow = False  # it did not answer the question for the era in time
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        **routing: Any,
+    ) -> dict[str, Any]:
+        """Send a request and return its sanitized result.
+
+        Raises:
+            NotDelivered: the connection was over, so the server cannot have seen it.
+            ConnectionLost: the connection ended before the answer came.
+            MCPError: as the SDK's.
+        """
+        if self._closed:
+            raise NotDelivered
+        if method == "server/discover":
+            opts = {**(opts or {}), "timeout": self._probe_seconds}
+        if not (params or {}).get("cursor"):
+            self._traffic.forget_notes(method)
+        try:
+            result = await super().send_raw_request(method, params, opts, **routing)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED and self._closed:
+                raise ConnectionLost from error
+            if error.code != REQUEST_TIMEOUT:
+                self._traffic.heard_at = monotonic()
+            elif method == "server/discover":
+                self._is_slow = True
+            if method == "initialize" and self._is_slow:
+                raise _other_version(error) from error
+            raise
+        self._traffic.heard_at = monotonic()
+        return await self._sanitized(method, result)
+
+    async def _sanitized(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        def note(text: str) -> None:
+            self._traffic.note(text, method)
+
+        try:
+            if method == "tools/list":  # of any size, so it must hold up nobody
+                return await anyio.to_thread.run_sync(sanitize, method, result, note)
+            return sanitize(method, result, note)
+        except ValueError as cause:
+            data = error_data(trouble="unreadable")
+            raise MCPError(PARSE_ERROR, str(cause), data) from cause
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Read messages until the connection ends. No notice takes the SDK's slow way."""
+
+        async def answer(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
+            self._traffic.heard_at = monotonic()
+            return await on_request(context, method, params)
+
+        def take(method: str, params: Mapping[str, Any] | None) -> bool:
+            if on_notify_intercept is not None:
+                on_notify_intercept(method, params)  # streams of `listen`
+            self._traffic.notice(method, params or {})
+            return True
+
+        try:
+            await super().run(answer, on_notify, take, task_status=task_status)
+        finally:
+            self._traffic.ended.set()
+
+    async def _write(self, message: JSONRPCMessage, metadata: MessageMetadata = None) -> None:
+        try:
+            await super()._write(message, metadata)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
+            if isinstance(message, JSONRPCRequest):
+                raise NotDelivered from cause
+            raise  # the SDK expects these for all but requests
+
+
+def _other_version(refusal: MCPError) -> MCPError:
+    """The refusal to shake hands of a server that was slow: the SDK asks for the newer era again.
+
+    Markitdown takes eleven seconds to answer on a busy machine, and speaks only the newer era.
+    """
+    data = {"supported": [*MODERN_PROTOCOL_VERSIONS], "requested": LATEST_HANDSHAKE_VERSION}
+    return MCPError(UNSUPPORTED_PROTOCOL_VERSION, refusal.message, data)

@@ -1,0 +1,159 @@
+"""Sanitizer of a server's results: the SDK always gets a valid one, and odd parts cost themselves.
+
+The SDK refuses a whole listing for one bad tool and a whole result for one unknown block, and it
+copies all that it reads several times, on the event loop. So it gets the frame of a result, and the
+content travels beside it in `_meta`, to be read by `convert.py` as it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from ...core.tools import JsonObject
+from ..web.large_json import TOO_DEEP
+
+RAW = "xai-mcp-agent/raw"
+"""Key in `_meta` under which a result travels as it came."""
+
+Note: TypeAlias = Callable[[str], None]
+
+_MAX_TOOLS = 100_000  # on one page: far more than any agent can use
+_MAX_DEPTH = 450
+_SHOWN_TYPE = 100
+# For a server that does not say which one it speaks; every later one is an addition to it.
+_USUAL_VERSION = "2024-11-05"
+_INFO_TEXTS = ("name", "title", "version", "description", "websiteUrl")
+_RESULT_TYPES = (None, "complete", "input_required")
+_FRAMES: dict[str, JsonObject] = {
+    "tools/list": {"tools": []},
+    "tools/call": {"content": []},
+    "prompts/list": {"prompts": []},
+    "prompts/get": {"messages": []},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "resources/read": {"contents": []},
+    "completion/complete": {"completion": {"values": []}},
+}
+
+
+class Raw(str):
+    """A JSON value that looks like an empty text to the SDK, which leaves texts alone."""
+
+    value: Any
+
+    @classmethod
+    def of(cls, value: Any) -> Raw:
+        """Wrap a value, for `raw_of`."""
+        raw = cls()
+        raw.value = value
+        return raw
+
+
+def raw_of(model: Any) -> JsonObject:
+    """A result of the SDK's as the server sent it."""
+    meta = cast("JsonObject | None", model.meta)
+    raw = (meta or {}).get(RAW)
+    return raw.value if isinstance(raw, Raw) else model.model_dump(by_alias=True, exclude_none=True)
+
+
+def sanitize(method: str, result: JsonObject, note: Note) -> JsonObject:
+    """The result as the SDK gets it; `note` is told what was left out.
+
+    Raises:
+        ValueError: it is of a type that nobody knows (MCP 2026-07-28).
+    """
+    if (kind := result.get("resultType")) not in _RESULT_TYPES:
+        named = repr(kind)[:_SHOWN_TYPE] if isinstance(kind, str | int) else type(kind).__name__
+        raise ValueError(f"it is of the type {named}, which is not known here")
+    if method in ("initialize", "server/discover"):
+        return _handshake(method, result)
+    if method not in _FRAMES or kind == "input_required":
+        return result
+    frame: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    frame |= _FRAMES[method]
+    if isinstance(result.get("ttlMs"), int | float):
+        frame["ttlMs"] = max(result["ttlMs"], 0)
+    if isinstance(cursor := result.get("nextCursor"), str):
+        frame["nextCursor"] = cursor
+    elif cursor is not None:
+        note("The listing goes on at a place that is not text; what follows is not listed.")
+    if method == "tools/list":
+        # All that the SDK needs to know of tools is which of their arguments go into headers.
+        tools, framed = _usable_tools(result.get("tools"), note)
+        result, frame["tools"] = {"tools": tools, "framed": framed}, list(framed.values())
+    return {**frame, "_meta": {RAW: Raw.of(result)}}
+
+
+def _handshake(method: str, result: JsonObject) -> JsonObject:
+    """What a server says of itself, where it says it as it should."""
+    said = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
+    able = said.get("capabilities")
+    abilities: JsonObject = cast(JsonObject, able) if isinstance(able, dict) else {"tools": {}}
+    said["capabilities"] = {name: {} for name, x in abilities.items() if isinstance(x, dict)}
+    if not isinstance(said.get("_meta"), dict):
+        said.pop("_meta", None)
+    if method == "server/discover":
+        return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **said}
+    if not isinstance(said.get("protocolVersion"), str):
+        said["protocolVersion"] = _USUAL_VERSION
+    info = said.get("serverInfo")
+    fields = cast(JsonObject, info) if isinstance(info, dict) else {}
+    texts = {x: y for x, y in fields.items() if x in _INFO_TEXTS and isinstance(y, str)}
+    said["serverInfo"] = {"name": "", "version": "", **texts}
+    return said
+
+
+def _usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
+    """The tools as they came, and by name those with arguments for headers as the SDK gets them."""
+    if not isinstance(listed, list):
+        note("The listing has no tools in it, not even an empty list.")
+        return [], {}
+    tools: list[JsonObject] = []
+    framed: JsonObject = {}
+    for raw in cast(list[Any], listed)[:_MAX_TOOLS]:
+        tool = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+        name, schema = tool.get("name"), tool.get("inputSchema")
+        if not isinstance(name, str) or not name:
+            note("A tool without a name was left out.")
+        elif problem := _problem_of(tool):
+            note(f"Tool {name!r} was left out: {problem}.")
+        else:
+            tools.append(tool)
+            if '"x-mcp-header"' in json.dumps(schema):
+                framed[name] = {
+                    "name": name,
+                    "inputSchema": {**tool["inputSchema"], "type": "object"},
+                }
+    return tools, framed
+
+
+def _problem_of(tool: JsonObject) -> str:
+    schema = tool.get("inputSchema")
+    kind = cast(JsonObject, schema).get("type", "object") if isinstance(schema, dict) else None
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        return "its inputSchema is not an object schema"
+    if _is_deep(tool):
+        return "it is nested too deeply"
+    try:
+        text = json.dumps(tool, allow_nan=False)
+    except ValueError:
+        return "it has a number in it that JSON cannot hold"
+    return "it is nested too deeply" if TOO_DEEP in text else ""
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether some reader or writer of JSON will refuse it: each has a limit to its depth."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [part for x in level for part in _parts(x)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast(JsonObject, value).values())
+    return cast(list[Any], value) if isinstance(value, list) else []

@@ -1,0 +1,148 @@
+"""MCP messages over a child process's stdin and stdout.
+
+Our own transport, because the SDK's tells neither the exit code nor the process id, needs a
+stderr with a file number (notebooks have none), dies of one invalid byte, slows down with the
+square of a line's length, and leaves the server's own children behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import anyio
+import anyio.to_thread
+from pydantic_core import from_json
+
+from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
+from ..web.large_json import SHORT_BYTES, TooMuch, read_large
+from .messages import message_reader, unreadable_answer
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+_NOISE_CHARACTERS = 200
+_NOISE_BYTES = 4 * _NOISE_CHARACTERS
+# Where every library puts it: an id further inside might belong to something else.
+_LEADING_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
+# Escapes from left to right; of those only half a pair is caught by the group. Servers in JavaScript
+# send them when they cut a text between its halves.
+_ESCAPES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+
+
+@asynccontextmanager
+async def stdio_streams(
+    process: ChildProcess, stderr: StderrLog
+) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+    """The two streams of a server that was started; whoever started it ends it."""
+    yield Incoming(process, stderr), Outgoing(process)
+
+
+class _Stream:
+    """What the SDK asks of both directions. It closes nothing: the process is ended as a whole."""
+
+    def __init__(self, process: ChildProcess) -> None:
+        self._process = process
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Incoming(_Stream):
+    """The messages of a server, one on each line. What is no message goes to the stderr log."""
+
+    def __init__(self, process: ChildProcess, stderr: StderrLog) -> None:
+        super().__init__(process)
+        self._stderr = stderr
+        self._messages: deque[SessionMessage] = deque()
+        self._read = message_reader()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        while not self._messages:
+            line = await self._process.next_line()
+            if line is None:
+                raise StopAsyncIteration
+            if len(line) <= SHORT_BYTES:
+                self._messages.extend(self._messages_in(line))
+            else:
+                # In a thread, and there in small steps: others on the loop go on meanwhile.
+                # Shielded: a wait that is given up must not cost the line.
+                with anyio.CancelScope(shield=True):
+                    self._messages.extend(await anyio.to_thread.run_sync(self._messages_in, line))
+        return self._messages.popleft()
+
+    async def receive(self) -> SessionMessage:
+        """The next message; raises EndOfStream at the end."""
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    def _messages_in(self, line: bytes) -> list[SessionMessage]:
+        """The messages on a line; an answer that cannot be read fails its request."""
+        try:
+            value = _json_in(line)
+            batch = cast("list[Any]", value) if isinstance(value, list) else [value]
+            return [self._read(x) for x in batch]
+        except TooMuch as cause:
+            return list(self._refused(line, str(cause)))
+        except ValueError:
+            why = "too large" if isinstance(line, CutLine) else "not a valid message"
+            return list(self._refused(line, f"it is {why}"))
+
+    def _refused(self, line: bytes, why: str) -> Iterator[SessionMessage]:
+        noise = line[:_NOISE_BYTES].decode("utf-8", "replace").strip("\ufeff \r\n\t")
+        self._stderr.add(f"(on stdout, not a message) {noise}", at_most=_NOISE_CHARACTERS)
+        answered = _LEADING_ID.match(line)
+        # A server that ended in the middle of an answer is lost, which says more than this would.
+        if answered and not isinstance(line, UnfinishedLine):
+            yield unreadable_answer(int(answered[1]), why)
+
+
+def _json_in(line: bytes) -> Any:
+    """The JSON on a line.
+
+    Raises:
+        ValueError: it is none; a line that was cut is none either.
+    """
+    if not isinstance(line, CutLine):
+        try:
+            # Read, then checked: faster than both at once.
+            return from_json(line) if len(line) <= SHORT_BYTES else read_large(line)
+        except TooMuch:
+            raise
+        except ValueError:
+            # Old encodings, byte order marks, half characters, texts nested very deeply.
+            text = line.decode("utf-8", "replace").strip("\ufeff\0 \r\n\t")
+            if text[:1] in ("{", "["):
+                return read_large(_ESCAPES.sub(_whole, text).encode())
+    raise ValueError("no JSON")
+
+
+def _whole(escape: re.Match[str]) -> str:
+    return "\\ufffd" if escape[1] else escape[0]
+
+
+class Outgoing(_Stream):
+    """Messages to a server, each written as one line."""
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write it, here and not in a task of its own: what cannot be JSON fails its sender."""
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._process.write(text.encode())

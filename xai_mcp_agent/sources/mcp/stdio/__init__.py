@@ -1,1 +1,0 @@
-"""A server as a child process: what passes over its pipes, and that it ends with us."""

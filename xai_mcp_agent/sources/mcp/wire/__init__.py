@@ -1,1 +1,0 @@
-"""Messages between the SDK and a transport: watched, sanitized, counted."""

@@ -1,0 +1,409 @@
+"""Child processes: started, written to, read line by line, ended with all that they started.
+
+Directly on asyncio's subprocess protocol: it hands over bytes as they come, without a task for each
+pipe, and its transport can be closed while a stranger still holds the other end of a pipe. What the
+lines mean is left to the caller. What only POSIX has is used here, in `guard.py` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from subprocess import PIPE
+from time import monotonic
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from ..core.visible import visible
+from . import guard
+
+if TYPE_CHECKING:
+    import psutil
+
+# The SDK's list, which a test compares: a server is started while the SDK is still imported.
+_ON_WINDOWS = (
+    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE "
+    "SYSTEMROOT TEMP USERNAME USERPROFILE"
+)
+_ELSEWHERE = "HOME LOGNAME PATH SHELL TERM USER"
+INHERITED = tuple((_ON_WINDOWS if sys.platform == "win32" else _ELSEWHERE).split())
+
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # above this a program is broken or hostile
+_CUT_LINE_BYTES = 256
+# With more lines than this unread, the program has to wait.
+_MAX_UNREAD_LINES = 1000
+# So many lines are taken in a row, then others on the event loop get their turn.
+_LINES_IN_A_ROW = 20
+# A program that does not read its input is not given more than this to hold for it.
+_MAX_UNREAD_BYTES = 64 * 1024 * 1024
+
+_TERM_GRACE_SECONDS = 1.0  # then SIGKILL
+# A process that closed its stdout is usually about to exit; its exit code explains more.
+_LAST_WORDS_SECONDS = 0.3
+# Descendants are looked for this often while it speaks, when it may have started some, and always:
+# once a parent has died suddenly, nothing shows whose children they were.
+_LOOK_WHILE_SPEAKING_SECONDS = 0.2
+_LOOK_SECONDS = 2.0
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+_PIPE_BYTES = 64 * 1024  # what a pipe holds on Linux
+
+_LOG_LINES = 200  # enough for a Python traceback
+_TAIL_LINES = 12
+_LOG_LINE_CHARACTERS = 2000
+# A progress bar without newlines must not grow for ever.
+_MAX_PARTIAL_BYTES = 64 * 1024
+
+
+def inherited_environment() -> dict[str, str]:
+    """The variables that a server gets besides those its settings list."""
+    values = {name: os.environ.get(name) for name in INHERITED}
+    # A function of a shell, which an old one would run.
+    return {k: v for k, v in values.items() if v is not None and not v.startswith("()")}
+
+
+class CutLine(bytes):
+    """The beginning of a line that was too long."""
+
+
+class UnfinishedLine(bytes):
+    """The last line of a stdout that ended in the middle of it."""
+
+
+class StderrLog:
+    """The last lines of a process's stderr, with known secrets masked; `count` is of all lines."""
+
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+        self._lines: deque[str] = deque(maxlen=_LOG_LINES)
+        self._partial = bytearray()
+        self.count = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
+        first, *rest = data.split(b"\n")
+        self._partial += first
+        if rest:
+            *lines, last = (bytes(self._partial), *rest)
+            self._partial = bytearray(last)
+            for line in lines[-_LOG_LINES:]:
+                self.add(line.decode("utf-8", "replace"))
+        if len(self._partial) > _MAX_PARTIAL_BYTES:
+            # Between words, so that no secret is cut in two and missed.
+            head, _, self._partial = self._partial.rpartition(b" ")
+            self.add(head.decode("utf-8", "replace"))
+            del self._partial[:-_MAX_PARTIAL_BYTES]
+
+    def end(self) -> None:
+        """Take an unfinished line for a whole one: nothing more will come."""
+        self.feed(b"\n")
+
+    def add(self, line: str, *, at_most: int = _LOG_LINE_CHARACTERS) -> str:
+        """Add a line, unless it is empty, and return it as it is shown."""
+        if shown := self._shown(line)[:at_most]:
+            self._lines.append(shown)
+            self.count += 1
+        return shown
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines, newest last, an unfinished one included."""
+        unfinished = self._shown(self._partial.decode("utf-8", "replace"))
+        return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
+
+    def since(self, count: int) -> tuple[str, ...]:
+        """The last of the lines that came after the first `count`."""
+        new = min(self.count - count, _TAIL_LINES)
+        return tuple(self._lines)[-new:] if new else ()
+
+    def _shown(self, line: str) -> str:
+        # A progress bar writes over itself; its last state is what a person would see.
+        last = line[:_MAX_PARTIAL_BYTES].rstrip().rpartition("\r")[2]
+        # Masked before it is shortened: half a secret would not be recognised.
+        masked = self._mask(" ".join(visible(last).split("\n")))
+        return masked[:_LOG_LINE_CHARACTERS].rstrip()
+
+
+async def start_process(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    stderr: StderrLog,
+    grace_seconds: float,
+) -> ChildProcess:
+    """Start a command with these variables and no others; an empty `cwd` is ours.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    program, *arguments = command
+    process = ChildProcess(stderr, grace_seconds)
+    # Not to be cancelled halfway, which takes no time: either there is a process with all its
+    # pipes, and the caller ends it, or there is none.
+    with anyio.CancelScope(shield=True):
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: process,
+            shutil.which(program, path=env.get("PATH")) or program,
+            *arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=env,
+            cwd=cwd or None,
+            # So that an interrupt of the kernel does not reach it, and its children end with it.
+            start_new_session=True,
+        )
+    return process
+
+
+class ChildProcess(asyncio.SubprocessProtocol):
+    """A process in a session of its own, whose stderr goes to a log.
+
+    `grace_seconds` is how long it may take to end once its stdin is closed. `stdout_ended` and
+    `stdin_ended` say that it closed them by itself; in both cases `next_line` ends.
+    """
+
+    def __init__(self, stderr: StderrLog, grace_seconds: float) -> None:
+        self.stdout_ended = self.stdin_ended = False
+        self._stderr = stderr
+        self._grace_seconds = grace_seconds
+        self._lines: deque[bytes] = deque()
+        self._news = anyio.Event()
+        self._pieces: list[bytes] = []  # of the line in progress: joined once, so linear in time
+        self._size = 0
+        self._closing = False
+        self._own_exit_code: int | None = None
+        self._exited = anyio.Event()
+        self._stderr_ended = anyio.Event()
+        self._taken = 0
+        self._look_at = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also its group's."""
+        return self._transport.get_pid()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended by itself: None while it runs or when we ended it, negative for a signal."""
+        return self._own_exit_code if self._closing else self._transport.get_returncode()
+
+    def write(self, line: bytes) -> None:
+        """Hand it one line; never waits.
+
+        Raises:
+            BrokenResourceError: it takes no more, or has not read for very long.
+        """
+        stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(_STDIN))
+        if stdin.is_closing() or stdin.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            raise anyio.BrokenResourceError
+        stdin.write(line + b"\n")
+
+    async def next_line(self) -> bytes | None:
+        """The next line of its stdout, or None when there will be no more."""
+        self._taken += 1
+        if self._taken % _LINES_IN_A_ROW == 0:
+            await anyio.lowlevel.checkpoint()
+        while not self._lines:
+            if self.stdout_ended or self._closing:
+                return None
+            self._news = anyio.Event()
+            await self._news.wait()
+        line = self._lines.popleft()
+        if len(self._lines) == _MAX_UNREAD_LINES // 2:
+            self._stdout().resume_reading()
+        return line
+
+    async def last_words(self) -> None:
+        """Wait a moment for its exit code and the end of its stderr, once its stdout has ended."""
+        with anyio.move_on_after(_LAST_WORDS_SECONDS):
+            await self._exited.wait()
+            await self._stderr_ended.wait()
+
+    async def end(self, *, in_a_hurry: bool) -> None:
+        """End the process and all it started, politely first. Bounded, and not to be cancelled."""
+        with anyio.CancelScope(shield=True):
+            await self._end(in_a_hurry)
+
+    async def _end(self, in_a_hurry: bool) -> None:
+        if self.stdout_ended:
+            await self.last_words()
+            in_a_hurry = True  # it has had its time
+        self._own_exit_code = self.exit_code
+        self._closing = True
+        self._next_look.cancel()
+        try:
+            await anyio.to_thread.run_sync(self._family.look)
+            self._lines.clear()
+            # A server that flushes into a full pipe would never see its stdin end.
+            self._stdout().resume_reading()
+            if (stdin := self._transport.get_pipe_transport(_STDIN)) is not None:
+                stdin.close()
+            if not await self._exits_within(0.0 if in_a_hurry else self._grace_seconds):
+                self._signal_all(signal.SIGTERM)
+                await self._exits_within(_TERM_GRACE_SECONDS)
+            await anyio.to_thread.run_sync(self._family.look)
+            self._signal_all(_KILL)
+            await self._exits_within(_TERM_GRACE_SECONDS)
+        finally:  # the whole event loop may be ended meanwhile
+            self._family.release()
+            # A grandchild that left our group may still hold a pipe; we do not wait for it.
+            self._transport.close()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin: the process was started."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._family = Family(self.pid)
+        loop = asyncio.get_running_loop()
+        self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
+        loop.run_in_executor(None, self._family.look)  # imports psutil meanwhile
+        # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
+        self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Take what it wrote."""
+        if fd == _STDERR:
+            self._stderr.feed(data)
+        elif not self._closing:
+            self._split(data)
+            self._notify()
+            if monotonic() >= self._look_at:
+                self._look()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Note that one of its pipes was closed."""
+        if fd == _STDERR:
+            self._stderr.end()
+            self._stderr_ended.set()
+        elif fd == _STDOUT and not (self._closing or self.stdout_ended):
+            if self._size:
+                self._lines.append(UnfinishedLine(self._line()))
+            self.stdout_ended = True
+            self._notify()
+        elif fd == _STDIN and not self._closing:
+            self.stdin_ended = True
+            self._end_of_stdout_soon()
+
+    def process_exited(self) -> None:
+        """Note its end; its pipes may stay open for those it started, which do not speak for it."""
+        self._exited.set()
+        self._end_of_stdout_soon()
+
+    def _end_of_stdout_soon(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(_LAST_WORDS_SECONDS, self.pipe_connection_lost, _STDOUT, None)
+
+    def _split(self, data: bytes) -> None:
+        """Add the lines that these bytes complete; empty ones are left out."""
+        first, *rest = data.split(b"\n")
+        self._add(first)
+        for piece in rest:
+            if self._size:
+                self._lines.append(self._line())
+            self._add(piece)
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= _MAX_LINE_BYTES:
+            self._pieces.append(piece)
+
+    def _line(self) -> bytes:
+        line, is_cut = b"".join(self._pieces), self._size > _MAX_LINE_BYTES
+        self._pieces, self._size = [], 0
+        return CutLine(line[:_CUT_LINE_BYTES]) if is_cut else line
+
+    def _notify(self) -> None:
+        if self._lines or self.stdout_ended:
+            self._news.set()
+        if len(self._lines) > _MAX_UNREAD_LINES:
+            self._stdout().pause_reading()
+
+    def _look(self) -> None:
+        """Look for descendants in a thread: a machine may have thousands of processes."""
+        loop = asyncio.get_running_loop()
+        self._next_look.cancel()
+        self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
+        self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
+        loop.run_in_executor(None, self._family.look)
+
+    def _stdout(self) -> asyncio.ReadTransport:
+        return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
+
+    async def _exits_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+        return self._exited.is_set()
+
+    def _signal_all(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._transport.kill()
+            else:
+                os.killpg(self.pid, number)
+        self._family.signal(number)
+
+
+class Family:
+    """Descendants of one process, also those that left its process group.
+
+    A child in a session of its own is not reached through the group, and once its parent has ended
+    nothing shows whose it was. So the descendants are looked for while the process lives, and the
+    guard is told of their groups. One that cut itself loose before anybody looked, as a daemon
+    does, stays: it looks like a program that was started for a person, such as a browser.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._members: set[psutil.Process] = set()
+        self._groups = {pid}
+        self._lock = threading.Lock()
+        guard.protect(pid)
+
+    def look(self) -> None:
+        """Find who is there now. Takes some milliseconds, so it runs in a thread."""
+        import psutil  # here: only what starts a process needs it
+
+        with self._lock:
+            # psutil knows a process by its start time, too: numbers are used again.
+            members = {x for x in self._members if x.is_running()}
+            for parent in (self._pid, *[x.pid for x in members]):
+                with suppress(psutil.Error):
+                    members |= set(psutil.Process(parent).children(recursive=True))
+            self._members = members
+            self._protect({self._pid, *(group for x in members if (group := _group_of(x.pid)))})
+
+    def release(self) -> None:
+        """Have the guard leave them alone: they were ended."""
+        with self._lock:
+            self._protect(set())
+
+    def _protect(self, groups: set[int]) -> None:
+        guard.protect(*(groups - self._groups))
+        guard.release(*(self._groups - groups))
+        self._groups = groups
+
+    def signal(self, number: int) -> None:
+        """Send a signal to each that still runs; never to others that have its number now."""
+        import psutil
+
+        for member in self._members:
+            with suppress(psutil.Error):
+                member.send_signal(number)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (OSError, AttributeError):  # it has ended; not POSIX
+        return None
