@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import SettingsError
+from xai_mcp_agent.settings import editing
 from xai_mcp_agent.settings.editing import text_with_server, text_without
 
 ENTRY = {"command": "npx", "args": ["-y", "new@1.0.0"], "disabled": True}
@@ -159,3 +160,18 @@ def test_a_replaced_entry_stays_in_its_place(tmp_path: Path) -> None:
     text = text_with_server(file, "new", {"command": "x"}, replaces=True)
     assert "}, // why" in text
     assert json5.loads(text) == {"mcpServers": {"new": {"command": "x"}, "b": 1}}
+
+
+def test_what_cannot_be_added_is_printed_to_be_written_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and places, and no value that may be a secret."""
+    monkeypatch.setattr(editing, "_inserted", lambda *_: None)
+    file = tmp_path / "mcp_settings.json"
+    file.write_text('{"mcpServers": {}}')
+    with pytest.raises(SettingsError, match="by hand") as caught:
+        text_with_server(file, "new", {"command": "npx", "env": {"TOKEN": "hush"}})
+    assert '"new": {\n    "command": "npx",\n    "env": {\n      "TOKEN": "***"' in str(
+        caught.value
+    )
+    assert caught.value.key_path == "mcpServers"

@@ -1,18 +1,20 @@
-"""Adds, replaces and removes entries in the text of a settings file; all else in it stays.
+"""Adds, replaces and removes servers in the text of a settings file; all else in it stays.
 
-Comments, order and layout are the person's. What comes of an edit is read before it is given back.
+Comments, order and layout are the person's. What comes of an edit is read before it is given back:
+where the text is written in a way that an edit would damage, the error says what to write by hand.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.tools import JsonObject
+from ..secrets.redactor import is_secret, redact_args, redact_url
+from ..secrets.secrets import MASK, Secrets
 from .document import Place, parsed_text, text_of_file
 from .models import SECTIONS
 from .server import URL_KEYS
@@ -26,16 +28,6 @@ _INDENT = "  "
 
 
 @dataclass(slots=True)
-class _Object:
-    """An object of the text: its braces, and where its last member ends."""
-
-    begins: int
-    ends: int = -1
-    last: int = -1
-    has_comma: bool = False
-
-
-@dataclass(slots=True)
 class _Member:
     """A member of an object: where its key, its value and the comma after it are."""
 
@@ -44,6 +36,19 @@ class _Member:
     value: int = -1
     ends: int = -1
     comma: int = -1
+
+
+@dataclass(slots=True)
+class _Object:
+    """An object of the text: where its braces are, and its members in their order."""
+
+    begins: int
+    ends: int = -1
+    members: list[_Member] = field(default_factory=list[_Member])
+
+    def member(self, key: str) -> _Member | None:
+        """The member of this key; the last one, which counts."""
+        return next((x for x in reversed(self.members) if x.key == key), None)
 
 
 def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool = False) -> str:
@@ -57,24 +62,36 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     """
     place = Place(str(file))
     if not file.exists():
-        return f"{json.dumps({'mcpServers': {name: entry}}, indent=2, ensure_ascii=False)}\n"
+        return f"{_dumped({'mcpServers': {name: entry}}, _INDENT)}\n"
     text = text_of_file(file)
     before = parsed_text(text, place)
-    key, servers = _servers_of(before, place)
+    key = next((x for x in _MAPS if x in before), "")
+    is_bare = not key and any(map(_is_entry, before.values()))
+    servers: Any = before[key] if key else before if is_bare else {}
+    if not isinstance(servers, dict):
+        raise place.at(key).error("must be an object of MCP servers.", "Correct it.")
     if name in servers and not replaces:
         problem = "there is a server of this name already."
         raise place.at(key or _MAPS[0], name).error(problem, "Choose another name.")
-    expected = {**servers, name: entry}
-    if key or _is_bare(before):
-        added, after = (name, entry), {**before, key: expected} if key else expected
-    else:
-        added, after = (_MAPS[0], expected), {**before, _MAPS[0]: expected}
+    expected: JsonObject = {**servers, name: entry}
+    added = (name, entry) if key or is_bare else (_MAPS[0], expected)
+    after = {**before, key or _MAPS[0]: expected} if not is_bare else expected
     change = _replaced if name in servers else _inserted
-    found = change(text, key, *added)
-    if found is None or parsed_text(found, place) != after:
-        shown = f"{name!r} (with {', '.join(map(repr, entry))})"
-        raise place.error("nothing can be added to it here.", f"Write {shown} into it by hand.")
-    return found
+    edited = change(text, key, *added)
+    if edited is None or parsed_text(edited, place) != after:
+        fix = f"Write this into it by hand:\n{_dumped({name: _without_secrets(entry)}, _INDENT)}"
+        raise place.at(key or _MAPS[0]).error("nothing can be added to it here.", fix)
+    return edited
+
+
+def _without_secrets(value: Any) -> Any:
+    """The value of an entry as it may be printed."""
+    if isinstance(value, dict):
+        items = cast(JsonObject, value).items()
+        return {x: MASK if is_secret(x, str(y)) else _without_secrets(y) for x, y in items}
+    if isinstance(value, list):
+        return redact_args([str(x) for x in cast(list[Any], value)], Secrets())
+    return redact_url(value) if isinstance(value, str) and "://" in value else value
 
 
 def text_without(file: Path, section: str, name: str) -> str:
@@ -86,15 +103,14 @@ def text_without(file: Path, section: str, name: str) -> str:
     place = Place(str(file))
     text = text_of_file(file)
     before = parsed_text(text, place)
-    inside = cast(JsonObject, before[section] if section else before)
-    left = {key: x for key, x in inside.items() if key != name}
-    found = _removed(text, section, name)
-    if found is None or parsed_text(found, place) != (
-        {**before, section: left} if section else left
-    ):
+    entries = cast(JsonObject, before[section] if section else before)
+    left = {key: x for key, x in entries.items() if key != name}
+    edited = _removed(text, section, name)
+    after = {**before, section: left} if section else left
+    if edited is None or parsed_text(edited, place) != after:
         there = place.at(section, name) if section else place.at(name)
         raise there.error("it cannot be taken out by itself.", "Delete it in the file.")
-    return found
+    return edited
 
 
 def sections_with(file: Path, name: str) -> list[str]:
@@ -105,52 +121,54 @@ def sections_with(file: Path, name: str) -> list[str]:
     """
     before = parsed_text(text_of_file(file), Place(str(file)))
     sections = [x for x in (*_MAPS, *SECTIONS) if isinstance(before.get(x), dict)]
-    found = [x for x in dict.fromkeys(sections) if name in before[x]]
+    having = [x for x in dict.fromkeys(sections) if name in before[x]]
     is_bare = not any(x in before for x in _MAPS) and _is_entry(before.get(name))
-    return [*found, *([""] if is_bare else [])]
-
-
-def _servers_of(before: JsonObject, place: Place) -> tuple[str, JsonObject]:
-    """The key of the map of servers, `` where the file is one or has none, and what is in it."""
-    key = next((x for x in _MAPS if x in before), "")
-    inside: Any = before[key] if key else before if _is_bare(before) else {}
-    if not isinstance(inside, dict):
-        raise place.at(key).error("must be an object of MCP servers.", "Correct it.")
-    return key, cast(JsonObject, inside)
-
-
-def _is_bare(before: JsonObject) -> bool:
-    """Whether it is a map of servers itself."""
-    return not any(x in before for x in _MAPS) and any(map(_is_entry, before.values()))
+    return [*having, *([""] if is_bare else [])]
 
 
 def _is_entry(value: Any) -> bool:
     return isinstance(value, dict) and bool({"command", *URL_KEYS} & value.keys())
 
 
+def _inserted(text: str, key: str, name: str, value: JsonObject) -> str | None:
+    """The text with one more member in the object under a key, or in the outermost one."""
+    if (target := _object_at(text, key)) is None:
+        return None
+    outer = _indent_at(text, target.ends)
+    inner = outer + _INDENT
+    last = target.members[-1] if target.members else None
+    if last and not text[text.rfind("\n", 0, last.begins) + 1 : last.begins].strip():
+        inner = _indent_at(text, last.begins) if "\n" in text[: last.begins] else inner
+    step = inner[len(outer) :] if inner.startswith(outer) and inner != outer else _INDENT
+    member = f"{json.dumps(name, ensure_ascii=False)}: {_dumped(value, step, inner)}"
+    at, comma = target.begins + 1, ""
+    if last:
+        at, comma = (last.comma + 1, "") if last.comma >= 0 else (last.ends, ",")
+    rest = text[at : target.ends].rstrip()
+    whole = f"{text[:at]}{comma}{rest}\n{inner}{member}\n{outer}"
+    return _with_line_ends(whole, text) + text[target.ends :]
+
+
 def _replaced(text: str, key: str, name: str, value: JsonObject) -> str | None:
     """The text with another value of a member."""
-    found = dict(_objects(text)).get(key)
-    one = next((x for x in _members(text, found) if x.key == name), None) if found else None
-    if one is None:
+    target = _object_at(text, key)
+    member = target.member(name) if target else None
+    if member is None:
         return None
-    indent = _indent_at(text, one.begins)
-    step = indent[: len(indent) // 2] if found and key else indent
-    dumped = json.dumps(value, indent=step or _INDENT, ensure_ascii=False)
-    dumped = dumped.replace("\n", f"\n{indent}")
-    whole = dumped if "\r\n" not in text else _with_crlf(dumped)
-    return text[: one.value] + whole + text[one.ends :]
+    indent = _indent_at(text, member.begins)
+    step = indent[: len(indent) // 2] if key else indent
+    dumped = _dumped(value, step or _INDENT, indent)
+    return text[: member.value] + _with_line_ends(dumped, text) + text[member.ends :]
 
 
 def _removed(text: str, key: str, name: str) -> str | None:
     """The text without a member, and without the line that it leaves empty."""
-    found = dict(_objects(text)).get(key)
-    members = _members(text, found) if found else []
-    at = next((n for n, x in enumerate(members) if x.key == name), None)
-    if at is None:
+    target = _object_at(text, key)
+    member = target.member(name) if target else None
+    if target is None or member is None:
         return None
-    one, is_last = members[at], at == len(members) - 1
-    begins, ends = one.begins, (one.comma + 1 if one.comma >= 0 else one.ends)
+    at, is_last = target.members.index(member), member is target.members[-1]
+    begins, ends = member.begins, (member.comma + 1 if member.comma >= 0 else member.ends)
     line = text.rfind("\n", 0, begins) + 1
     rest = re.compile(r"[ \t]*(\r?\n)?").match(text, ends)
     if not text[line:begins].strip() and rest and rest[1]:
@@ -160,91 +178,44 @@ def _removed(text: str, key: str, name: str) -> str | None:
     elif rest and not rest[1]:
         ends = rest.end()
     head = text[:begins]
-    if is_last and one.comma < 0 and at > 0:  # the one before it is the last one now
-        comma = members[at - 1].comma
+    if is_last and member.comma < 0 and at > 0:  # the one before it is the last one now
+        comma = target.members[at - 1].comma
         head = head[:comma] + head[comma + 1 :]
     return head + text[ends:]
 
 
-def _members(text: str, inside: _Object) -> list[_Member]:
-    """The members of an object, in their order."""
-    members, depth, is_key = list[_Member](), 0, True
-    for token in _TOKEN.finditer(text, inside.begins + 1, inside.ends):
+def _object_at(text: str, key: str) -> _Object | None:
+    """The object under a key of the outermost one, or that one itself."""
+    first = next((x for x in _TOKEN.finditer(text) if not x[0].startswith(("//", "/*"))), None)
+    outermost = _scan(text, first.start()) if first and first[0] == "{" else None
+    if outermost is None or not key:
+        return outermost
+    member = outermost.member(key)
+    return _scan(text, member.value) if member and text[member.value] == "{" else None
+
+
+def _scan(text: str, begins: int) -> _Object | None:
+    """The object whose brace is there."""
+    scanned, depth, is_key = _Object(begins), 0, True
+    for token in _TOKEN.finditer(text, begins + 1):
         word = token[0]
         if word.startswith(("//", "/*")):
             continue
+        if depth == 0 and word == "}":
+            scanned.ends = token.start()
+            return scanned
         if depth == 0 and word in ",:":
             is_key = word == ","
-            if is_key and members:
-                members[-1].comma = token.start()
+            if is_key and scanned.members:
+                scanned.members[-1].comma = token.start()
         elif is_key:
-            members.append(_Member(_key(word), token.start()))
+            scanned.members.append(_Member(_key(word), token.start()))
         else:
-            one = members[-1]
-            one.value, one.ends = (token.start() if one.value < 0 else one.value), token.end()
+            member = scanned.members[-1]
+            member.value = token.start() if member.value < 0 else member.value
+            member.ends = token.end()
             depth += (word in "{[") - (word in "}]")
-    return members
-
-
-def _inserted(text: str, key: str, name: str, value: JsonObject) -> str | None:
-    """The text with one more member in the object under a key, or in the outermost one."""
-    found = dict(_objects(text)).get(key)
-    if found is None or found.ends < 0:
-        return None
-    outer = _indent_at(text, found.ends)
-    inner = _first_indent(text, found) or outer + _INDENT
-    step = inner[len(outer) :] if inner.startswith(outer) and inner != outer else _INDENT
-    dumped = json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{inner}")
-    member = f"\n{inner}{json.dumps(name, ensure_ascii=False)}: {dumped}\n{outer}"
-    comma = "," if found.last >= 0 and not found.has_comma else ""
-    at = found.last if found.last >= 0 else found.begins + 1
-    head, rest = text[:at] + comma, text[at : found.ends].rstrip()
-    whole = f"{head}{rest}{member}"
-    return (_with_crlf(whole) if "\r\n" in text else whole) + text[found.ends :]
-
-
-def _with_crlf(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\n", "\r\n")
-
-
-def _objects(text: str) -> Iterator[tuple[str, _Object]]:
-    """The outermost object under the key ``, and those right in it under their keys."""
-    stack: list[tuple[str, _Object | None]] = []
-    key, is_key = "", True
-    for token in _TOKEN.finditer(text):
-        word = token[0]
-        if word.startswith(("//", "/*")):
-            continue
-        here = stack[-1][1] if stack else None
-        if word in "{[":
-            _touch(here, token.start())
-            told = _Object(token.start()) if word == "{" else None
-            stack.append((key if len(stack) == 1 else "" if not stack else "\0", told))
-            key, is_key = "", True
-        elif word in "}]":
-            name, closed = stack.pop() if stack else ("\0", None)
-            if closed:
-                closed.ends = token.start()
-                if name != "\0":
-                    yield name, closed
-            if stack and (outer := stack[-1][1]):
-                outer.last, outer.has_comma = token.end(), False
-        elif word == ",":
-            if here:
-                here.last, here.has_comma = token.end(), True
-            key, is_key = "", True
-        elif word == ":":
-            is_key = False
-        else:
-            if here:
-                here.last, here.has_comma = token.end(), False
-            if is_key:
-                key = _key(word)
-
-
-def _touch(here: _Object | None, at: int) -> None:
-    if here:
-        here.last, here.has_comma = at, False
+    return None
 
 
 def _key(word: str) -> str:
@@ -254,14 +225,16 @@ def _key(word: str) -> str:
         return word
 
 
+def _dumped(value: JsonObject, step: str, indent: str = "") -> str:
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
+
+
+def _with_line_ends(part: str, text: str) -> str:
+    """The part with the line ends of the text that it is for."""
+    return re.sub(r"\r?\n", "\r\n", part) if "\r\n" in text else part
+
+
 def _indent_at(text: str, at: int) -> str:
     """What the line of a place begins with."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]
-
-
-def _first_indent(text: str, found: _Object) -> str:
-    """How far the first member stands in, where it has a line of its own."""
-    inside = text[found.begins + 1 : found.ends]
-    lead = re.match(r"[ \t]*\r?\n((?:[ \t]*\r?\n)*)([ \t]*)(?=\S)", inside)
-    return lead[2] if lead else ""
