@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
 
 from ..core.errors import SettingsError
 from ..core.shell import shown_command
@@ -25,6 +25,7 @@ from .models import Settings
 from .parts import APPROVAL, BLOCKED, EMBEDDINGS, RECORD, REGISTRIES, RULES, STORE, Guard, Part
 from .rules import Rule
 from .sections import USUAL_REGISTRIES, GroupsSettings
+from .validation import adapter
 
 logger = logging.getLogger(__name__)
 
@@ -32,12 +33,8 @@ TRUST_VARIABLE = "XAI_MCP_TRUST"
 APPROVED = "approved: "
 """Before the names of tools that the file of decisions beside a settings file approves."""
 
-_HELD = "held: "
-"""Before the places of guards, see `guards`; their values are a strength and a sentence."""
-
 _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
-_NOTHING = float("-inf")  # how much is held back by what is not there
 _FILE_NAME = "trusted.json"
 _FOR_ALL = (RULES, APPROVAL, BLOCKED)
 _NOTHING_CALLED = Rule(
@@ -47,8 +44,51 @@ _NOTHING_CALLED = Rule(
 _LOCK_SECONDS = 5.0
 _MOST_BYTES = 8_000_000
 
-Agreed: TypeAlias = dict[str, dict[str, str]]
-"""Digests of parts by their places, with a blank between those of one place, by settings file."""
+
+@dataclass(slots=True)
+class Agreement:
+    """What this user agreed to of one settings file.
+
+    `parts` are digests by places; `guards` how strong each was and what its loss means, by places
+    and digests.
+    """
+
+    parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    guards: dict[str, dict[str, tuple[int, str]]] = field(
+        default_factory=dict[str, dict[str, tuple[int, str]]]
+    )
+
+    def __bool__(self) -> bool:
+        return bool(self.parts or self.guards)
+
+    def has(self, part: Part) -> bool:
+        """Whether this part was agreed to as it is now."""
+        return part.digest in self.parts.get(part.key_path, ())
+
+    def hold_to(self, guards: Iterable[Guard]) -> bool:
+        """Remember guards that hold back more than before; whether there was one."""
+        is_changed = False
+        for guard in guards:
+            known = self.guards.setdefault(guard.key_path, {})
+            if guard.digest not in known or known[guard.digest][0] < guard.strength:
+                known[guard.digest] = guard.strength, guard.lost
+                is_changed = True
+        return is_changed
+
+    def lost(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
+        """What was held back at the time of the yes, and is not any more, by place."""
+        now = Agreement()
+        now.hold_to(settings.guards)
+        sources = {x.key_path: x.source for x in settings.parts}
+        for place in dict.fromkeys((*_FOR_ALL, *sources)):
+            held = now.guards.get(place, {})
+            lost = tuple(
+                sentence
+                for digest, (strength, sentence) in self.guards.get(place, {}).items()
+                if digest not in held or held[digest][0] < strength
+            )
+            if lost and (source := sources.get(place, "")) not in off:
+                yield Part(place, "", lost, source)
 
 
 class TrustStore:
@@ -68,9 +108,9 @@ class TrustStore:
         parts = (*settings.parts, *also)
         if not settings.file or settings.is_from_python or self._is_agreed(settings.file):
             return ()
-        agreed, off = self._read().get(_name(settings.file), {}), _switched_off(settings)
-        waiting = [x for x in parts if not _has(agreed, x) and x.source not in off]
-        waiting += _lost(agreed, settings, off)
+        agreed, off = self._read().get(_name(settings.file), Agreement()), _switched_off(settings)
+        waiting = [x for x in parts if not agreed.has(x) and x.source not in off]
+        waiting += agreed.lost(settings, off)
         if agreed and not waiting:
             self._remember(settings, agreed)
         return tuple(waiting)
@@ -85,25 +125,26 @@ class TrustStore:
         Raises:
             SettingsError: that cannot be written down.
         """
-        parts, off = (*settings.parts, *also), () if with_disabled else _switched_off(settings)
+        off = () if with_disabled else _switched_off(settings)
+        parts = (*settings.parts, *also)
+        switched_off = {x.key_path for x in settings.parts if x.source and x.source in off}
 
-        def agreed(before: Mapping[str, str]) -> dict[str, str]:
-            kept = {k: x for k, x in before.items() if k.startswith(APPROVED)}
-            kept |= {x: before[x] for x in _guards_of(before, _places(settings, off))}
-            digests = dict[str, str]()
-            for part in parts:
-                if part.source not in off or _has(before, part):
-                    others = digests.get(part.key_path, "")
-                    digests[part.key_path] = f"{others} {part.digest}".strip()
-            return kept | digests | _written(x for x in settings.guards if x.source not in off)
+        def renew(agreed: Agreement) -> Agreement:
+            digests = defaultdict[str, list[str]](list)
+            for part in (x for x in parts if x.source not in off or agreed.has(x)):
+                digests[part.key_path].append(part.digest)
+            approved = {k: x for k, x in agreed.parts.items() if k.startswith(APPROVED)}
+            renewed = Agreement(
+                {**approved, **digests}, {k: x for k, x in agreed.guards.items() if k in switched_off}
+            )
+            renewed.hold_to(x for x in settings.guards if x.source not in off)
+            return renewed
 
-        self._change(_name(settings.file), agreed)
+        self._change(_name(settings.file), renew)
 
     def agrees_to(self, file: str, part: Part) -> bool:
         """Whether this user agreed to one approval beside the file."""
-        if self._is_agreed(file):
-            return True
-        return self._read().get(_name(file), {}).get(part.key_path) == part.digest
+        return self._is_agreed(file) or self._read().get(_name(file), Agreement()).has(part)
 
     def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
         """Agree to one part, or without a digest to none any more. `guards` are those of the file.
@@ -112,13 +153,15 @@ class TrustStore:
             SettingsError: that cannot be written down.
         """
 
-        def agreed(before: Mapping[str, str]) -> dict[str, str]:
-            gone = {part.key_path, *_guards_of(before, [part.key_path])}
-            others = {k: x for k, x in before.items() if k not in gone}
-            others |= {part.key_path: part.digest} if part.digest else {}
-            return others | _stronger(others, guards)
+        def change(agreed: Agreement) -> Agreement:
+            agreed.parts.pop(part.key_path, None)
+            agreed.guards.pop(part.key_path, None)
+            if part.digest:
+                agreed.parts[part.key_path] = [part.digest]
+            agreed.hold_to(guards)
+            return agreed
 
-        self._change(_name(file), agreed)
+        self._change(_name(file), change)
 
     def withdraw(self, file: str | Path) -> bool:
         """Agree to nothing of a file any more; whether there was anything.
@@ -129,23 +172,27 @@ class TrustStore:
         name = _name(file)
         had = name in self._read()
         if had:
-            self._change(name, lambda _: {})
+            self._change(name, lambda _: Agreement())
         return had
 
     def files(self) -> list[str]:
         """The files of which something was agreed to."""
         return sorted(self._read())
 
-    def _remember(self, settings: Settings, agreed: Mapping[str, str]) -> None:
+    def _remember(self, settings: Settings, agreed: Agreement) -> None:
         """Note guards that came later: without a question, for they hold back more."""
         off = _switched_off(settings)
-        stronger = _stronger(agreed, (x for x in settings.guards if x.source not in off))
-        if not stronger:
-            return
-        try:
-            self._change(_name(settings.file), lambda before: {**before, **stronger})
-        except SettingsError as reason:
-            logger.debug("%s", reason)
+        guards = [x for x in settings.guards if x.source not in off]
+
+        def change(before: Agreement) -> Agreement:
+            before.hold_to(guards)
+            return before
+
+        if agreed.hold_to(guards):
+            try:
+                self._change(_name(settings.file), change)
+            except SettingsError as reason:
+                logger.debug("%s", reason)
 
     @property
     def _file(self) -> Path:
@@ -162,28 +209,28 @@ class TrustStore:
         here = Path(_name(file))
         return any(x == here or x in here.parents for x in named)
 
-    def _read(self) -> Agreed:
+    def _read(self) -> dict[str, Agreement]:
         """Nothing where it cannot be read: whoever agrees again writes it anew."""
         try:
             if self._file.stat().st_size > _MOST_BYTES:
                 raise ValueError("it is too large")
-            return _agreed_in(json.loads(self._file.read_bytes()))
+            files = json.loads(self._file.read_bytes())["files"]
+            return {x: adapter(Agreement).validate_python(y) for x, y in files.items()}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as reason:
-            logger.warning(
-                "%s cannot be read, so no settings file is trusted: %s", self._file, reason
-            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
+            logger.warning("%s cannot be read, so no settings file is trusted: %s", self._file, why)
             return {}
 
-    def _change(self, name: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+    def _change(self, name: str, change: Callable[[Agreement], Agreement]) -> None:
         try:
             make_private_folder(self._file.parent)
             with file_lock(self._file.with_suffix(".lock"), _LOCK_SECONDS):
-                agreed = self._read()
-                parts = change(agreed.pop(name, {}))
-                agreed |= {name: parts} if parts else {}
-                text = json.dumps({"version": 1, "files": agreed}, indent=1, sort_keys=True)
+                files = self._read()
+                agreed = change(files.pop(name, Agreement()))
+                files |= {name: agreed} if agreed else {}
+                value = {"version": 1, "files": {x: asdict(y) for x, y in files.items()}}
+                text = json.dumps(value, indent=1, sort_keys=True)
                 replace_private(self._file, text.encode())
         except OSError as cause:  # also where another process keeps it locked
             problem = f"it cannot be written: {cause}."
@@ -259,70 +306,6 @@ def _problem(settings: Settings, part: Part) -> SettingsError:
 
 def _switched_off(settings: Settings) -> set[str]:
     return {name for name, source in settings.sources.items() if source.disabled}
-
-
-def _has(agreed: Mapping[str, str], part: Part) -> bool:
-    return part.digest in agreed.get(part.key_path, "").split()
-
-
-def _lost(agreed: Mapping[str, str], settings: Settings, off: Container[str]) -> Iterator[Part]:
-    """What was held back when somebody agreed, and is not any more, by place."""
-    now = _strengths(_written(settings.guards))
-    sources = {x.key_path: x.source for x in settings.parts}
-    for place in dict.fromkeys((RULES, APPROVAL, BLOCKED, *sources)):
-        lost = list[str]()
-        for key in _guards_of(agreed, [place]):
-            strength, _, sentence = agreed[key].partition(" ")
-            if now.get(key, _NOTHING) < int(strength):
-                lost.append(sentence)
-        if lost and (source := sources.get(place, "")) not in off:
-            yield Part(place, "", tuple(lost), source)
-
-
-def _guards_of(agreed: Iterable[str], places: Iterable[str]) -> list[str]:
-    """The keys of the guards of these places."""
-    begins = tuple(f"{_HELD}{x}: " for x in places)
-    return [x for x in agreed if x.startswith(begins)]
-
-
-def _stronger(agreed: Mapping[str, str], guards: Iterable[Guard]) -> dict[str, str]:
-    """Those that hold back more than what was agreed to."""
-    least = _strengths(agreed)
-    return _written(x for x in guards if x.strength > least.get(_key(x), _NOTHING))
-
-
-def _strengths(agreed: Mapping[str, str]) -> dict[str, float]:
-    return {k: int(x.partition(" ")[0]) for k, x in agreed.items() if k.startswith(_HELD)}
-
-
-def _written(guards: Iterable[Guard]) -> dict[str, str]:
-    """The guards as they are noted; of two of the same the stronger one."""
-    return {_key(x): f"{x.strength} {x.lost}" for x in sorted(guards, key=lambda x: x.strength)}
-
-
-def _key(guard: Guard) -> str:
-    return f"{_HELD}{guard.key_path}: {guard.digest}"
-
-
-def _places(settings: Settings, sources: Container[str]) -> list[str]:
-    return [x.key_path for x in settings.parts if x.source and x.source in sources]
-
-
-def _agreed_in(value: Any) -> Agreed:
-    """What the file says.
-
-    Raises:
-        ValueError: it is none of ours.
-    """
-    files = cast(Any, value).get("files") if isinstance(value, dict) else None
-    if not isinstance(files, dict):
-        raise ValueError("it has no `files`")
-    found = cast(dict[str, Any], files).items()
-    return {
-        name: {str(x): str(y) for x, y in cast(dict[Any, Any], parts).items()}
-        for name, parts in found
-        if isinstance(parts, dict)
-    }
 
 
 def _name(file: str | Path) -> str:
