@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import catalog_server
+from tests.support.bridges import listed_tool
 from tests.support.model_endpoint import model_endpoint
 from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
@@ -236,7 +237,7 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
     async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
             await operations.call_tool(_SERVER, catalog_server.INSTALL["name"])
-            await operations.engine.catalog.wait_for(_SERVER, next(iter(task.needed)))
+            await listed_tool(operations, _SERVER, next(iter(task.needed)))
 
     with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
         return _runs(way, protocol, Work(work.tools, [task]), bridge, install)[0]

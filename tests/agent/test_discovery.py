@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import catalog_server
+from tests.support.bridges import wait_for_tool
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, JsonObject, ToolResult
@@ -499,15 +500,12 @@ def test_what_was_asked_for_before_finds_the_tool_that_did_it(bridge: Bridge):
 def test_a_tool_that_comes_while_the_model_thinks_is_found_by_the_search_that_it_asks_for(
     bridge: Bridge,
 ):
-    async def arrived(operations: Operations) -> None:
-        await operations.engine.catalog.wait_for("office", "water_plants")
-
     def think(body: dict[str, Any]) -> Any:
         if len(body["messages"]) > 2:
             return says("Done.")
         new = {"name": "water_plants", "description": "Waters the plants in the office."}
         bridge.call_tool("office", "add_tool", new)
-        bridge.run(arrived)
+        wait_for_tool(bridge, "office", "water_plants")
         return search("water the plants", max_results=1)
 
     with model_endpoint(think) as endpoint:

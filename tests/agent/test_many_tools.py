@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import catalog_server
+from tests.support.bridges import listed_tool
 from tests.support.fault_server import entry
 from tests.support.many_tools import many_tools, stuffed_tools, tasks, write
 from tests.support.model_endpoint import model_endpoint
@@ -102,7 +103,7 @@ def test_tools_that_come_while_the_model_thinks_are_found(
     async def install(operations: Operations, event: RunEvent) -> None:
         if isinstance(event, ModelAsked) and event.step == 1:
             await operations.call_tool("office", "install_tools")
-            await operations.engine.catalog.wait_for("office", next(iter(task.needed)))
+            await listed_tool(operations, "office", next(iter(task.needed)))
 
     with Bridge({"mcpServers": {"office": _server(*files)}}) as bridge:
         (told,) = run(bridge, model, protocol, asked=[task], on_event=install)

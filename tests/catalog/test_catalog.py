@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import anyio
 import pytest
 
 from xai_mcp_agent import Tool, ToolKey, UnknownTool
@@ -77,21 +74,3 @@ async def test_the_first_source_that_offers_a_tool_is_found():
     assert catalog.find("one", ["b", "a"]) == ToolKey("mcp", "b", "one")
     assert catalog.find("two", ["a", "b"]) == ToolKey("mcp", "b", "two")
     assert catalog.find("two", ["a"]) is None
-
-
-async def test_a_tool_can_be_waited_for():
-    catalog = Catalog()
-    found: list[Any] = []
-
-    async def wait() -> None:
-        found.append(await catalog.wait_for("a", "late"))
-
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await anyio.wait_all_tasks_blocked()
-            lists(catalog, "a", "early")
-            await anyio.wait_all_tasks_blocked()
-            assert not found
-            lists(catalog, "a", "early", "late")
-    assert found == [tool("a", "late")]

@@ -14,6 +14,7 @@ from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.policy.review import digest_of_reviews, waiting_of
 
 _TOOL_SECONDS = 30.0
+_LOOK_SECONDS = 0.01
 
 
 @contextmanager
@@ -42,11 +43,15 @@ def wait_for_loss(bridge: Bridge, server: str, seconds: float = 20.0) -> None:
 def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
     """Wait until the catalog has this tool."""
 
-    async def wait(operations: Operations) -> Tool:
-        with anyio.fail_after(_TOOL_SECONDS):
-            return await operations.engine.catalog.wait_for(server, tool)
+    return bridge.run(listed_tool, server, tool)
 
-    return bridge.run(wait)
+
+async def listed_tool(operations: Operations, server: str, tool: str) -> Tool:
+    """The same on the bridge's loop."""
+    with anyio.fail_after(_TOOL_SECONDS):
+        while (listed := operations.engine.catalog.named(server, tool)) is None:
+            await anyio.sleep(_LOOK_SECONDS)
+    return listed
 
 
 def names_of(tools: list[Tool]) -> list[str]:

@@ -26,14 +26,12 @@ from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.errors import BadSetting
-from ..core.given import of_type, text, whole, wrong
 from ..core.host import Host
 from ..core.invocation import Caller
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
-from .agent_functions import FunctionToolset
-from .agent_tools import Listener, WantedTools, ready_tools
+from .agent_tools import FunctionToolset, Listener, WantedTools, ready_tools
 from .faces import Bridge
 from .operations import Operations
 from .streams import AgentStream, AioAgentStream, Tell
@@ -146,35 +144,40 @@ class Agent:
         trusted_tools: Iterable[str] = (),
         approval: str | Mapping[str, str] | None = None,
     ) -> None:
-        of_type(bridge, "The first argument of Agent", Bridge, "a Bridge")
-        needed = _names(required, "required")
+        if max_thoughts < 1:
+            raise BadSetting(f"`max_thoughts` of Agent is {max_thoughts}. Give 1 or more.")
+        if tool_protocol not in get_args(ProtocolChoice):
+            words = ", ".join(get_args(ProtocolChoice))
+            raise BadSetting(f"`tool_protocol` of Agent is {tool_protocol!r}. Use one of: {words}.")
+        needed = _several(required)
         given = () if toolbelt is None else _several(toolbelt)
         functions = tuple(x for x in given if not isinstance(x, str))
         named = tuple(dict.fromkeys((*(x for x in given if isinstance(x, str)), *needed)))
-        _check_names(bridge, named)
+        for source in named:
+            if bridge.settings.group(source) is None:
+                bridge.settings.source(source)
         every = bridge.settings.switched_on if toolbelt is None else ()
+        patience = bridge.settings.wait_seconds if wait_seconds is None else wait_seconds
         chosen = AgentModel.of(model)
         setup = _Setup(
-            name=text(name, "`name` of Agent"),
+            name=name,
             model=chosen,
             sources=tuple(dict.fromkeys((*every, *named))),
             required=needed,
-            wait_seconds=_wait(bridge, wait_seconds) if toolbelt is None else inf,
+            wait_seconds=patience if toolbelt is None else inf,
             # One for all runs: it counts the functions that were left and still run.
             functions=_functions(bridge, functions) if functions else None,
-            system_prompt=text(system_prompt, "`system_prompt` of Agent"),
-            max_thoughts=whole(max_thoughts, "`max_thoughts` of Agent", 1),
-            protocol=_protocol(tool_protocol),
-            output=_output(output_schema),
+            system_prompt=system_prompt,
+            max_thoughts=max_thoughts,
+            protocol=tool_protocol,
+            output=OutputSchema(output_schema) if output_schema else None,
             memory=memory_for(memory, name),
-            limits=RunLimits(_tokens(max_run_tokens, "max_run_tokens")),
-            budget_tokens=_tokens(tool_token_budget, "tool_token_budget"),
+            limits=RunLimits(max_run_tokens),
+            budget_tokens=tool_token_budget,
             preferences=Preferences(
-                _names(always_shown_tools, "always_shown_tools"),
-                _names(blocked_tools, "blocked_tools"),
-                _names(trusted_tools, "trusted_tools"),
+                _several(always_shown_tools), _several(blocked_tools), _several(trusted_tools)
             ),
-            approval=_words(approval),
+            approval=_approval(approval),
         )
         setup.spec()  # refuses what no run could begin with
         bridge.settings.secrets.update(chosen.secrets)
@@ -288,19 +291,6 @@ def _check_question(given: Any) -> None:
         )
 
 
-def _check_names(bridge: Bridge, names: Iterable[str]) -> None:
-    for name in names:
-        if bridge.settings.group(name) is None:
-            bridge.settings.source(name)
-
-
-def _wait(bridge: Bridge, seconds: Any) -> float:
-    if seconds is None:
-        return bridge.settings.wait_seconds
-    is_it = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
-    return seconds if is_it else wrong("`wait_seconds` of Agent", seconds, "seconds, 0 or more")
-
-
 def _functions(bridge: Bridge, functions: Sequence[Callable[..., Any]]) -> FunctionToolset:
     return FunctionToolset(functions, bridge.aio.engine.recorder.mask)
 
@@ -312,31 +302,9 @@ def _several(given: T | Iterable[T]) -> tuple[T, ...]:
     return tuple(cast("Iterable[T]", given))
 
 
-def _names(given: str | Iterable[str], name: str) -> tuple[str, ...]:
-    return tuple(text(x, f"What is in `{name}` of Agent") for x in _several(given))
-
-
-def _tokens(number: int | None, name: str) -> int | None:
-    return None if number is None else whole(number, f"`{name}` of Agent", 0)
-
-
-def _output(schema: JsonObject | None) -> OutputSchema | None:
-    wanted = "a JSON schema, as a dict"
-    of_type(schema, "`output_schema` of Agent", (dict, type(None)), wanted)
-    return OutputSchema(schema) if schema else None
-
-
-def _protocol(word: ProtocolChoice) -> ProtocolChoice:
-    if word not in (known := get_args(ProtocolChoice)):
-        raise BadSetting(f"`tool_protocol` of Agent is {word!r}. Use one of: {', '.join(known)}.")
-    return word
-
-
-def _words(said: str | Mapping[str, str] | None) -> ApprovalWords:
-    if said is None:
-        return {}
+def _approval(words: str | Mapping[str, str] | None) -> ApprovalWords:
     try:
-        return read_words(said)
+        return {} if words is None else read_words(words)
     except ValueError as reason:
         raise BadSetting(f"`approval` of Agent: {reason}") from reason
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
+from typing import Any
 
 from anyio import to_thread
 
@@ -14,13 +16,19 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
-from ..core.errors import NoTools, XaiMcpError
+from ..core.errors import BadSetting, NoTools, XaiMcpError
+from ..core.invocation import ToolInvocation
+from ..core.kinds import STATIC
 from ..core.names import did_you_mean, listed
+from ..core.results import ToolResult
 from ..core.shell import shown_command
-from ..core.tools import Tool
+from ..core.tools import Tool, ToolKey
 from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences
+from ..settings.sources import FunctionSettings
+from ..sources.functions.calling import FunctionCalls
+from ..sources.functions.function import Function
 from .context import is_of_person
 from .operations import Operations
 from .planning_tools import planning_toolset
@@ -29,6 +37,7 @@ from .toolbox import Failure, SourceToolset, agent_tools
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 _MOST_NAMES = 5
 _ASKER = "a locked server"
+_FUNCTIONS = "functions of the program"
 
 
 @dataclass(frozen=True)
@@ -216,3 +225,56 @@ def _nothing_named(patterns: Iterable[str], known: list[str]) -> str:
     hint = f" {hints[0]}" if len(given) == 1 and hints[0] else ""
     named = ", ".join(map(repr, given))
     return f"Always shown, trusted or blocked, but no tool or server of this agent: {named}.{hint}"
+
+
+class FunctionToolset(Toolset):
+    """The functions, each called in a thread of its own, and given the usual limit.
+
+    Raises:
+        BadSetting: one of them can be no tool, or two have one name.
+    """
+
+    def __init__(self, functions: Sequence[Callable[..., Any]], mask: Callable[[str], str]) -> None:
+        self._functions = _by_name(functions)
+        self._tools = tuple(x.tool for x in self._functions.values())
+        self._calls = FunctionCalls(FunctionSettings(name=_FUNCTIONS), mask)
+
+    async def tools(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    def known(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them; see `FunctionCalls.call`."""
+
+        async def ready(_: float) -> Mapping[str, Function]:
+            return self._functions
+
+        return await self._calls.call(invocation, ready)
+
+
+def _by_name(functions: Sequence[Callable[..., Any]]) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    for run in functions:
+        function = _function(run)
+        if function.tool.name in found:
+            raise BadSetting(
+                f"Two functions of the agent are called {function.tool.name!r}. Rename one."
+            )
+        found[function.tool.name] = function
+    return found
+
+
+def _function(run: Callable[..., Any]) -> Function:
+    name = getattr(run, "__name__", "")
+    if not name.isidentifier():
+        raise BadSetting(f"{run!r} has no name to call it by. Write it with `def`.")
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(run)) or ""
+        return Function.of(ToolKey(STATIC.name, "", name), file, run)
+    except Exception as cause:
+        # Pydantic and Python raise of every kind here: of annotations that a person wrote.
+        raise BadSetting(f"The function {name!r} cannot be a tool: {cause}") from cause

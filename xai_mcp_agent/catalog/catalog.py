@@ -17,7 +17,6 @@ from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
 from .entry import CatalogEntry
-from .feed import RecordFeed
 from .records import ToolRecords
 
 logger = logging.getLogger(__name__)
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
 """Why a tool that its source has does not exist here, for a person."""
 
-_MOST_NAMES = 20  # in an error that a model reads
+_MOST_NAMES = 10  # in an error that a model reads
 _DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
 
 
@@ -53,20 +52,17 @@ class Catalog:
         self.version = 0
         self._inventories: dict[str, Inventory] = {}
         self._by_name: dict[tuple[str, str], Tool] = {}  # of source and tool
-        self._changed = anyio.Event()
         self._subscribers: list[Callable[[CatalogChanged], None]] = []
         self._listed: dict[str, ListingDigest] = {}
         self._digests: dict[ToolKey, tuple[Tool, str]] = {}
-        self._records = ToolRecords()
-        self._feed = recorder and RecordFeed(recorder, self._take)
+        self._records = ToolRecords(recorder, self._note)
 
     def notice(self, event: SourceEvent) -> None:
         """Fold one event in."""
         match event:
             case InventoryChanged(source, inventory):
                 self._replace(source, inventory)
-                if self._feed:
-                    self._feed.want(source)
+                self._records.follow(source)
             case SourceLost(source, _, on_purpose) if on_purpose:
                 self._replace(source, None)
             case _:
@@ -77,9 +73,8 @@ class Catalog:
 
         Waits so long at most, and not at all for a history that cannot be used.
         """
-        if self._feed is not None:
-            with anyio.move_on_after(seconds):
-                await self._feed.ask(source).wait()
+        with anyio.move_on_after(seconds):
+            await self._records.read(source)
 
     def subscribe(self, callback: Callable[[CatalogChanged], None]) -> Callable[[], None]:
         """Have every change told, on the loop; what comes back ends that."""
@@ -137,12 +132,6 @@ class Catalog:
         found = (self.named(source, name) for source in sources)
         return next((tool.key for tool in found if tool is not None), None)
 
-    async def wait_for(self, source: str, name: str) -> Tool:
-        """Wait until this tool exists. Put a limit around it."""
-        while (tool := self.named(source, name)) is None:
-            await self._changed.wait()
-        return tool
-
     def digest(self, tool: Tool) -> str:
         """The digest of its definition. The writer thread has those of what is listed."""
         if not (digest := self._known_digest(tool)):
@@ -178,8 +167,7 @@ class Catalog:
         live = [CatalogEntry(x.key, x, record) for x, record in tools]
         return (*live, *(CatalogEntry(x.subject.key, None, x) for x in known.values()))
 
-    def _take(self, update: RecordUpdate) -> None:
-        self._records.take(update)
+    def _note(self, update: RecordUpdate) -> None:
         self._listed |= {source.source: x for source, x in update.listed.items()}
         self._tell({x.source for x in update.tools}, is_new=False)
 
@@ -210,8 +198,6 @@ class Catalog:
     def _tell(self, sources: Iterable[str], *, is_new: bool) -> None:
         if is_new:
             self.version += 1
-            changed, self._changed = self._changed, anyio.Event()
-            changed.set()
         if not (concerned := frozenset(sources)):
             return
         change = CatalogChanged(self.version, concerned)

@@ -1,50 +1,128 @@
-"""Tool records in memory: the newest that were told of, by source."""
+"""What the history knows of tools: kept in memory, by source, as it is written and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+import anyio
+
+from ..core.errors import StoreFailed
 from ..core.kinds import kind_named
 from ..core.tools import ToolKey
 from ..history.event import Subject
-from ..history.recording.reports import RecordUpdate
+from ..history.recording.recorder import HistoryRecorder
+from ..history.recording.reports import RecordUpdate, by_source
 from ..history.records import ToolRecord
 
+if TYPE_CHECKING:
+    from ..history.store import Store
+
+logger = logging.getLogger(__name__)
+
+_NOTHING = RecordUpdate({})  # where there is no history yet
 _MOST_GONE = 1000  # of a source's tools that are not there any more
 
 _Records = dict[Subject, ToolRecord]
 
 
 class ToolRecords:
-    """The newest records that were told of."""
+    """The newest records of the tools of some sources. Made and used on the event loop.
 
-    def __init__(self) -> None:
-        self._kept: dict[Subject, _Records] = {}  # by source
+    Only what is written of sources that somebody asked for is taken: a history may know a hundred
+    thousand tools. `on_update` is called after each change.
+    """
+
+    def __init__(
+        self, recorder: HistoryRecorder | None, on_update: Callable[[RecordUpdate], None]
+    ) -> None:
+        self._recorder = recorder
+        self._on_update = on_update
+        self._records: dict[Subject, _Records] = {}  # by source
+        self._followed: set[str] = set()
+        if recorder is not None:
+            self._loop = asyncio.get_running_loop()
+            recorder.follow(self._hand_over)
 
     def get(self, key: ToolKey) -> ToolRecord | None:
         """What is known of a tool."""
         subject = Subject(kind_named(key.kind), key.source, key.name)
-        return self._kept.get(subject.anchor, {}).get(subject)
+        return self._records.get(subject.anchor, {}).get(subject)
 
     def of(self, source: str) -> Iterator[ToolRecord]:
         """What is known of the tools of a source."""
-        for records in [x for anchor, x in self._kept.items() if anchor.source == source]:
+        for records in [x for anchor, x in self._records.items() if anchor.source == source]:
             yield from records.values()
+
+    def follow(self, source: str) -> None:
+        """Take what is written of this source from now on."""
+        self._followed.add(source)
+
+    async def read(self, source: str) -> None:
+        """Know all tools that the source ever had, if the history can be read."""
+        if self._recorder is None:
+            return
+        self.follow(source)
+        read, asked = anyio.Event(), self._recorder.read(partial(records_of, source), _NOTHING)
+        asked.add_done_callback(lambda x: self._on_loop(partial(self._take_read, read, x)))
+        await read.wait()
 
     def take(self, update: RecordUpdate) -> None:
         """Take newer records in."""
         for source, records in update.tools.items():
             if source in update.whole:
-                self._kept[source] = dict(records)
+                self._records[source] = dict(records)
             else:
-                self._kept.setdefault(source, {}).update(records)
+                self._records.setdefault(source, {}).update(records)
             if not update.is_asked:  # else somebody wants to know them all
-                _forget_gone(self._kept[source])
+                _forget_gone(self._records[source])
+        self._on_update(update)
+
+    def _hand_over(self, update: RecordUpdate) -> None:
+        """Called in the writer thread."""
+        sources = self._followed
+        tools = {x: tools for x, tools in update.tools.items() if x.source in sources}
+        listed = {x: digests for x, digests in update.listed.items() if x.source in sources}
+        if tools or listed:
+            self._on_loop(partial(self.take, replace(update, tools=tools, listed=listed)))
+
+    def _on_loop(self, do: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            self._loop.call_soon_threadsafe(do)
+
+    def _take_read(self, read: anyio.Event, answer: Future[RecordUpdate]) -> None:
+        try:
+            self.take(answer.result())
+        except StoreFailed as reason:
+            logger.debug("What tools a source had is not known: %s", reason)  # it was said already
+        except Exception:
+            logger.exception("What tools a source had could not be read")
+        read.set()
 
 
-def _forget_gone(known: _Records) -> None:
+def records_of(source: str, store: Store) -> RecordUpdate:
+    """The records of all tools that this source ever had.
+
+    Raises:
+        StoreFailed: the store.
+    """
+    # In the thread that owns the store: SQLAlchemy takes a while.
+    from ..history.projection import Projection
+
+    with store.reading() as connection:
+        tools = by_source(Projection(connection, store.project_id).tools_of([source]))
+        return RecordUpdate(tools, tools, is_asked=True)
+
+
+def _forget_gone(records: _Records) -> None:
     """Tools may come and go for days; all of them are in the history."""
-    if len(known) > _MOST_GONE:
-        gone = [k for k, x in known.items() if not x.is_available]
+    if len(records) > _MOST_GONE:
+        gone = [k for k, x in records.items() if not x.is_available]
         for subject in gone[:-_MOST_GONE]:
-            del known[subject]
+            del records[subject]
