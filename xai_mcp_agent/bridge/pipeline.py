@@ -23,7 +23,6 @@ from ..core.errors import (
 from ..core.invocation import Caller, DefinitionLock, ToolInvocation
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
-from ..core.tools import JsonObject, Tool
 from ..history.recording.recorder import HistoryRecorder
 from ..history.use import used_by
 from ..policy.breaker import CircuitBreakers
@@ -114,17 +113,20 @@ class CallPipeline:
 
         Checking them here saves a round trip to the server.
         """
-        tool, given = invocation.tool, invocation.arguments
-        is_no_object = _not_an_object(given)
-        problems = is_no_object or _not_json(given) or self._problems(tool, given)
-        if problems and not is_no_object and None in given.values():
-            given = without_idle_nulls(given, tool.input_schema)
-            problems = self._problems(tool, given) and problems
+        tool, arguments = invocation.tool, invocation.arguments
+        if problem := _why_unsendable(arguments):
+            raise InvalidArguments(invocation.name, [problem], signature(tool.input_schema))
+        if invocation.meta and (problem := _why_unsendable(invocation.meta)):
+            raise InvalidArguments("meta", [problem], "values that JSON can hold")
+        check = partial(self._checks.problems, tool.key, tool.input_schema)
+        problems = check(arguments)
+        if problems and None in arguments.values():
+            arguments = without_idle_nulls(arguments, tool.input_schema)
+            problems = check(arguments) and problems
         if problems:
             raise InvalidArguments(invocation.name, problems, signature(tool.input_schema))
-        if invocation.meta and (problems := _not_json(invocation.meta)):
-            raise InvalidArguments("meta", problems, "values that JSON can hold")
-        return invocation if given is invocation.arguments else replace(invocation, arguments=given)
+        is_as_given = arguments is invocation.arguments
+        return invocation if is_as_given else replace(invocation, arguments=arguments)
 
     async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
         """Make the call and write down how long it took, and what went wrong with it.
@@ -177,19 +179,13 @@ class CallPipeline:
             by = used_by(caller, invocation.call_id)
             self._recorder.refused(key, why, digest, by)
 
-    def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
-        return self._checks.problems(tool.key, tool.input_schema, arguments)
 
-
-def _not_an_object(arguments: object) -> list[str]:
-    is_one = isinstance(arguments, dict)
-    return [] if is_one else [f"a dict with the arguments by name, not {arguments!r:.100}"]
-
-
-def _not_json(arguments: JsonObject) -> list[str]:
-    """Why they cannot be sent at all. The checks look only at what a schema mentions."""
+def _why_unsendable(arguments: object) -> str:
+    """Why it cannot be sent at all. The checks look only at what a schema mentions."""
+    if not isinstance(arguments, dict):
+        return f"a dict with the arguments by name, not {arguments!r:.100}"
     try:
         json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as cause:
-        return [f"not JSON: {cause}"]
-    return []
+        return f"not JSON: {cause}"
+    return ""

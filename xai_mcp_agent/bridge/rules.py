@@ -35,41 +35,38 @@ _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 _LOOK = "See to the store, or take `from: store` out of the rules in the settings."
 _MOST_CALLERS = 20  # whose rulings are kept
 _MOST_KEPT = 100_000  # tools, also such as went meanwhile
+_RULED_AT_ONCE = 100  # tools, on the event loop: milliseconds
 
 
 class KeptRulings:
-    """What rules say of tools before anything is known of a call: kept while both are the same."""
+    """What rules say of tools before anything is known of a call: asked once for each tool."""
 
     def __init__(self, gate: RuleGate) -> None:
         self._gate = gate
-        self._kept: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
         self._book: RuleBooks | None = None
+        self._rulings: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
 
     async def of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
         """By key; nothing where there are no rules. As for an agent, whoever the caller is."""
         await self._gate.look()
-        if not self._gate.book:
-            return {}
-        who = replace(caller, kind="agent")
-        # In a thread: many rules for thousands of tools take a while.
-        return await anyio.to_thread.run_sync(self._of, tools, who)
-
-    def _of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
         book = self._gate.book
-        if self._book is not book or len(self._kept) > _MOST_CALLERS:
-            self._book, self._kept = book, {}
-        known = self._kept.get((caller.name, caller.toolbelt), {})
-        known = known if len(known) < _MOST_KEPT else {}
-        found = {key: self._ruled(known.get(key), x, caller) for key, x in tools.items()}
-        self._kept[caller.name, caller.toolbelt] = {**known, **found}
-        return {key: ruling for key, (_, ruling) in found.items()}
+        if not book:
+            return {}
+        if self._book is not book or len(self._rulings) > _MOST_CALLERS:
+            self._book, self._rulings = book, {}
+        kept = self._rulings.get((caller.name, caller.toolbelt), {})
+        kept = kept if len(kept) < _MOST_KEPT else {}
+        new = [x for key, x in tools.items() if key not in kept or kept[key][0] is not x]
+        rule = partial(self._rule, book, new, replace(caller, kind="agent"))
+        ruled = rule() if len(new) <= _RULED_AT_ONCE else await anyio.to_thread.run_sync(rule)
+        kept = {**kept, **ruled}
+        self._rulings[caller.name, caller.toolbelt] = kept
+        return {key: kept[key][1] for key in tools}
 
-    def _ruled(
-        self, known: tuple[Tool, Ruling] | None, tool: Tool, caller: Caller
-    ) -> tuple[Tool, Ruling]:
-        if known is not None and known[0] is tool:
-            return known
-        return tool, self._gate.book.ruling(self._gate.facts(tool, caller))
+    def _rule(
+        self, book: RuleBooks, tools: Sequence[Tool], caller: Caller
+    ) -> dict[ToolKey, tuple[Tool, Ruling]]:
+        return {x.key: (x, book.ruling(self._gate.facts(x, caller))) for x in tools}
 
 
 def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:
