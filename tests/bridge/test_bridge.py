@@ -313,7 +313,7 @@ def test_arguments_that_are_no_dict_are_wrong_arguments(given: Any):
 
 
 def test_an_unknown_tool_is_told_with_a_few_names_and_not_with_all_of_thousands():
-    words = r"It offers: echo, (?:[^,]+, ){8}[^,]+ and 1,\d{3} more\.$"
+    words = r"It offers: echo, (?:[^,]+, ){8}[^,]+ and 2,\d{3} more\.$"
     with bridge_with(one=entry(many=2000)) as bridge, pytest.raises(UnknownTool, match=words):
         bridge.call_tool("one", "qqqq")
 
