@@ -11,18 +11,18 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.kinds import SourceKind
-from ..core.names import did_you_mean
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
 from .approval import WORDS as _APPROVAL_WORDS
-from .document import ParsedObject, Place, kind_of, read_document, without_frames
+from .document import ParsedObject, Place, read_document, without_frames
 from .entry import SourceSettings
 from .guards import guards_beside, guards_of_entries, widening
 from .interpolation import Variables
-from .models import SECTIONS, Settings
+from .layout import Layout, layout_of, repeated_in
+from .models import Settings
 from .parts import parts_of
-from .rules import holds_rules, read_rules
+from .rules import read_rules
 from .sections import (
     RECORD_VARIABLE,
     PlanningSettings,
@@ -35,7 +35,6 @@ from .sections import (
     wait_of,
     with_learning,
 )
-from .server import URL_KEYS, ServerSettings
 from .validation import ValidationContext, read_lenient
 
 FILE_NAME = "mcp_settings.json"
@@ -46,14 +45,6 @@ LOCK_NAME = "mcp_tools.lock.json"
 SCHEMA_FILE = Path(__file__).with_name("mcp_settings.schema.json")
 """The JSON Schema of the settings, for editors."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
-
-_SERVERS_KEY = "mcpServers"
-_VSCODE_KEY = "servers"
-# Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
-_NOT_SERVERS = ("inputs", "$schema")
-_LATER_SECTIONS = ("toolSearch", "groups", "approval", "rules", "registries", "planning")
-_KEYS = (*SECTIONS, *_LATER_SECTIONS, _VSCODE_KEY, "store", "record", "wait", "history")
-_FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
 def user_settings_path() -> Path:
@@ -111,7 +102,7 @@ def load_settings(
         file = next((x for x in candidates if os.path.isfile(x)), None)
     if file is None:
         variables = Variables(environ, "", Secrets())
-        empty = _settings({_SERVERS_KEY: {}}, Place(""), variables, searched)
+        empty = _settings({}, Place(""), variables, searched)
         return replace(empty, parts=(), guards=())
     document = _document(file, by_environment=given is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
@@ -152,53 +143,36 @@ def _document(file: Path, *, by_environment: bool) -> ParsedObject:
 def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
-    entries, below = _servers(document, place)
-    sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
-    for key in ("toolSearch", "approval", "rules"):
-        _refuse_misspelled(document, place, key)
-    _refuse_rules_elsewhere(document, place)
-    reader = _Reader(variables, _document_notes(document, place))
-    for key in _sections_in(document):
-        there = place.at(key)
-        sections.append((SECTIONS[key], _object(document[key], there, SECTIONS[key]), there))
-    for section in sections:
+    layout, context = layout_of(document, place), ValidationContext(variables)
+    reader = _Reader(variables, [*layout.notes])
+    for section in layout.sources:
         reader.read_section(*section)
-    notes, context = reader.notes, ValidationContext(variables)
-    # In a bare map these would be servers.
-    beside: Mapping[str, Any] = document if below != place or _sections_in(document) else {}
-    later = {x: document.get(x) for x in _LATER_SECTIONS if below != place or x not in entries}
-    store = store_of(beside.get("store"), place.at("store"), context, notes)
-    record = recorded(beside.get("record"), place.at("record"), variables.environ, notes)
-    wait_seconds = wait_of(beside.get("wait"), place.at("wait"), notes)
-    history = beside.get("history")
-    retention = read_lenient(
-        Retention, {} if history is None else history, place.at("history"), context, notes
-    )
-    search = read_tool_search(later.get("toolSearch"), place.at("toolSearch"), context, notes)
-    planning = with_learning(later.get("planning"), variables.environ, notes)
-    learning = read_lenient(PlanningSettings, planning, place.at("planning"), context, notes)
-    approval = _approval(later.get("approval"), place)
+    notes, environ = reader.notes, variables.environ
+
+    def at(key: str) -> tuple[Any, Place]:
+        return layout.sections.get(key), place.at(key)
+
+    planning = with_learning(layout.sections.get("planning"), environ, notes)
     names = {*reader.sources, *reader.problems}
-    groups = read_groups(later.get("groups"), place.at("groups"), context, names, notes)
-    there = place.at("registries")
-    registries = read_registries(later.get("registries"), there, context, notes)
-    rules, stored_rules = read_rules(later.get("rules"), place.at("rules"), context)
+    rules, stored_rules = read_rules(*at("rules"), context)
     settings = Settings(
-        place.file, reader.sources, reader.problems, variables.secrets, searched, tuple(notes),
-        store, record, problem_kinds=reader.problem_kinds, search=search, groups=groups,
-        retention=retention, approval=approval, rules=rules, stored_rules=stored_rules,
-        registries=registries, planning=learning, required=frozenset(reader.required),
-        wait_seconds=wait_seconds,
+        place.file, reader.sources, reader.problems, variables.secrets, searched,
+        problem_kinds=reader.problem_kinds, required=frozenset(reader.required),
+        store=store_of(*at("store"), context, notes),
+        record=recorded(*at("record"), environ, notes),
+        wait_seconds=wait_of(*at("wait"), notes),
+        retention=read_lenient(Retention, *at("history"), context, notes),
+        search=read_tool_search(*at("toolSearch"), context, notes),
+        planning=read_lenient(PlanningSettings, planning, place.at("planning"), context, notes),
+        approval=_approval(*at("approval")),
+        groups=read_groups(*at("groups"), context, names, notes),
+        registries=read_registries(*at("registries"), context, notes),
+        rules=rules, stored_rules=stored_rules,
     )  # fmt: skip
-    return _with_trust(settings, document, [(x, there) for _, x, there in sections], variables)
+    return _with_trust(replace(settings, notes=tuple(notes)), layout, variables)
 
 
-def _with_trust(
-    settings: Settings,
-    document: Mapping[Any, Any],
-    entries: list[tuple[Mapping[Any, Any], Place]],
-    variables: Variables,
-) -> Settings:
+def _with_trust(settings: Settings, layout: Layout, variables: Variables) -> Settings:
     """The settings with what of them starts, reaches, holds back or widens something."""
     guards = [*guards_beside(settings)]
     words = (settings.approval, *(x.approval for x in settings.sources.values()))
@@ -209,18 +183,18 @@ def _with_trust(
         hide = Redactor((), environ=variables.environ)
         guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
         wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
-    place = Place(settings.file)
-    parts = (*parts_of(entries, _beside_sources(document, place)), *wider)
+    entries = [(x, place) for _, x, place in layout.sources]
+    parts = (*parts_of(entries, _beside_sources(layout.sections)), *wider)
     return replace(settings, parts=parts, guards=(*guards_of_entries(entries), *guards))
 
 
-def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple[Any, Place]]:
+def _beside_sources(sections: Mapping[str, Any]) -> Iterator[tuple[Any, Place]]:
     """What else names an address or a file."""
-    yield document.get("store"), place.at("store")
-    yield document.get("registries"), place.at("registries")
-    section = document.get("toolSearch")
-    search = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
-    yield search.get("embeddings"), place.at("toolSearch", "embeddings")
+    place, search = Place(""), sections.get("toolSearch")
+    yield sections.get("store"), place.at("store")
+    yield sections.get("registries"), place.at("registries")
+    keys = cast(Mapping[Any, Any], search if isinstance(search, Mapping) else {})
+    yield keys.get("embeddings"), place.at("toolSearch", "embeddings")
 
 
 @dataclass
@@ -244,7 +218,7 @@ class _Reader:
             if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
                 self.required.add(name)
             try:
-                _check_name(key, cls, _repeated(entries), taken, there)
+                _check_name(key, cls, repeated_in(entries), taken, there)
                 source = cls.read(name, entry, there, self.variables, self.notes)
                 self.sources[name] = source
             except SettingsError as raised:
@@ -275,91 +249,7 @@ def _approval(written: Any, place: Place) -> ApprovalWords:
     try:
         return {} if written is None else read_words(written)
     except ValueError as why:
-        raise place.at("approval").error(str(why), HOW_TO_WRITE) from None
-
-
-def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
-    """The map of names to servers, in any of the three layouts, and its place."""
-    top = _object(document, place)
-    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, *_LATER_SECTIONS):
-        if key in _repeated(top) and key not in _bare(top):
-            raise place.at(key).error("this key is written more than once.", "Join them.")
-    for key in (_SERVERS_KEY, _VSCODE_KEY):
-        if key in top:
-            there = place.at(key)
-            return _object(top[key], there), there
-    _refuse_misspelled(top, place, _SERVERS_KEY)
-    return _bare(top), place
-
-
-def _bare(top: Mapping[Any, Any]) -> ParsedObject:
-    """What is a server where no section is for them."""
-    sections = _sections_in(top)
-    others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
-    others |= {"store", "record", "wait"} if sections else set()
-    # Not taken for a wrong server: what it blocks would not be blocked then.
-    others |= {x for x in _LATER_SECTIONS if sections or not _is_server(top.get(x))}
-    bare = ParsedObject({name: x for name, x in top.items() if name not in others})
-    bare.repeated = _repeated(top)
-    return bare
-
-
-def _sections_in(top: Mapping[Any, Any]) -> list[str]:
-    """The sections beside that of the servers. In a bare map a server may have such a name."""
-    is_bare = _SERVERS_KEY not in top and _VSCODE_KEY not in top
-    return [x for x in _FURTHER_SECTIONS if x in top and not (is_bare and _is_entry(top[x]))]
-
-
-def _is_entry(value: Any) -> bool:
-    """Whether it is a server, not a map of names to entries."""
-    return not isinstance(value, Mapping) or _is_server(cast(Any, value))
-
-
-def _is_server(value: Any) -> bool:
-    given = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
-    return any(isinstance(given.get(key), str) for key in ("command", *URL_KEYS))
-
-
-def _object(
-    value: Any, place: Place, cls: type[SourceSettings] = ServerSettings
-) -> Mapping[Any, Any]:
-    if isinstance(value, Mapping):
-        return cast(Mapping[Any, Any], value)
-    problem = f"must be an object of {cls.kind.noun}s, but is {kind_of(value)}."
-    raise place.error(problem, f'Write {{"name": {cls.example.partition(" or ")[0]}}}.')
-
-
-def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
-    """Without this, `mcp_servers` would be taken for the name of a server."""
-    for key, value in top.items():
-        if key == meant or not isinstance(key, str) or _is_server(value):
-            continue
-        if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
-            raise place.at(key).error("this key is not known.", f"Rename it to {meant!r}.")
-
-
-def _refuse_rules_elsewhere(top: Mapping[Any, Any], place: Place) -> None:
-    """Rules under a name with a slip in it would be there, and hold nothing."""
-    for key, value in top.items():
-        if key != "rules" and isinstance(key, str) and holds_rules(value):
-            raise place.at(key).error("there are rules here.", "Rename it to 'rules'.")
-
-
-def _document_notes(document: Mapping[Any, Any], place: Place) -> list[str]:
-    """What is ignored beside the sections; other programs may have keys of their own there."""
-    notes: list[str] = []
-    has_map = _SERVERS_KEY in document or _VSCODE_KEY in document
-    if _SERVERS_KEY in document and _VSCODE_KEY in document:
-        text = f"ignored, because `{_SERVERS_KEY}` is there too."
-        notes.append(place.at(_VSCODE_KEY).note(text))
-    for key in (str(x) for x in document if has_map and x not in (*_KEYS, *_NOT_SERVERS)):
-        if hint := did_you_mean(key, _KEYS):
-            notes.append(place.at(key).note(f"ignored, unknown key. {hint}"))
-    return notes
-
-
-def _repeated(value: Any) -> tuple[str, ...]:
-    return value.repeated if isinstance(value, ParsedObject) else ()
+        raise place.error(str(why), HOW_TO_WRITE) from None
 
 
 def _candidates(start: Path | None) -> Iterator[Path]:

@@ -135,7 +135,8 @@ class TrustStore:
                 digests[part.key_path].append(part.digest)
             approved = {k: x for k, x in agreed.parts.items() if k.startswith(APPROVED)}
             renewed = Agreement(
-                {**approved, **digests}, {k: x for k, x in agreed.guards.items() if k in switched_off}
+                {**approved, **digests},
+                {k: x for k, x in agreed.guards.items() if k in switched_off},
             )
             renewed.hold_to(x for x in settings.guards if x.source not in off)
             return renewed

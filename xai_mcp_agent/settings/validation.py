@@ -147,6 +147,7 @@ def read_lenient(
     Raises:
         SettingsError: a mistake in one of its `strict_keys`.
     """
+    value = {} if value is None else value
     strict = cls.strict_keys(cast(Any, value) if isinstance(value, Mapping) else {})
     extra: Literal["forbid", "ignore"] = "forbid"
     while True:

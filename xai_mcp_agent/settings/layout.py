@@ -1,0 +1,107 @@
+"""What stands where in a settings file: servers in one of three layouts, and sections.
+
+Servers stand under `mcpServers`, under `servers` as in VS Code, or are the file itself, a bare map
+of names. There a server may have the name of a section: it has a `command` or a URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from ..core.names import did_you_mean
+from .document import ParsedObject, Place, kind_of
+from .entry import SourceSettings
+from .models import SECTIONS
+from .rules import holds_rules
+from .server import URL_KEYS, ServerSettings
+
+SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
+"""The entries of one kind, and where they stand."""
+
+_SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
+_OTHERS = ("toolSearch", "groups", "approval", "rules", "registries", "planning", "history",
+           "store", "record", "wait")  # fmt: skip
+_KEYS = (*SECTIONS, *_OTHERS)
+# Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
+_NOT_SERVERS = ("inputs", "$schema")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The entries of a file by kinds, its other sections by their keys, and what is ignored."""
+
+    sources: tuple[SourceSection, ...]
+    sections: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+def layout_of(document: Any, place: Place) -> Layout:
+    """The layout of a whole file.
+
+    Raises:
+        SettingsError: it is no object, a section is none or is written twice, or a key is so
+            misspelled that something would not be held back, or be taken for a server.
+    """
+    top = _object(document, place)
+    key = next((x for x in _MAPS if x in top), "")
+    keys = [x for x in (*_MAPS, *_KEYS) if x in top and (key or not _is_server(top[x]))]
+    for twice in (x for x in dict.fromkeys(keys) if x in repeated_in(top)):
+        raise place.at(twice).error("this key is written more than once.", "Join them.")
+    below, servers = (place.at(key), top.get(key)) if key else (place, _bare(top, keys))
+    kinds = [(SECTIONS[_SERVERS], servers, below)]
+    kinds += [(SECTIONS[x], top[x], place.at(x)) for x in SECTIONS if x in keys and x != _SERVERS]
+    sources = tuple((cls, _object(entries, there, cls), there) for cls, entries, there in kinds)
+    for meant in ("toolSearch", "approval", "rules", *(() if key else (_SERVERS,))):
+        _refuse_misspelled(top, place, meant)
+    for name in (x for x in top if x != "rules" and isinstance(x, str) and holds_rules(top[x])):
+        raise place.at(name).error("there are rules here.", "Rename it to 'rules'.")
+    notes = tuple(_notes(top, place)) if key else ()
+    return Layout(sources, {x: top[x] for x in keys if x in _OTHERS}, notes)
+
+
+def repeated_in(value: Any) -> tuple[str, ...]:
+    """The keys of an object that are written more than once."""
+    return value.repeated if isinstance(value, ParsedObject) else ()
+
+
+def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:
+    """The servers of a file that is a map of them itself."""
+    others = {*sections, *_NOT_SERVERS}
+    bare = ParsedObject({name: x for name, x in top.items() if name not in others})
+    bare.repeated = repeated_in(top)
+    return bare
+
+
+def _is_server(value: Any) -> bool:
+    entry = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
+    return any(isinstance(entry.get(key), str) for key in ("command", *URL_KEYS))
+
+
+def _object(
+    value: Any, place: Place, cls: type[SourceSettings] = ServerSettings
+) -> Mapping[Any, Any]:
+    if isinstance(value, Mapping):
+        return cast(Mapping[Any, Any], value)
+    problem = f"must be an object of {cls.kind.noun}s, but is {kind_of(value)}."
+    raise place.error(problem, f'Write {{"name": {cls.example.partition(" or ")[0]}}}.')
+
+
+def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
+    """Without this, `mcp_servers` would be taken for the name of a server."""
+    for key, value in top.items():
+        if key == meant or not isinstance(key, str) or _is_server(value):
+            continue
+        if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
+            raise place.at(key).error("this key is not known.", f"Rename it to {meant!r}.")
+
+
+def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:
+    """What is ignored beside the sections; other programs may have keys of their own there."""
+    if _SERVERS in top and _VSCODE in top:
+        text = f"ignored, because `{_SERVERS}` is there too."
+        yield place.at(_VSCODE).note(text)
+    for key in (str(x) for x in top if x not in (*_MAPS, *_KEYS, *_NOT_SERVERS)):
+        if hint := did_you_mean(key, (*_MAPS, *_KEYS)):
+            yield place.at(key).note(f"ignored, unknown key. {hint}")
