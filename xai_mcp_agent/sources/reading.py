@@ -30,6 +30,7 @@ from ..core.kinds import SourceKind
 from ..core.results import ToolResult
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
+from .healing import Backoff, Shared, renewed
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +40,6 @@ _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 # Of what went wrong: it may quote a whole document, and looking for secrets in it takes time.
 _MAX_PROBLEM_CHARS = 10_000
-
-
-class _Reading:
-    """One reading of what has this stamp."""
-
-    def __init__(self, stamp: object) -> None:
-        self.stamp = stamp
-        self.done = anyio.Event()
 
 
 @dataclass(frozen=True)
@@ -77,12 +70,13 @@ class ReadSource(ABC, Generic[T]):
         self._state: SourceState = "idle"
         self._observer: Observer | None = None
         self._owned, self._stopping = anyio.Event(), anyio.Event()
-        self._reading: _Reading | None = None  # that is going on
+        self._reading: Shared[bool] | None = None  # the reading that is going on, and its stamp
+        self._reading_stamp: object = None
         self._read_stamp: object = None  # of what was read last, or could not be
         self._last: _Read[T] | None = None
         self._error: SourceFailed | None = None
         self._seconds: float | None = None
-        self._failures = 0  # in a row
+        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
         self._failed_at = 0.0
 
     @abstractmethod
@@ -223,7 +217,7 @@ class ReadSource(ABC, Generic[T]):
         if stamp != self._read_stamp or is_due:
             await self._read_once(stamp)
         if self._error is not None:
-            raise _again(self._error)
+            raise renewed(self._error)
         if self._last is None:  # its owner ended meanwhile
             raise self._closed()
         return self._last
@@ -232,18 +226,17 @@ class ReadSource(ABC, Generic[T]):
         """Whether it was never read, or could not be and may be by now."""
         if self._error is None:
             return self._last is None
-        pause = min(_FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1), _LONGEST_PAUSE_SECONDS)
-        return self.is_remote and anyio.current_time() - self._failed_at >= pause
+        return self.is_remote and anyio.current_time() - self._failed_at >= self._backoff.seconds
 
     async def _read_once(self, stamp: object) -> None:
         """Wait until it was read as it is now."""
-        while self._reading and self._reading.stamp != stamp:
-            await self._reading.done.wait()
+        while self._reading and self._reading_stamp != stamp:
+            await self._reading.wait()
         self._check_open()
         if self._reading is None:
-            self._reading = _Reading(stamp)
+            self._reading, self._reading_stamp = Shared(), stamp
             self._tasks.start_soon(self._do_read, self._reading)
-        await self._reading.done.wait()
+        await self._reading.wait()
         self._check_open()
 
     def _check_open(self) -> None:
@@ -253,7 +246,7 @@ class ReadSource(ABC, Generic[T]):
     def _closed(self) -> SourceFailed:
         return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
-    async def _do_read(self, job: _Reading) -> None:
+    async def _do_read(self, reading: Shared[bool]) -> None:
         started = anyio.current_time()
         try:
             value = await self._read()
@@ -266,11 +259,12 @@ class ReadSource(ABC, Generic[T]):
             problem = f"it cannot be read: {type(fault).__name__}: {fault}."
             self._failed(SourceFailed(self.name, problem, "Please report this."))
         finally:
-            self._read_stamp, self._reading = job.stamp, None
-            job.done.set()
+            self._read_stamp, self._reading = self._reading_stamp, None
+            reading.settle(True)
 
     def _use(self, value: T, seconds: float) -> None:
-        self._seconds, self._error, self._failures = seconds, None, 0
+        self._seconds, self._error = seconds, None
+        self._backoff.reset()
         self._state = "ready"
         before = self._last
         if before is not None and before.value is value:
@@ -288,7 +282,8 @@ class ReadSource(ABC, Generic[T]):
     def _failed(self, error: SourceFailed) -> None:
         problem = redact_beginning(error.problem, self._mask, _MAX_PROBLEM_CHARS)
         self._error = SourceFailed(self.name, problem, error.next_step)
-        self._failures, self._failed_at = self._failures + 1, anyio.current_time()
+        self._failed_at = anyio.current_time()
+        self._backoff.count()
         if self._last is None:
             self._state = "failed"
         self._notice(SourceUnreachable(self.name, self._error.problem, self.kind))
@@ -296,11 +291,6 @@ class ReadSource(ABC, Generic[T]):
     def _notice(self, event: InventoryChanged | SourceConnected | SourceUnreachable) -> None:
         if self._observer is not None:
             self._observer.notice(event)
-
-
-def _again(error: SourceFailed) -> SourceFailed:
-    """The same anew: a raised exception collects the tracebacks of its travels."""
-    return SourceFailed(error.source, error.problem, error.next_step)
 
 
 def file_stamp(file: str) -> object:

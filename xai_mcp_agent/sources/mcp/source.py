@@ -25,6 +25,7 @@ from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
+from ..healing import Backoff, Shared
 from ..process import StderrLog
 from ..starts import Start, StartQueue
 from . import sdk
@@ -47,8 +48,6 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _SHORTEST_PAUSE_SECONDS = 0.1
 # Then it is left alone until somebody asks for it.
 _MAX_TRIES_IN_A_ROW = 6
-# A session that was ready this long is no part of a crash loop.
-_STABLE_SECONDS = 30.0
 # An attempt that fails this soon after somebody asked leaves time for another one.
 _SOON_SECONDS = 5.0
 _SHOWN_INSTRUCTIONS = 2000  # characters; agents are told no more either
@@ -78,11 +77,12 @@ class McpSource:
         self._error: SourceError | None = None
         self._session: McpSession | None = None
         self._connect_seconds: float | None = None
-        self._tries = 0  # in a row that did not hold
+        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
         self._ready_at: float | None = None  # of the last attempt, if its session became ready
         self._era = self._server = ""
         self._stopping = anyio.Event()
-        self._verdict = _Verdict()
+        self._verdict: Shared[McpSession] = Shared()
+        self._waiting: list[Host] = []  # hosts of those who wait for it
         self._starts = starts
         self._start = self._new_start()
 
@@ -132,7 +132,7 @@ class McpSource:
             await self._heal_until_stopped(observer)
         finally:
             self._state = "closed"
-            self._verdict.tell(self._closed())
+            self._verdict.settle(self._closed())
 
     def stop(self) -> None:
         """Ask the owner task to close and end."""
@@ -200,14 +200,16 @@ class McpSource:
         if self.usable is not None:
             return self.usable
         asked = anyio.current_time()
-        began_before = self._state == "connecting" and self._tries > 0
+        began_before = self._state == "connecting" and self._backoff.tries > 0
+        if caller.host is not None:
+            self._waiting.append(caller.host)
         try:
-            return await self._verdict.wait(caller)
+            return await self._verdict.wait()
         except SourceFailed:
             if not began_before or anyio.current_time() - asked > _SOON_SECONDS:
                 raise
         # The attempt may have failed of what was mended before anybody asked.
-        return await self._verdict.wait(caller)
+        return await self._verdict.wait()
 
     async def _usable_within(
         self, seconds: float | None, started: float, caller: Caller
@@ -232,12 +234,8 @@ class McpSource:
             self._ready_at = None
             error = await self._attempt(observer)
             self._start.end()
-            ready_at = self._ready_at
-            held = ready_at is not None and anyio.current_time() - ready_at > _STABLE_SECONDS
-            self._tries = 1 if held else self._tries + 1
-            if isinstance(error, LastingFailure):
-                self._tries = max(self._tries, _MAX_TRIES_IN_A_ROW)
-            await self._pause()
+            self._backoff.count(self._ready_at)
+            await self._pause(gives_up=isinstance(error, LastingFailure))
 
     async def _has_its_turn(self) -> bool:
         """Wait for it, where a start takes much of this machine; whether it is to start at all."""
@@ -304,7 +302,7 @@ class McpSource:
 
     def _hosts(self) -> list[Host]:
         """Who could be asked while it connects: the one that waits longest is the last."""
-        return [self._host, *reversed(self._verdict.hosts)]
+        return [self._host, *reversed(self._waiting)]
 
     def became_ready(self, session: McpSession, seconds: float) -> None:
         """Told by the session once it has listed its tools."""
@@ -325,49 +323,23 @@ class McpSource:
             self._state = "retrying"
 
     def _tell(self, outcome: McpSession | SourceError) -> None:
-        told, self._verdict = self._verdict, _Verdict()
-        told.tell(outcome)
+        verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
+        verdict.settle(outcome)
 
     def _closed(self) -> SourceFailed:
         return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
-    async def _pause(self) -> None:
+    async def _pause(self, *, gives_up: bool) -> None:
         """Wait before the next attempt; somebody who asks cuts it short."""
         if self._stopping.is_set():
             return
-        seconds = min(_FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1), _LONGEST_PAUSE_SECONDS)
         # Who listens for changes waits for it, without asking.
-        gave_up = self._tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
+        is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
+        gave_up = gives_up or is_tired
         self._state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
-        with anyio.move_on_after(None if gave_up else seconds):
+        with anyio.move_on_after(None if gave_up else self._backoff.seconds):
             await self._verdict.wanted.wait()
-
-
-class _Verdict:
-    """What comes of the next attempt, for those who wait for it; `wanted` says that some do."""
-
-    def __init__(self) -> None:
-        self.wanted = anyio.Event()
-        self.hosts: list[Host] = []
-        self._told = anyio.Event()
-        self._outcome: McpSession | SourceError | None = None
-
-    def tell(self, outcome: McpSession | SourceError) -> None:
-        """Say what came of it. All who wait get it, and nobody after them."""
-        self._outcome = outcome
-        self._told.set()
-
-    async def wait(self, caller: Caller) -> McpSession:
-        """Ask for the attempt and wait for its outcome."""
-        self.wanted.set()
-        if caller.host is not None:
-            self.hosts.append(caller.host)
-        await self._told.wait()
-        if isinstance(self._outcome, McpSession):
-            return self._outcome
-        assert self._outcome is not None
-        raise _again(self._outcome)
 
 
 class _Sitting:
@@ -401,12 +373,3 @@ class _Sitting:
     def unlisted(self, problem: str) -> None:
         if self.session.was_ready:
             self._observer.notice(SourceUnreachable(self._source.name, problem))
-
-
-def _again(error: SourceError) -> SourceError:
-    """The same error anew, as a kind that callers know: its name is shown in a lab.
-
-    A raised exception collects the tracebacks of its travels.
-    """
-    kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
-    return kind(error.source, error.problem, error.next_step, error.stderr_tail)

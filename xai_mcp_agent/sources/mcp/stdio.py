@@ -28,8 +28,8 @@ _NOISE_CHARACTERS = 200
 _NOISE_BYTES = 4 * _NOISE_CHARACTERS
 # Where every library puts it: an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
-# Escapes from left to right; of those only half a pair is caught by the group. Servers in JavaScript
-# send them when they cut a text between its halves.
+# Escapes from left to right; the group catches half a pair. Servers in JavaScript send those when
+# they cut a text between its halves.
 _ESCAPES = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from ...core.errors import ServerError, SourceError
 from ..base import LISTS, OnUpdate
-from .backoff import Backoff
+from ..healing import Backoff
 from .failures import is_missing_method
 from .messages import METHOD_NOT_FOUND, is_modern
 from .requests import Requests

@@ -33,11 +33,11 @@ from mcp.shared.message import SessionMessage
 from ....core.certificates import trusted_certificates
 from ....secrets.secrets import masked_and_cut
 from ....settings.server import ServerSettings
+from ...healing import Backoff
 from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
-from ..backoff import Backoff
 from .facts import HttpFacts, Trouble
 from .older import older_streams
 from .responses import (
