@@ -1,4 +1,4 @@
-"""Reads a step, or a path in a result, as a person wrote it; see `steps` for what there is."""
+"""Parser of steps, and of paths in a result, as a person writes them; see `references`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
 _BARE_PATH = re.compile(r"\.(\.?[^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
 _SPACE, _BLANK = re.compile(r"[ \t]*"), re.compile(r"(?:\s|#[^\n]*)*")
-_TAKEN_OUT = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
+_WORD = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
 _FORM = 'Write a line for each argument: `parameter = "text"` or `parameter = results[0].path`.'
 _DEEPEST = 60
 
 
 class BadStep(XaiMcpError):
-    """What was written is no step; the message says which line, and what belongs there."""
+    """A text is no step; the message says which line, and what belongs there."""
 
 
 def read_step(text: str) -> Step:
@@ -68,15 +68,15 @@ class _Reader:
     def path(self) -> tuple[PathStep, ...]:
         """The way into a result that stands here; empty if none does."""
         path: list[PathStep] = []
-        while found := _BARE_PATH.match(self._text, self._at):
-            self._at = found.end()
-            if found[0] == "[":
+        while match := _BARE_PATH.match(self._text, self._at):
+            self._at = match.end()
+            if match[0] == "[":
                 path.append(self._json())
                 self._expect("]")
-            elif found[2] is not None:
-                path.append(int(found[2]))
+            elif match[2] is not None:
+                path.append(int(match[2]))
             else:
-                path.append(_path_step(found[1]))
+                path.append(_path_step(match[1]))
         return tuple(path)
 
     def end(self, line: bool = False) -> None:
@@ -111,8 +111,8 @@ class _Reader:
     def _name(self) -> str:
         if self._text[self._at] == '"':
             name = str(self._json())
-        elif found := BARE.match(self._text, self._at):
-            name, self._at = found[0], found.end()
+        elif match := BARE.match(self._text, self._at):
+            name, self._at = match[0], match.end()
         else:
             raise self._bad(f"{_shown(self._text[self._at :])} is no parameter. {_FORM}")
         self._expect("=")
@@ -158,24 +158,24 @@ class _Reader:
         return dict(self._items("}", item))
 
     def _items(self, end: str, read: Any) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while not self._comes(end):
-            if found:
+            if items:
                 self._expect(",")
-            found.append(read())
-        return found
+            items.append(read())
+        return items
 
     def _reference(self) -> Reference:
         self._skip(_SPACE)
-        found = _REFERENCE.match(self._text, self._at)
-        if found is None:
+        match = _REFERENCE.match(self._text, self._at)
+        if match is None:
             raise self._bad(f"{_shown(self._text[self._at :])} is no part of a result. {_FORM}")
-        self._at = found.end()
-        path, said = self.path(), dict[str, str]()
-        while word := _TAKEN_OUT.match(self._text, self._at):
+        self._at = match.end()
+        path, words = self.path(), dict[str, str]()
+        while word := _WORD.match(self._text, self._at):
             self._at = word.end()
-            said[word[1]] = str(self._json())
-        return Reference(int(found[1] or 0), path, **said)
+            words[word[1]] = str(self._json())
+        return Reference(int(match[1] or 0), path, **words)
 
     def _json(self) -> Any:
         try:
@@ -203,8 +203,8 @@ class _Reader:
             raise self._bad(f"`{sign}` is missing before {_shown(rest)}. {_FORM}")
 
     def _skip(self, what: re.Pattern[str]) -> bool:
-        found = what.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        match = what.match(self._text, self._at)
+        self._at = match.end() if match else self._at
         return True
 
     def _bad(self, problem: str) -> BadStep:

@@ -1,4 +1,4 @@
-"""A call written down in a few lines: a tool, and where each of its arguments comes from.
+"""Steps: calls written in a few lines, as a tool and where each of its arguments comes from.
 
     library/lend
     book_id = results[0].books[0].id
@@ -16,14 +16,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
+
+from ..core.json import as_object, children, is_list
 
 RESULTS = "results"
-"""What a step calls the earlier results, by the places of their wires."""
-
+"""The name of the earlier results in a step, by the places of their wires."""
 
 CANVAS_SOURCE = "canvas"
-"""What a step calls the source of drawn tools, which have none."""
+"""The source of drawn tools in a step; they have none of their own."""
 
 
 class First(Enum):
@@ -35,7 +36,7 @@ class First(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Somewhere:
-    """A step of a path to what is called so, wherever it is; to all of it where nothing is."""
+    """A step of a path to the value of this name, wherever it is; to all of it without one."""
 
     name: str
 
@@ -45,9 +46,9 @@ PathStep: TypeAlias = str | int | First | Somewhere
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A part of an earlier result, the so-manyth that is wired.
+    """A part of an earlier result; `result` is the number of its wire, from 0.
 
-    With `after` or `before`, what stands between the two in its text, or up to the next space.
+    With `after` or `before` it is the text between the two, or up to the next space.
     """
 
     result: int
@@ -93,7 +94,7 @@ def step_text(step: Step) -> str:
 
 
 def references_in(value: Any) -> list[Reference]:
-    """All that an argument takes of earlier results, in its order."""
+    """All references in an argument, in their order."""
     match value:
         case Reference():
             return [value]
@@ -101,20 +102,16 @@ def references_in(value: Any) -> list[Reference]:
             return [of]
         case Joined(parts):
             return [x for part in parts for x in references_in(part)]
-        case dict():
-            return [x for part in cast(dict[str, Any], value).values() for x in references_in(part)]
-        case list():
-            return [x for part in cast(list[Any], value) for x in references_in(part)]
         case _:
-            return []
+            return [x for part in children(value) for x in references_in(part)]
 
 
 def reference_text(reference: Reference) -> str:
     """A reference as it is written."""
     written = f"{RESULTS}[{reference.result}]{path_text(reference.path)}"
     for word in ("after", "before"):
-        if said := getattr(reference, word):
-            written += f" {word} {_json(said)}"
+        if words := getattr(reference, word):
+            written += f" {word} {_json(words)}"
     return written
 
 
@@ -122,8 +119,6 @@ def path_text(path: Sequence[PathStep]) -> str:
     """A path as it is written behind the result."""
     return "".join(_path_step(x) for x in path)
 
-
-# What is written
 
 BARE = re.compile(r"[A-Za-z_][\w-]*")
 """A name that is written without quotation marks."""
@@ -158,12 +153,10 @@ def _written(value: Any) -> str:
         case Number(of):
             return f"number({reference_text(of)})"
         case dict():
-            items = cast(dict[str, Any], value).items()
+            items = as_object(value).items()
             return "{" + ", ".join(f"{_json(k)}: {_written(x)}" for k, x in items) + "}"
-        case list():
-            return "[" + ", ".join(_written(x) for x in cast(list[Any], value)) + "]"
         case _:
-            return _json(value)
+            return f"[{', '.join(map(_written, value))}]" if is_list(value) else _json(value)
 
 
 def _path_step(step: PathStep) -> str:

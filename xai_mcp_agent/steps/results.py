@@ -1,4 +1,4 @@
-"""What a step takes of earlier results: a part by its path, a word of a text."""
+"""The value of an argument that refers to earlier results: a part by its path, a word of a text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ..core.errors import XaiMcpError
+from ..core.json import as_object, is_list, is_object
 from ..core.results import ToolResult
 from .references import (
     RESULTS,
@@ -22,140 +23,62 @@ from .references import (
     reference_text,
 )
 
-_MOST_NAMES = 12  # of what a result has, in an error
+_MOST_NAMES = 12  # of a result's properties, in an error
 _MOST_LOOKED_AT = 10_000  # values of a result, for a name that may stand anywhere
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """An earlier result: its value, and of which step, as errors name it."""
+    """The value of an earlier result, and the name of its step, for errors."""
 
     value: Any
     name: str
 
 
 class NotInResult(XaiMcpError):
-    """An earlier result has not what a step takes of it; the message says what it has."""
+    """An earlier result lacks the part that a step refers to; the message says what it has."""
 
 
 def fill(value: Any, results: Sequence[StepResult]) -> Any:
-    """An argument with what it takes of the results in its place.
+    """An argument with each reference replaced by its part of the results.
 
     Raises:
         NotInResult: a result is not wired, or has no such part.
     """
     match value:
         case Reference():
-            return _found(value, results)
+            return _referenced(value, results)
         case Joined(parts):
             return "".join(_as_text(fill(x, results)) for x in parts)
         case Number(of):
-            return _number(_found(of, results), of, results)
+            return _number(_referenced(of, results), of, results)
         case dict():
-            items = cast(dict[str, Any], value).items()
-            return {name: fill(x, results) for name, x in items}
-        case list():
-            return [fill(x, results) for x in cast(list[Any], value)]
+            return {name: fill(x, results) for name, x in as_object(value).items()}
         case _:
-            return value
-
-
-def _found(reference: Reference, results: Sequence[StepResult]) -> Any:
-    if reference.result >= len(results):
-        raise NotInResult(
-            f"`{RESULTS}[{reference.result}]` is not wired; {len(results)} wires lead to "
-            f"`{RESULTS}`. Wire the result of an earlier step there."
-        )
-    given = results[reference.result]
-    value = at_path(given.value, reference.path, given.name)
-    if not (reference.after or reference.before):
-        return value
-    return _taken_out(_as_text(value), reference, given.name)
+            return [fill(x, results) for x in value] if is_list(value) else value
 
 
 def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
-    """What stands at a path of a result of the step `name`.
+    """The part at a path of the result of the step `name`.
 
-    A text that holds JSON is read as that. Of `{"result": ...}`, in which servers wrap what is no
+    A text that holds JSON is read as JSON. Of `{"result": ...}`, in which servers wrap what is no
     object, the inner value is meant where only that has the path.
 
     Raises:
         NotInResult: nothing stands there.
     """
     try:
-        return _walked(value, path, name)
+        return _follow(value, path, name)
     except NotInResult:
         inner = _only_result(value)
         if inner is None or not path:
             raise
-        return _walked(inner, path, name)
+        return _follow(inner, path, name)
 
 
 def value_of(result: ToolResult) -> Any:
-    """A result as data: what the tool gave as such, what its text holds as JSON, or the text."""
+    """A result as data: its structured value, the JSON in its text, or the text."""
     return parsed(result.text) if result.structured is None else result.structured
-
-
-def _only_result(value: Any) -> Any:
-    known: Any = parsed(value)
-    if isinstance(known, dict) and list(cast(dict[str, Any], known)) == ["result"]:
-        return cast(dict[str, Any], known)["result"]
-    return None
-
-
-def _walked(value: Any, path: Sequence[PathStep], name: str) -> Any:
-    for number, step in enumerate(path):
-        value = parsed(value)
-        where = path_text(path[:number]).lstrip(".")
-        match step, value:
-            case Somewhere(wanted), _:
-                value = _somewhere(value, wanted)
-            case First.ITEM, [first, *_]:
-                value = first
-            case First.VALUE, dict() if value:
-                value = next(iter(cast(dict[str, Any], value).values()))
-            case str(), dict() if step in value:
-                value = cast(dict[str, Any], value)[step]
-            case int(), list() if -len(items := cast(list[Any], value)) <= step < len(items):
-                value = items[step]
-            case _:
-                raise _not_there(value, step, where, name)
-    return value
-
-
-def _somewhere(value: Any, name: str) -> Any:
-    """What is called so, the nearest to the top; of `book_id` else an `id`; else all of it."""
-    wanted, ids = _plain(name), list[Any]()
-    for key, inner in _named_in(value):
-        if (plain := _plain(key)) == wanted:
-            return inner
-        if plain == "id" and name.endswith(("_id", "-id", "Id", "ID")):
-            ids.append(inner)
-    if ids:
-        return ids[0]
-    inner = _only_result(value)
-    return value if inner is None else inner
-
-
-def _named_in(value: Any) -> Iterator[tuple[str, Any]]:
-    """All that has a name in a value, level by level; of a list what its first item has."""
-    left = deque([value])
-    for _ in range(_MOST_LOOKED_AT):
-        if not left:
-            return
-        match value := left.popleft():
-            case dict():
-                items = cast(dict[str, Any], value)
-                yield from items.items()
-                left.extend(items.values())
-            case [first, *_]:
-                left.append(first)
-            case _:
-                pass
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
 
 
 def parsed(value: Any) -> Any:
@@ -168,53 +91,121 @@ def parsed(value: Any) -> Any:
     return value
 
 
+def _referenced(reference: Reference, results: Sequence[StepResult]) -> Any:
+    if reference.result >= len(results):
+        raise NotInResult(
+            f"`{RESULTS}[{reference.result}]` is not wired; {len(results)} wires lead to "
+            f"`{RESULTS}`. Wire the result of an earlier step there."
+        )
+    result = results[reference.result]
+    value = at_path(result.value, reference.path, result.name)
+    if not (reference.after or reference.before):
+        return value
+    return _between(_as_text(value), reference, result.name)
+
+
+def _only_result(value: Any) -> Any:
+    wrapped = as_object(parsed(value))
+    return wrapped["result"] if list(wrapped) == ["result"] else None
+
+
+def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
+    for number, step in enumerate(path):
+        value = parsed(value)
+        match step:
+            case Somewhere(inner_name):
+                value = _named(value, inner_name)
+            case First.ITEM if is_list(value) and value:
+                value = value[0]
+            case First.VALUE if is_object(value) and value:
+                value = next(iter(value.values()))
+            case str() if is_object(value) and step in value:
+                value = value[step]
+            case int() if is_list(value) and -len(value) <= step < len(value):
+                value = value[step]
+            case _:
+                raise _not_there(value, step, path_text(path[:number]).lstrip("."), name)
+    return value
+
+
+def _named(value: Any, name: str) -> Any:
+    """The value of this name nearest to the top; of `book_id` else an `id`; else all of it."""
+    ids: list[Any] = []
+    for key, inner in _named_parts(value):
+        if (plain := _plain(key)) == _plain(name):
+            return inner
+        if plain == "id" and name.endswith(("_id", "-id", "Id", "ID")):
+            ids.append(inner)
+    if ids:
+        return ids[0]
+    inner = _only_result(value)
+    return value if inner is None else inner
+
+
+def _named_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every property in a value, level by level; of a list only those of its first item."""
+    waiting = deque([value])
+    for _ in range(_MOST_LOOKED_AT):
+        if not waiting:
+            return
+        part = waiting.popleft()
+        if is_object(part):
+            yield from part.items()
+            waiting.extend(part.values())
+        elif is_list(part):
+            waiting.extend(part[:1])
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
 def _not_there(value: Any, step: PathStep, where: str, name: str) -> NotInResult:
-    wanted = path_text([step]).lstrip(".")
-    place = f"`{where}` in the result of {name}" if where else f"the result of {name}"
-    return NotInResult(f"{place[:1].upper()}{place[1:]} has no `{wanted}`; {_has(value)}.")
+    missing = path_text([step]).lstrip(".")
+    place = f"`{where}` in the result of {name}" if where else f"The result of {name}"
+    return NotInResult(f"{place} has no `{missing}`; {_described(value)}.")
 
 
-def _has(value: Any) -> str:
-    match value:
-        case dict():
-            names = list(cast(dict[str, Any], value))
-            shown = ", ".join(f"`{x}`" for x in names[:_MOST_NAMES])
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            return f"it has {shown}{more}" if names else "it is empty"
-        case list():
-            count = len(cast(list[Any], value))
-            return f"it is a list of {count}" if count else "it is an empty list"
-        case None:
-            return "it is empty"
-        case str():
-            return f"it is the text {value[:60]!r}" if value else "it is an empty text"
-        case _:
-            return f"it is {value!r}"
+def _described(value: Any) -> str:
+    if value is None or value == {}:
+        return "it is empty"
+    if is_object(value):
+        names = ", ".join(f"`{x}`" for x in list(value)[:_MOST_NAMES])
+        more = f" and {len(value) - _MOST_NAMES} more" if len(value) > _MOST_NAMES else ""
+        return f"it has {names}{more}"
+    if is_list(value):
+        return f"it is a list of {len(value)}" if value else "it is an empty list"
+    if isinstance(value, str):
+        return f"it is the text {value[:60]!r}" if value else "it is an empty text"
+    return f"it is {value!r}"
 
 
-def _taken_out(text: str, reference: Reference, name: str) -> str:
-    begin = text.find(reference.after) if reference.after else 0
-    rest = text[begin + len(reference.after) :] if begin >= 0 else ""
-    if reference.before:
-        end = rest.find(reference.before)
-    else:
-        rest = rest.lstrip()
-        end = next((n for n, char in enumerate(rest) if char.isspace()), len(rest))
-    if begin < 0 or end < 0:
-        missing = reference.after if begin < 0 else reference.before
-        raise NotInResult(f"The result of {name} has nowhere the words {missing!r}; {_has(text)}.")
-    return rest[:end]
+def _between(text: str, reference: Reference, name: str) -> str:
+    """The part of a text after and before some words, or up to the next space."""
+    _, found, rest = text.partition(reference.after) if reference.after else ("", "-", text)
+    if not found:
+        raise _no_words(text, reference.after, name)
+    if not reference.before:
+        return rest.split(maxsplit=1)[0] if rest.strip() else ""
+    part, found, _ = rest.partition(reference.before)
+    if not found:
+        raise _no_words(text, reference.before, name)
+    return part
+
+
+def _no_words(text: str, words: str, name: str) -> NotInResult:
+    return NotInResult(f"The result of {name} has nowhere the words {words!r}; {_described(text)}.")
 
 
 def _number(value: Any, reference: Reference, results: Sequence[StepResult]) -> Any:
     if isinstance(value, int | float):
         return value
     try:
-        found = json.loads(str(value).strip())
+        number = json.loads(str(value).strip())
     except ValueError:
-        found = None
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return found
+        number = None
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return number
     name = results[reference.result].name
     raise NotInResult(f"{reference_text(reference)} of {name} is no number: {str(value)[:60]!r}.")
 
