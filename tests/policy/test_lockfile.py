@@ -291,7 +291,7 @@ async def test_one_that_cannot_be_written_counts_here_and_that_is_said(
         await file.change(off("y"))
     await file.look()
     assert tools_off(file) == {"x", "y"}
-    assert refused.value.file == str(path)
+    assert refused.value.place == str(path)
     assert tools_off(await looked_at(path)) == {"x"}
 
 

@@ -19,6 +19,7 @@ from .visible import visible
 
 _WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
 _INDENT = "  "
+_NEXT_STEP = "\n  Next step: "
 _NODE_METHOD = re.compile(r"(\w+)\.(?:execute|init)$")
 # Foreign words in a message must not move a terminal's cursor.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -78,10 +79,8 @@ class SettingsError(XaiMcpError):
     def __init__(self, file: str, key_path: str, problem: str, fix: str) -> None:
         where = f"{file}, at {key_path}" if key_path else file
         super().__init__(f"{where}: {problem} {fix}")
-        self.file = file
-        self.key_path = key_path
-        self.problem = problem
-        self.fix = fix
+        self.file, self.key_path = file, key_path
+        self.problem, self.fix = problem, fix
 
 
 class UnknownServer(XaiMcpError):
@@ -89,12 +88,11 @@ class UnknownServer(XaiMcpError):
 
     def __init__(self, message: str, server: str, known: Sequence[str]) -> None:
         super().__init__(message)
-        self.server = server
-        self.known = tuple(known)
+        self.server, self.known = server, tuple(known)
 
 
 class BadSetting(XaiMcpError):
-    """A value that cannot be; the message names the port or argument and says what can."""
+    """A value that is not allowed; the message names the port or argument and what is allowed."""
 
 
 class UnknownAgent(XaiMcpError):
@@ -145,8 +143,7 @@ class NotAccepted(XaiMcpError):
         alike = f" Its name looks like that of {like!r}, which was accepted." if like else ""
         super().__init__(
             f"{server}: nobody has accepted yet what the server says of its tool {tool!r}, and the "
-            f"server is locked.{alike} Nothing was sent.\n  Next step: "
-            f"{_accept_step(server, tool)}"
+            f"server is locked.{alike} Nothing was sent.{_NEXT_STEP}{_accept_step(server, tool)}"
         )
         self.server, self.tool = server, tool
         self.digest, self.like = digest, like
@@ -167,7 +164,7 @@ class DefinitionChanged(NotAccepted):
         XaiMcpError.__init__(
             self,
             f"{server}: the definition of {tool!r} has changed since it was accepted, and the tool "
-            f"is locked. Nothing was sent. What changed:{changes}\n  Next step: "
+            f"is locked. Nothing was sent. What changed:{changes}{_NEXT_STEP}"
             f"{_accept_step(server, tool)}",
         )
         self.server, self.tool = server, tool
@@ -186,9 +183,9 @@ class ReviewNeeded(XaiMcpError):
         reading: str,
         done: str = "accepted",
     ) -> None:
-        told = "".join(f"\n    {line}" for line in digests)
+        waiting = "".join(f"\n    {line}" for line in digests)
         super().__init__(
-            f"{server}: nothing was {done}: {problem} What waits:{told}\n  Next step: read it "
+            f"{server}: nothing was {done}: {problem} What waits:{waiting}{_NEXT_STEP}read it "
             f"with `{reading}` in a terminal. If it is right, `{command}` "
             f"{done.removesuffix('ed')}{'s' if done == 'accepted' else 'es'} it."
         )
@@ -209,8 +206,7 @@ class AcceptanceUnknown(XaiMcpError):
             f"{server}: {tool!r} is locked, and it cannot be looked up which definition of it was "
             f"accepted. Nothing was sent. {problem}"
         )
-        self.server = server
-        self.tool = tool
+        self.server, self.tool = server, tool
 
 
 class NotApproved(XaiMcpError):
@@ -224,10 +220,8 @@ class NotApproved(XaiMcpError):
         self, server: str, tool: str, for_model: str, message: str = "", *, is_answer: bool = False
     ) -> None:
         super().__init__(message)
-        self.server = server
-        self.tool = tool
-        self.for_model = for_model
-        self.is_answer = is_answer
+        self.server, self.tool = server, tool
+        self.for_model, self.is_answer = for_model, is_answer
 
 
 class RuleDenied(NotApproved):
@@ -248,12 +242,10 @@ class SourceError(XaiMcpError):
         if stderr_tail:
             text += "\n  Its last words on stderr:\n" + "\n".join(f"    {x}" for x in stderr_tail)
         if next_step:
-            text += f"\n  Next step: {next_step}"
+            text += _NEXT_STEP + next_step
         super().__init__(text)
-        self.source = source
-        self.problem = problem
-        self.next_step = next_step
-        self.stderr_tail = tuple(stderr_tail)
+        self.source, self.stderr_tail = source, tuple(stderr_tail)
+        self.problem, self.next_step = problem, next_step
 
 
 class SourceFailed(SourceError):
@@ -330,34 +322,33 @@ class ServerError(SourceError):
         self.status = status
 
 
-class StoreFailed(XaiMcpError):
-    """The place where the history is kept cannot be used. `place` is shown without a password."""
+class _PlaceError(XaiMcpError):
+    """Base for trouble with something that is kept at a `place`, shown without a password."""
+
+    _what = _before_step = ""
 
     def __init__(self, place: str, problem: str, next_step: str = "") -> None:
-        super().__init__(f"The history in {place}: {problem} {next_step}".strip())
-        self.place = place
-        self.problem = problem
-        self.next_step = next_step
+        step = f"{self._before_step}{next_step}" if next_step else ""
+        super().__init__(f"{self._what} in {place}: {problem}{step}")
+        self.place, self.problem, self.next_step = place, problem, next_step
 
 
-class RulesUnknown(XaiMcpError):
-    """The rules of the store cannot be read, and the settings want them: `place`, `problem`."""
+class StoreFailed(_PlaceError):
+    """The store of the history cannot be used."""
 
-    def __init__(self, place: str, problem: str, next_step: str = "") -> None:
-        super().__init__(f"The rules in {place}: {problem}\n  Next step: {next_step}")
-        self.place = place
-        self.problem = problem
-        self.next_step = next_step
+    _what, _before_step = "The history", " "
 
 
-class LockFailed(XaiMcpError):
-    """The file of what people decided cannot be read or written: `file`, `problem`, `next_step`."""
+class RulesUnknown(_PlaceError):
+    """The rules of the store cannot be read, and the settings want them."""
 
-    def __init__(self, file: str, problem: str, next_step: str) -> None:
-        super().__init__(f"The decisions in {file}: {problem}\n  Next step: {next_step}")
-        self.file = file
-        self.problem = problem
-        self.next_step = next_step
+    _what, _before_step = "The rules", _NEXT_STEP
+
+
+class LockFailed(_PlaceError):
+    """The file of what people decided cannot be read or written."""
+
+    _what, _before_step = "The decisions", _NEXT_STEP
 
 
 class ModelError(XaiMcpError):
@@ -412,20 +403,20 @@ class ModelUnreachable(ModelError):
 
 
 def let_go_of_frames(cause: BaseException) -> None:
-    """Forget the frames that an exception, and all beneath it, came through.
+    """Drop the tracebacks of an exception and of every one beneath it.
 
     They hold what was asked and with which key. Where one of them holds the exception too, all stay
     until the garbage collector comes; in Python 3.12 and 3.13 a block of `contextlib` that raises
     another exception in its place does that.
     """
-    known = set[int]()
-    left: list[BaseException | None] = [cause]
-    while left:
-        error = left.pop()
-        if error is not None and id(error) not in known:
-            known.add(id(error))
+    seen = set[int]()
+    waiting: list[BaseException | None] = [cause]
+    while waiting:
+        error = waiting.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
             error.__traceback__ = None
-            left += [error.__cause__, error.__context__]
+            waiting += [error.__cause__, error.__context__]
 
 
 def node_in(traceback: TracebackType | None) -> str | None:
@@ -439,5 +430,5 @@ def node_in(traceback: TracebackType | None) -> str | None:
 
 def _node_of(code: CodeType) -> str | None:
     """The class, if this is the code of a node: its `execute` or `init`, which take `ctx`."""
-    found = _NODE_METHOD.search(code.co_qualname)
-    return found[1] if found and code.co_varnames[:2] == ("self", "ctx") else None
+    match = _NODE_METHOD.search(code.co_qualname)
+    return match[1] if match and code.co_varnames[:2] == ("self", "ctx") else None
