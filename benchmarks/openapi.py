@@ -12,12 +12,12 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+from xai_mcp_agent.core.json import as_object
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument
 from xai_mcp_agent.sources.openapi.conversion.operations import Conversion, convert
 from xai_mcp_agent.sources.openapi.document.document import Document, Folder
 from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
-from xai_mcp_agent.sources.openapi.document.values import object_of
 
 _KINDS = (".json", ".yaml", ".yml")
 
@@ -48,7 +48,7 @@ def _documents(folder: Path) -> Iterator[Path]:
     """Those that say that they are one; the others are parts of them."""
     for file in sorted(x for x in folder.rglob("*") if x.suffix in _KINDS):
         try:
-            root = object_of(parsed(file.read_bytes()))
+            root = as_object(parsed(file.read_bytes()))
         except NotReadable:
             continue
         if "openapi" in root or "swagger" in root:

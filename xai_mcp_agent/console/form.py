@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from ..core.elicitation import seen_label
+from ..core.json import as_list, as_text
 from ..core.schemas import SchemaCheck, properties, required, types_of, value_from_text
 from ..core.tools import JsonObject
 
@@ -55,12 +56,12 @@ class Field:
     @property
     def label(self) -> str:
         """What a person reads as its name."""
-        return _text(self.schema.get("title")) or seen_label(self.name)
+        return as_text(self.schema.get("title")) or seen_label(self.name)
 
     @property
     def description(self) -> str:
         """What the server says about it."""
-        return _text(self.schema.get("description"))
+        return as_text(self.schema.get("description"))
 
     @property
     def default(self) -> Any:
@@ -82,7 +83,7 @@ class Field:
             case "many":
                 return _joined("any of these", _range(self.schema, "minItems", "maxItems"))
             case "text":
-                format_ = _FORMATS.get(_text(self.schema.get("format")), "text")
+                format_ = _FORMATS.get(as_text(self.schema.get("format")), "text")
                 sizes = _range(self.schema, "minLength", "maxLength")
                 return _joined(format_, sizes and f"{sizes} characters")
 
@@ -109,7 +110,7 @@ class Field:
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with a value, one line each."""
-        format_ = _text(self.schema.get("format"))
+        format_ = as_text(self.schema.get("format"))
         if isinstance(value, str) and not _has_format(value, format_):
             return [f"{value!r} is not {_FORMATS[format_]}"]
         return SchemaCheck(self.schema).problems(value)
@@ -175,13 +176,13 @@ def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
 
 def _choices(spec: JsonObject) -> tuple[Choice, ...]:
     for key in ("oneOf", "anyOf"):
-        titled = [cast(JsonObject, x) for x in _list(spec.get(key)) if isinstance(x, dict)]
+        titled = [cast(JsonObject, x) for x in as_list(spec.get(key)) if isinstance(x, dict)]
         if titled and all(isinstance(x.get("const"), str) for x in titled):
-            return tuple(_choice(x["const"], _text(x.get("title"))) for x in titled)
-    values = _list(spec.get("enum"))
+            return tuple(_choice(x["const"], as_text(x.get("title"))) for x in titled)
+    values = as_list(spec.get("enum"))
     if not values or not all(isinstance(x, str) for x in values):
         return ()
-    names = [_text(x) for x in _list(spec.get("enumNames"))]
+    names = [as_text(x) for x in as_list(spec.get("enumNames"))]
     names += [""] * (len(values) - len(names))
     return tuple(_choice(x, name) for x, name in zip(values, names, strict=False))
 
@@ -239,11 +240,3 @@ def _range(schema: Mapping[str, Any], least: str, most: str) -> str:
 
 def _joined(*words: str) -> str:
     return ", ".join(x for x in words if x)
-
-
-def _list(value: Any) -> list[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -32,6 +32,11 @@ def as_list(value: Any) -> list[Any]:
     return value if is_list(value) else []
 
 
+def as_text(value: Any) -> str:
+    """The value if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
 def as_texts(value: Any) -> list[str]:
     """The texts in a list; none where the value is no list."""
     return [x for x in as_list(value) if isinstance(x, str)]

@@ -11,8 +11,8 @@ from typing import Any
 class DrawnCall:
     """A call of one tool. `note` is told beside it.
 
-    `arguments` are JSON that may hold `Reference`, `Joined` and `Number` of `steps.references` anywhere;
-    the `result` of a reference is here the place of an earlier call, from 0 on. `missing` are
+    `arguments` are JSON that may hold a `Reference`, `Joined` or `Number` anywhere; the
+    `result` of a reference is here the place of an earlier call, from 0 on. `missing` are
     parameters that somebody has to give, each with the reason.
     """
 

@@ -30,8 +30,8 @@ class NoWorkflow(XaiMcpError):
 class ReadCall:
     """A call of a tool in a workflow.
 
-    `arguments` are JSON that may hold `Reference`, `Joined` and `Number` of `steps.references` anywhere;
-    the `result` of a reference is the place of another call, or `ELSEWHERE`. `missing` are those
+    `arguments` are JSON that may hold a `Reference`, `Joined` or `Number` anywhere; the
+    `result` of a reference is the place of another call, or `ELSEWHERE`. `missing` are those
     that somebody has to give still. With `is_open` not all arguments are known. `problem` says
     why nothing of it is.
     """

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from ..core.json import as_list
 from ..core.kinds import META, STATIC
 from ..core.tools import JsonObject
 from ..history.event import Event
@@ -120,14 +121,14 @@ def run_in_conversation(
 def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
     """The run that was written as JSON, as `RunState.to_json` does."""
     names: dict[str, tuple[str, str, str]] = {}
-    for known in map(_list, _list(state.get("names"))):
+    for known in map(as_list, as_list(state.get("names"))):
         if len(known) == 4:
             kind, source, tool, shown = map(str, known)
             names[shown] = (kind, source, tool)
     kept = _dict(state.get("kept")) or {}
     messages = [
         {**x, "content": kept.get(str(x.get("tool_call_id")), x.get("content"))}
-        for x in _objects([*_list(state.get("given")), *_list(state.get("said"))])
+        for x in _objects([*as_list(state.get("given")), *as_list(state.get("said"))])
     ]
     return run_in_conversation(messages, names, sources)
 
@@ -252,11 +253,7 @@ def _split(shown: str, sources: Collection[str]) -> tuple[str, str]:
 
 
 def _objects(value: Any) -> list[JsonObject]:
-    return [cast(JsonObject, x) for x in _list(value) if isinstance(x, dict)]
-
-
-def _list(value: Any) -> list[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []
+    return [cast(JsonObject, x) for x in as_list(value) if isinstance(x, dict)]
 
 
 def _dict(value: Any) -> JsonObject | None:

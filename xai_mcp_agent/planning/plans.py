@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from ..core.json import as_list
+
 EARLIER = -1
 """For the `call` of a `FromResult`: none of the plan, but one that was made before it."""
 _MOST_PARTS_IN_PARTS = 5
@@ -161,7 +163,7 @@ def plan_from(value: Mapping[str, Any]) -> Plan:
     """
     calls = [
         x
-        for x in map(_object, _list(value.get("calls")))
+        for x in map(_object, as_list(value.get("calls")))
         if isinstance(x.get("tool", []), Hashable)
     ]
     return Plan(
@@ -200,7 +202,7 @@ def source_from(told: Any, depth: int = 0) -> Source | None:
     if not isinstance(told, Mapping):
         return Given(told)
     known = cast("Mapping[str, Any]", told)
-    reasons = tuple(x for x in _list(known.get("reasons")) if isinstance(x, str))
+    reasons = tuple(x for x in as_list(known.get("reasons")) if isinstance(x, str))
     call, score = known.get("call"), known.get("score")
     if isinstance(call, int) and not isinstance(call, bool):
         field, how = known.get("field"), known.get("conversion")
@@ -216,7 +218,7 @@ def source_from(told: Any, depth: int = 0) -> Source | None:
     if "missing" in known:
         return Missing(str(known["missing"]))
     if isinstance(known.get("parts"), list) and depth < _MOST_PARTS_IN_PARTS:
-        parts = [source_from(x, depth + 1) for x in _list(known["parts"])]
+        parts = [source_from(x, depth + 1) for x in as_list(known["parts"])]
         found = tuple(x for x in parts if x is not None)
         return Parts(found) if len(found) == len(parts) else None
     return None
@@ -224,7 +226,3 @@ def source_from(told: Any, depth: int = 0) -> Source | None:
 
 def _object(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from ..core.json import at, json_type
+from ..core.json import as_list, at, json_type
 
 MAX_DEPTH = 8
 _MAX_NODES = 2_000  # of one schema; deeper and wider ones are `any` from there on
@@ -158,7 +158,7 @@ class _Reader:
         if isinstance(reference, str):
             return self._referred(reference, spec, depth, seen)
         found = self._by_itself(spec, depth, seen)
-        for part in _list(spec.get("allOf"))[:_MAX_CHOICES]:
+        for part in as_list(spec.get("allOf"))[:_MAX_CHOICES]:
             found = _both(found, self.shape(part, depth + 1, seen))
         return _with_words(found, spec)
 
@@ -174,7 +174,7 @@ class _Reader:
 
     def _by_itself(self, spec: Mapping[object, Any], depth: int, seen: tuple[str, ...]) -> Shape:
         for word in ("anyOf", "oneOf"):
-            if variants := _list(spec.get(word))[:_MAX_CHOICES]:
+            if variants := as_list(spec.get(word))[:_MAX_CHOICES]:
                 chosen = joined(self.shape(x, depth + 1, seen) for x in variants)
                 rest = {x: spec[x] for x in spec if x not in ("anyOf", "oneOf", "allOf")}
                 own = self.shape(rest, depth + 1, seen) if _says_a_kind(rest) else ANY
@@ -198,7 +198,7 @@ class _Reader:
 
     def _object(self, spec: Mapping[object, Any], depth: int, seen: tuple[str, ...]) -> Shape:
         named = _object(spec.get("properties"))
-        required = _list(spec.get("required"))[:_MOST_LOOKED_AT]
+        required = as_list(spec.get("required"))[:_MOST_LOOKED_AT]
         wanted = {x for x in required if isinstance(x, str)}
         looked_at = [x for x in islice(named, _MOST_LOOKED_AT) if isinstance(x, str)]
         names = sorted(looked_at)[: min(_MAX_FIELDS, self._left)]
@@ -208,7 +208,7 @@ class _Reader:
         return Shape("object", fields=tuple(fields), extra=extra)
 
     def _item(self, spec: Mapping[object, Any], depth: int, seen: tuple[str, ...]) -> Shape:
-        listed = _list(spec.get("items")) or _list(spec.get("prefixItems"))
+        listed = as_list(spec.get("items")) or as_list(spec.get("prefixItems"))
         if listed:
             return joined(self.shape(x, depth + 1, seen) for x in listed[:_MAX_CHOICES])
         items = _object(spec.get("items"))
@@ -240,7 +240,7 @@ def _says_a_kind(spec: Mapping[object, Any]) -> bool:
 
 def _kinds(spec: Mapping[object, Any]) -> list[str]:
     said = spec.get("type")
-    listed = [said] if isinstance(said, str) else _list(said)
+    listed = [said] if isinstance(said, str) else as_list(said)
     kinds = [x for x in map(_kind, listed) if x]
     if kinds:
         return list(dict.fromkeys(kinds))
@@ -248,7 +248,7 @@ def _kinds(spec: Mapping[object, Any]) -> list[str]:
         return ["object"]
     if "items" in spec or "prefixItems" in spec:
         return ["array"]
-    values = [spec["const"]] if "const" in spec else _list(spec.get("enum"))
+    values = [spec["const"]] if "const" in spec else as_list(spec.get("enum"))
     found = [json_type(x) or "any" for x in values[:_MAX_CHOICES]]
     if not found and isinstance(spec.get("format"), str):
         return ["string"]
@@ -272,7 +272,7 @@ _SPELLED = {
 
 
 def _choices(spec: Mapping[object, Any]) -> tuple[str, ...]:
-    values = [spec["const"]] if "const" in spec else _list(spec.get("enum"))
+    values = [spec["const"]] if "const" in spec else as_list(spec.get("enum"))
     plain = [x for x in values[:_MAX_CHOICES] if isinstance(x, str | int | float)]
     return tuple(sorted({str(x)[:_MAX_TEXT] for x in plain if not isinstance(x, bool)}))
 
@@ -373,7 +373,3 @@ def _text(value: object) -> str:
 
 def _object(value: object) -> Mapping[object, object]:
     return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..core.json import as_list, as_object
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
-from ..sources.openapi.document.values import list_of, object_of, texts_of
+from ..sources.openapi.document.values import texts_of
 from .forms.npm import Manifest
 from .values import TEXT_CHARS, Document
 
@@ -62,7 +63,7 @@ def manifest_of(document: Document, package: Manifest = _NO_MANIFEST) -> Registr
 
 def _download(server: JsonObject) -> tuple[str | None, str | None]:
     """Of the first package that is a file with a hash."""
-    for given in map(object_of, list_of(server.get("packages"))):
+    for given in map(as_object, as_list(server.get("packages"))):
         if sha256 := _text(given.get("fileSha256")):
             return _text(given.get("identifier")), f"sha256:{sha256}"
     return None, None
@@ -70,13 +71,13 @@ def _download(server: JsonObject) -> tuple[str | None, str | None]:
 
 def _owner(server: JsonObject) -> str | None:
     """Whose repository it is, from its address."""
-    url = _text(object_of(server.get("repository")).get("url")) or ""
+    url = _text(as_object(server.get("repository")).get("url")) or ""
     parts = url.split("/")
     return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
 
 
 def _dependencies(value: Any) -> dict[str, str]:
-    given = dict.fromkeys(texts_of(value), "") if isinstance(value, list) else object_of(value)
+    given = dict.fromkeys(texts_of(value), "") if isinstance(value, list) else as_object(value)
     told = list(given.items())[:_MOST]
     return {visible_text(str(key), TEXT_CHARS): _text(x) or "" for key, x in told}
 

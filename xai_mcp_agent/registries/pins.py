@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.json import as_list, as_object
 from ..settings.sections import RegistrySettings
-from ..sources.openapi.document.values import list_of, object_of
 from .offers import package_manifest
 from .readers.npm import npm_address
 from .store import Store
@@ -42,12 +42,12 @@ def compare_pins(
     """Look at each entry of the settings that was added from one of the registries."""
     report, known = PinReport(), list(registries)
     for entry, written in configured.items():
-        noted = {key: str(x) for key, x in object_of(object_of(written).get("registry")).items()}
+        noted = {key: str(x) for key, x in as_object(as_object(written).get("registry")).items()}
         if not noted.get("name"):
             continue
         report.alarms += _changed_documents(store, known, entry, noted)
         if noted.get("checksum"):
-            _compare_package(report, entry, object_of(written), noted)
+            _compare_package(report, entry, as_object(written), noted)
     return report
 
 
@@ -69,7 +69,7 @@ def _compare_package(
     report: PinReport, entry: str, written: Mapping[str, Any], noted: Mapping[str, str]
 ) -> None:
     """Ask npm for the hash again, which never changes unless somebody replaced the package."""
-    words = [x for x in list_of(written.get("args")) if isinstance(x, str)]
+    words = [x for x in as_list(written.get("args")) if isinstance(x, str)]
     package = next((x for x in words if not x.startswith("-")), "")
     identifier, _, version = package.rpartition("@")
     if written.get("command") != "npx" or not identifier:

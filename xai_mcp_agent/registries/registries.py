@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..core.json import as_list
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
@@ -16,7 +17,7 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
-from ..sources.openapi.document.values import list_of, text_of
+from ..sources.openapi.document.values import text_of
 from ..sources.web.fetching import Answered
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, offer_of
 from .pins import PinReport, compare_pins
@@ -263,7 +264,7 @@ def _as_tool(key: str, found: FoundServer, document: Document) -> JsonObject:
     """A server in the words of the index: what it is called, what it does, what it is tagged."""
     space, _, name = found.name.rpartition("/")
     extras = document.extras
-    tags = " ".join(str(x) for x in (*list_of(extras.get("tags")), *list_of(extras.get("tools"))))
+    tags = " ".join(str(x) for x in (*as_list(extras.get("tags")), *as_list(extras.get("tools"))))
     return {
         "id": key,
         "server": _BETWEEN_WORDS.sub(" ", space),

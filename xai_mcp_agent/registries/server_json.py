@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..core.json import as_list, as_object
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
 from ..settings.fields import wrong_with_url
-from ..sources.openapi.document.values import list_of, object_of
 from .values import NAME_CHARS, TEXT_CHARS, Argument, Input, Package, Refused, Remote, Server
 from .versions import tag_and_digest, wrong_with
 
@@ -56,7 +56,7 @@ def read_server(document: Any, *, has_namespace: bool = True) -> Server:
     Raises:
         Refused: nothing of it may be used; says why.
     """
-    given = object_of(document)
+    given = as_object(document)
     name = given.get("name")
     if not isinstance(name, str) or not name:
         raise Refused("", "it has no name")
@@ -64,14 +64,14 @@ def read_server(document: Any, *, has_namespace: bool = True) -> Server:
     version = _plain(given.get("version"))
     if (version or has_namespace) and (problem := wrong_with_own(version)):
         raise Refused(name, problem)
-    packages = tuple(_package(object_of(x)) for x in list_of(given.get("packages"))[:_MOST])
-    remotes = tuple(_remote(object_of(x)) for x in list_of(given.get("remotes"))[:_MOST])
+    packages = tuple(_package(as_object(x)) for x in as_list(given.get("packages"))[:_MOST])
+    remotes = tuple(_remote(as_object(x)) for x in as_list(given.get("remotes"))[:_MOST])
     ways = (*packages, *remotes)
     if ways and all(x.problem for x in ways):
         raise Refused(name, "; ".join(dict.fromkeys(x.problem for x in ways)))
     return Server(
         name, version, _text(given.get("title")), _text(given.get("description")),
-        _text(object_of(given.get("repository")).get("url")), _text(given.get("websiteUrl")),
+        _text(as_object(given.get("repository")).get("url")), _text(given.get("websiteUrl")),
         packages, remotes,
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def _check_name(name: str, *, has_namespace: bool) -> None:
 
 def _package(given: JsonObject) -> Package:
     kind, identifier = _plain(given.get("registryType")).lower(), _plain(given.get("identifier"))
-    transport = object_of(given.get("transport"))
+    transport = as_object(given.get("transport"))
     told = Package(
         kind, identifier, _plain(given.get("version")),
         _plain(transport.get("type")) or "stdio", _plain(transport.get("url")),
@@ -170,7 +170,7 @@ def _unsupported(package: Package) -> str:
 
 
 def _arguments(value: Any) -> tuple[Argument, ...]:
-    return tuple(_argument(object_of(x)) for x in list_of(value)[:_MOST])
+    return tuple(_argument(as_object(x)) for x in as_list(value)[:_MOST])
 
 
 def _argument(given: JsonObject) -> Argument:
@@ -183,7 +183,7 @@ def _argument(given: JsonObject) -> Argument:
 
 
 def _inputs(value: Any) -> tuple[Input, ...]:
-    found = (object_of(x) for x in list_of(value)[:_MOST])
+    found = (as_object(x) for x in as_list(value)[:_MOST])
     return tuple(Input(**_fields(x, _plain(x.get("name")))) for x in found)
 
 
@@ -196,15 +196,15 @@ def _fields(given: JsonObject, name: str, levels: int = _LEVELS) -> dict[str, An
         "format": _plain(given.get("format")) or "string",
         "value": _value(given.get("value")),
         "default": _value(given.get("default")),
-        "choices": tuple(x for x in map(_value, list_of(given.get("choices"))[:_MOST]) if x),
+        "choices": tuple(x for x in map(_value, as_list(given.get("choices"))[:_MOST]) if x),
         "placeholder": _text(given.get("placeholder")),
         "variables": _variables(given.get("variables"), levels - 1) if levels else {},
     }
 
 
 def _variables(value: Any, levels: int) -> Mapping[str, Input]:
-    told = list(object_of(value).items())[:_MOST]
-    return {name: Input(**_fields(object_of(x), name, levels)) for name, x in told}
+    told = list(as_object(value).items())[:_MOST]
+    return {name: Input(**_fields(as_object(x), name, levels)) for name, x in told}
 
 
 def _value(value: Any) -> str | None:

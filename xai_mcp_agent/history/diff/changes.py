@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
+from ...core.json import as_list
 from ...core.tools import JsonObject
 from ..event import Subject
 from .renames import as_if_named, likely_renames
@@ -48,8 +49,8 @@ def _of_field(name: str, old: Any, new: Any) -> list[str]:
     if name == "annotations":
         return list(_of_annotations(as_object(old), as_object(new)))
     if name == "tags":
-        return list(_of_tags(_list(old), _list(new)))
-    return list(_of_icons(_list(old), _list(new))) if name == "icons" else []
+        return list(_of_tags(as_list(old), as_list(new)))
+    return list(_of_icons(as_list(old), as_list(new))) if name == "icons" else []
 
 
 def _title(name: str) -> str:
@@ -107,10 +108,6 @@ def _of_icons(old: list[Any], new: list[Any]) -> Iterator[str]:
 def _icon(icon: Any) -> str:
     source = as_object(icon).get("src")
     return shown(icon if source is None else source, _SOURCE_CHARS)
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]:

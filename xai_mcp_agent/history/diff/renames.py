@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, cast
 
+from ...core.json import as_object
 from ...core.schemas import properties
 from ...core.tools import JsonObject
 
@@ -41,7 +42,7 @@ class _Pair:
         """Whether they are the same tool. That neither takes parameters says nothing."""
         if self.words == 1 or self.descriptions >= _NEARLY_THE_SAME:
             return True
-        return bool(properties(_object(self.old.get("input_schema"))))
+        return bool(properties(as_object(self.old.get("input_schema"))))
 
 
 def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dict[str, str]:
@@ -140,7 +141,3 @@ def _has_the_same_words(old: str, new: str) -> bool:
     """Whether one name is the other written differently, or with words before or behind it."""
     one, other = ({x.lower() for x in _PART.findall(name)} for name in (old, new))
     return bool(one and other) and (one <= other or other <= one)
-
-
-def _object(value: Any) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from ...core.json import as_object
 from ...core.schemas import types_of
 from ...core.tools import JsonObject
 from .wording import LINE_CHARS, from_to, is_same, plain, quoted, shown
@@ -355,11 +356,6 @@ def _is_text_list(value: Any) -> bool:
 
 def _is_short_list(value: Any) -> bool:
     return isinstance(value, list) and len(cast("list[Any]", value)) <= _MOST_ALTERNATIVES
-
-
-def as_object(value: Any) -> JsonObject:
-    """The value, or an empty object where it is none."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def _ref_of(schema: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
+from ...core.json import as_text
 from ...core.schemas import properties, required
 from ...core.tools import JsonObject
 from .words import name_words, stem_set
@@ -158,7 +159,7 @@ def examples_in(schema: Any, name: str) -> list[Any]:
     shown = spec.get("examples")
     if isinstance(shown, list) and shown:
         return cast(list[Any], shown)
-    found = _EXAMPLE.search(_text(spec.get("description")))
+    found = _EXAMPLE.search(as_text(spec.get("description")))
     return [found[1] or found[2]] if found else []
 
 
@@ -175,7 +176,7 @@ def _fields(schema: Any, root: Any, depth: int) -> tuple[Parameter, ...]:
 
 def _parameter(name: str, spec: Any, root: Any, *, needed: bool, depth: int) -> Parameter:
     plain = _plain(spec, root)
-    description = _text(plain.get("description"))
+    description = as_text(plain.get("description"))
     choices, strict = _choices(plain, description)
     kind = _kind(plain, choices)
     return Parameter(
@@ -190,7 +191,7 @@ def _parameter(name: str, spec: Any, root: Any, *, needed: bool, depth: int) -> 
         item=_item(name, plain, root, depth) if kind == "array" else None,
         fields=_fields(plain, root, depth + 1) if kind == "object" else (),
         values=_values(name, plain, root, depth) if kind == "object" else None,
-        pattern=_text(plain.get("pattern"))[:_MAX_PATTERN],
+        pattern=as_text(plain.get("pattern"))[:_MAX_PATTERN],
     )
 
 
@@ -271,7 +272,7 @@ def _choices(plain: JsonObject, description: str) -> tuple[tuple[Any, ...], bool
 
 
 def _topic(name: str, plain: JsonObject, description: str) -> Topic:
-    told = _text(plain.get("format"))
+    told = as_text(plain.get("format"))
     if told in _TOPIC_OF_FORMAT:
         return _TOPIC_OF_FORMAT[told]
     stems = name_words(name)
@@ -309,7 +310,3 @@ def _object(value: Any) -> JsonObject:
 
 def _objects(values: Iterable[Any]) -> list[JsonObject]:
     return [_object(x) for x in values]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

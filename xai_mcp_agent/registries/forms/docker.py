@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...core.json import as_list, as_object
 from ...core.schemas import properties, required
 from ...core.tools import JsonObject
-from ...sources.openapi.document.values import list_of, object_of, texts_of
+from ...sources.openapi.document.values import texts_of
 from ..values import Document
 
 _PARAMETER = re.compile(r"\{\{\s*(?:[\w-]+\.)?([\w-]+)\s*(?:\|[^{}]*)?\}\}")
@@ -21,13 +22,13 @@ _FORMATS = {"number": "number", "integer": "number", "boolean": "boolean"}
 
 def is_docker(value: Any) -> bool:
     """Whether it is one of these."""
-    given = object_of(value)
+    given = as_object(value)
     return "name" in given and given.get("type") in ("server", "remote", "poci")
 
 
 def docker_document(given: JsonObject, place: str, tools: Any = None) -> Document:
     """What one of these folders says; it has no version but the commit that it was made of."""
-    about, source = object_of(given.get("about")), object_of(given.get("source"))
+    about, source = as_object(given.get("about")), as_object(given.get("source"))
     commit = source.get("commit")
     server: JsonObject = {
         "name": given.get("name"),
@@ -38,14 +39,14 @@ def docker_document(given: JsonObject, place: str, tools: Any = None) -> Documen
     }
     known = {**_parameters(given), **_secrets(given)}
     if given.get("type") == "remote":
-        server["remotes"] = [_remote(object_of(given.get("remote")), known)]
+        server["remotes"] = [_remote(as_object(given.get("remote")), known)]
     else:
         server["packages"] = [_package(given, known)]
     name = given.get("name")
-    meta = object_of(given.get("meta"))
+    meta = as_object(given.get("meta"))
     category = [meta["category"]] if isinstance(meta.get("category"), str) else []
     extras = {"tags": list(dict.fromkeys([*category, *texts_of(meta.get("tags"))]))}
-    names = [object_of(x).get("name") for x in list_of(tools)]
+    names = [as_object(x).get("name") for x in as_list(tools)]
     if names:
         extras["tools"] = [x for x in names if isinstance(x, str)]
     told = name if isinstance(name, str) else ""
@@ -58,7 +59,7 @@ def docker_document(given: JsonObject, place: str, tools: Any = None) -> Documen
 
 def _parameters(given: JsonObject) -> dict[str, JsonObject]:
     """What a person has to say, by its name."""
-    schema = object_of(object_of(given.get("config")).get("parameters"))
+    schema = as_object(as_object(given.get("config")).get("parameters"))
     needed = required(schema)
     return {
         name: {
@@ -66,7 +67,7 @@ def _parameters(given: JsonObject) -> dict[str, JsonObject]:
             "isRequired": name in needed,
             "format": _FORMATS.get(str(spec.get("type")), "string"),
             "default": spec.get("default"),
-            "choices": list_of(spec.get("enum")),
+            "choices": as_list(spec.get("enum")),
         }
         for name, spec in properties(schema).items()
     }
@@ -74,23 +75,23 @@ def _parameters(given: JsonObject) -> dict[str, JsonObject]:
 
 def _secrets(given: JsonObject) -> dict[str, JsonObject]:
     """The secrets, by their variables."""
-    config = object_of(given.get("config"))
+    config = as_object(given.get("config"))
     return {
-        str(object_of(x).get("env")): {
-            "description": object_of(x).get("name"),
-            "placeholder": object_of(x).get("example"),
-            "isRequired": object_of(x).get("required") is not False,
+        str(as_object(x).get("env")): {
+            "description": as_object(x).get("name"),
+            "placeholder": as_object(x).get("example"),
+            "isRequired": as_object(x).get("required") is not False,
             "isSecret": True,
         }
-        for x in list_of(config.get("secrets"))
+        for x in as_list(config.get("secrets"))
     }
 
 
 def _package(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
-    run, config = object_of(given.get("run")), object_of(given.get("config"))
-    environment = [_named(x, object_of(x).get("value"), known) for x in list_of(config.get("env"))]
+    run, config = as_object(given.get("run")), as_object(given.get("config"))
+    environment = [_named(x, as_object(x).get("value"), known) for x in as_list(config.get("env"))]
     environment += [
-        _named({"name": name}, value, known) for name, value in object_of(run.get("env")).items()
+        _named({"name": name}, value, known) for name, value in as_object(run.get("env")).items()
     ]
     used = " ".join(str(x.get("value")) for x in environment)
     environment += [
@@ -99,7 +100,7 @@ def _package(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
         if f"{{{name}}}" not in used
     ]
     mounts = [
-        _named({"type": "named", "name": "-v"}, x, known) for x in list_of(run.get("volumes"))
+        _named({"type": "named", "name": "-v"}, x, known) for x in as_list(run.get("volumes"))
     ]
     options = [
         {"type": "named", "name": "--user", "value": run["user"]}
@@ -111,7 +112,7 @@ def _package(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
         "transport": {"type": "stdio"},
         "runtimeArguments": [*mounts, *options],
         "packageArguments": [
-            _named({"type": "positional"}, x, known) for x in list_of(run.get("command"))
+            _named({"type": "positional"}, x, known) for x in as_list(run.get("command"))
         ],
         "environmentVariables": environment,
     }
@@ -119,7 +120,7 @@ def _package(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
 
 def _remote(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
     kind = given.get("transport_type")
-    headers = object_of(given.get("headers")).items()
+    headers = as_object(given.get("headers")).items()
     return {
         "type": _TRANSPORTS.get(kind, kind) if isinstance(kind, str) else kind,
         **_with_variables(given.get("url"), known, key="url"),
@@ -128,10 +129,10 @@ def _remote(given: JsonObject, known: dict[str, JsonObject]) -> JsonObject:
 
 
 def _named(given: Any, value: Any, known: dict[str, JsonObject]) -> JsonObject:
-    told = {key: x for key, x in object_of(given).items() if key in ("name", "type")}
+    told = {key: x for key, x in as_object(given).items() if key in ("name", "type")}
     found = _with_variables(value, known)
     # It has no header without its secret, where nobody needs one.
-    needs = [object_of(x) for x in object_of(found.get("variables")).values()]
+    needs = [as_object(x) for x in as_object(found.get("variables")).values()]
     return {**told, **found, "isRequired": not needs or any(x.get("isRequired") for x in needs)}
 
 

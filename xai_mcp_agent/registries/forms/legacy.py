@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...core.json import as_list, as_object
 from ...core.tools import JsonObject
-from ...sources.openapi.document.values import list_of, object_of
 from ..values import Document
 
 _KEYS = {
@@ -21,22 +21,22 @@ _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 
 def is_legacy(value: Any) -> bool:
     """Whether it is one of these."""
-    given = object_of(value)
+    given = as_object(value)
     return "version_detail" in given or any(
-        "registry_name" in object_of(x) for x in list_of(given.get("packages"))
+        "registry_name" in as_object(x) for x in as_list(given.get("packages"))
     )
 
 
 def legacy_document(given: JsonObject, place: str) -> Document:
     """The same in the words of today. Variables of which nothing is said have to be given."""
-    detail = object_of(given.get("version_detail"))
+    detail = as_object(given.get("version_detail"))
     name, version = given.get("name"), detail.get("version")
     server: JsonObject = {
         "name": name,
         "description": given.get("description"),
         "version": version,
         "repository": given.get("repository"),
-        "packages": [_package(object_of(x)) for x in list_of(given.get("packages"))],
+        "packages": [_package(as_object(x)) for x in as_list(given.get("packages"))],
         "remotes": given.get("remotes"),
     }
     meta: JsonObject = {"publishedAt": detail.get("release_date")}
@@ -52,10 +52,10 @@ def _package(given: JsonObject) -> JsonObject:
     found["registryType"] = _TYPES.get(kind, kind) if isinstance(kind, str) else kind
     for key in ("runtimeArguments", "packageArguments"):
         found[key] = [
-            _renamed(object_of(x), {**_KEYS, "name": "name"}) for x in list_of(found.get(key))
+            _renamed(as_object(x), {**_KEYS, "name": "name"}) for x in as_list(found.get(key))
         ]
     found["environmentVariables"] = [
-        _variable(object_of(x)) for x in list_of(found.get("environmentVariables"))
+        _variable(as_object(x)) for x in as_list(found.get("environmentVariables"))
     ]
     if found["registryType"] == "oci" and found.get("version"):
         found["identifier"] = f"{found.get('identifier')}:{found.pop('version')}"

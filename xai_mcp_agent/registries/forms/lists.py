@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...core.json import as_list, as_object
 from ...core.tools import JsonObject
 from ...core.visible import visible_text
-from ...sources.openapi.document.values import list_of, object_of
 from ..server_json import read_server
 from ..values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
 from .docker import docker_document, is_docker
@@ -29,13 +29,13 @@ def documents_in(value: Any, place: str) -> Iterator[Document]:
     Raises:
         RegistryError: it has none of these forms.
     """
-    given = object_of(value)
+    given = as_object(value)
     if isinstance(value, list):
-        yield from _several(list_of(value), place)
+        yield from _several(as_list(value), place)
     elif isinstance(given.get("servers"), list):
-        yield from _several(list_of(given["servers"]), place)
+        yield from _several(as_list(given["servers"]), place)
     elif isinstance(given.get("mcpServers"), dict):
-        for name, entry in list(object_of(given["mcpServers"]).items())[:MOST_DOCUMENTS]:
+        for name, entry in list(as_object(given["mcpServers"]).items())[:MOST_DOCUMENTS]:
             yield safely(lambda n=name, e=entry: ready_document(n, e, place), name)
     elif is_docker(value):
         yield safely(lambda: docker_document(given, place), given.get("name"))
@@ -55,8 +55,8 @@ def _several(found: list[Any], place: str) -> Iterator[Document]:
 
 def entry_document(value: Any, place: str) -> Document:
     """One member of a list: a server.json, perhaps with `_meta` beside it, or an older form."""
-    given = object_of(value)
-    server = object_of(given.get("server")) or given
+    given = as_object(value)
+    server = as_object(given.get("server")) or given
     if is_docker(server):
         return safely(lambda: docker_document(server, place), server.get("name"))
     if is_legacy(server):
@@ -67,7 +67,7 @@ def entry_document(value: Any, place: str) -> Document:
 
 
 def _of_server(given: JsonObject, server: JsonObject, place: str) -> Document:
-    meta = object_of(object_of(given.get("_meta")).get(OFFICIAL_META))
+    meta = as_object(as_object(given.get("_meta")).get(OFFICIAL_META))
     if not meta and isinstance(server.get("status"), str):  # before 2025-09-29 it stood inside
         meta = {"status": server["status"]}
     extras = {key: server[key] for key in _EXTRAS if key in server}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...core.json import as_list, as_object
 from ...core.tools import JsonObject
 from ...core.visible import visible_text
-from ...sources.openapi.document.values import list_of, object_of, texts_of
+from ...sources.openapi.document.values import texts_of
 from ..values import NAME_CHARS, Document
 
 
@@ -28,10 +29,10 @@ class Manifest:
 
 def npm_document(found: Any, place: str) -> Document:
     """One of the packages of a search. Nothing of it is proved."""
-    package = object_of(object_of(found).get("package"))
+    package = as_object(as_object(found).get("package"))
     name, version = package.get("name"), package.get("version")
     told = [x if isinstance(x, str) else "" for x in (name, version)]
-    links = object_of(package.get("links"))
+    links = as_object(package.get("links"))
     server: JsonObject = {
         "name": name,
         "description": package.get("description"),
@@ -46,7 +47,7 @@ def npm_document(found: Any, place: str) -> Document:
             }
         ],
     }
-    publisher = object_of(package.get("publisher")).get("username")
+    publisher = as_object(package.get("publisher")).get("username")
     extras = {"tags": texts_of(package.get("keywords")), "author": publisher}
     meta = {"publishedAt": package.get("date")}
     # Scores and dates come and go: what must not change is what a version is.
@@ -56,27 +57,27 @@ def npm_document(found: Any, place: str) -> Document:
 
 def npm_manifest(value: Any) -> Manifest:
     """What the manifest of one version says."""
-    given, dist = object_of(value), object_of(object_of(value).get("dist"))
+    given, dist = as_object(value), as_object(as_object(value).get("dist"))
     author = given.get("author")
-    needs = object_of(given.get("dependencies"))
+    needs = as_object(given.get("dependencies"))
     return Manifest(
         _text(given.get("name")),
         _text(given.get("version")),
         _text(given.get("mcpName")),
-        bool(object_of(given.get("bin")) or _text(given.get("bin"))),
+        bool(as_object(given.get("bin")) or _text(given.get("bin"))),
         _text(dist.get("integrity")),
         _text(dist.get("tarball")),
         _text(given.get("license")),
-        _text(author if isinstance(author, str) else object_of(author).get("name")),
+        _text(author if isinstance(author, str) else as_object(author).get("name")),
         {_text(key): _text(x) for key, x in list(needs.items())[:NAME_CHARS]},
     )
 
 
 def packages_in(value: Any) -> tuple[list[Any], int]:
     """The packages of an answer to a search, and how many there are in all."""
-    given = object_of(value)
+    given = as_object(value)
     total = given.get("total")
-    return list_of(given.get("objects")), total if isinstance(total, int) else 0
+    return as_list(given.get("objects")), total if isinstance(total, int) else 0
 
 
 def _text(value: Any) -> str:

@@ -10,8 +10,8 @@ import re
 from pathlib import PurePath
 from typing import Any
 
+from ...core.json import as_list, as_object
 from ...core.tools import JsonObject
-from ...sources.openapi.document.values import list_of, object_of
 from ..values import Document, Refused
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -26,7 +26,7 @@ def ready_document(name: str, entry: Any, place: str) -> Document:
     Raises:
         Refused: it starts something else than a package.
     """
-    given = object_of(entry)
+    given = as_object(entry)
     server: JsonObject = {"name": name, "description": given.get("description"), "version": ""}
     if url := given.get("url") or given.get("serverUrl") or given.get("httpUrl"):
         server["remotes"] = [_remote(given, url)]
@@ -38,7 +38,7 @@ def ready_document(name: str, entry: Any, place: str) -> Document:
 def _remote(given: JsonObject, url: Any) -> JsonObject:
     said = str(given.get("type") or given.get("transport") or "").replace("_", "-").lower()
     is_sse = said == "sse" or (not said and str(url).partition("?")[0].endswith("/sse"))
-    headers = object_of(given.get("headers")).items()
+    headers = as_object(given.get("headers")).items()
     return {
         "type": "sse" if is_sse else "streamable-http",
         **_value(url, key="url"),
@@ -51,12 +51,12 @@ def _package(name: str, given: JsonObject) -> JsonObject:
     kind = _TYPES.get(PurePath(command).name) if isinstance(command, str) else None
     if kind is None or command != PurePath(str(command)).name:
         raise Refused(name, "it starts a program that is no runner of packages")
-    words = [str(x) for x in list_of(given.get("args"))]
+    words = [str(x) for x in as_list(given.get("args"))]
     at = next((n for n, x in enumerate(words) if not x.startswith("-") and x != "run"), len(words))
     before, after = words[:at], words[at + 1 :]
     if any(x not in _ALONE for x in before) or at == len(words):
         raise Refused(name, "its arguments do not begin with the package")
-    environment = object_of(given.get("env")).items()
+    environment = as_object(given.get("env")).items()
     return {
         "registryType": kind,
         **_package_named(kind, words[at]),

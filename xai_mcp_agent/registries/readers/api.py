@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
+from ...core.json import as_list, as_object
 from ...core.tools import JsonObject
 from ...secrets.redactor import redact_url
-from ...sources.openapi.document.values import list_of, object_of
 from ...sources.web.fetching import FetchLimits
 from ..forms.lists import entry_document
 from ..values import NAME_CHARS, Document
@@ -29,10 +29,10 @@ class ApiReader:
         asked |= {"cursor": cursor} if cursor else {}
         asked |= {"updated_since": since} if since else {}
         found, size = fetched_json(f"{self._base}?{urlencode(asked)}", limits)
-        given = object_of(found)
+        given = as_object(found)
         if not isinstance(given.get("servers"), list):
             raise OSError("the answer has no `servers`: it is no registry of MCP servers")
-        following = object_of(given.get("metadata")).get("nextCursor")
+        following = as_object(given.get("metadata")).get("nextCursor")
         cursor = following if isinstance(following, str) else ""
         if len(cursor) > CURSOR_CHARS or not is_text(cursor):
             raise OSError("its cursor is absurdly long, or no text")
@@ -47,11 +47,11 @@ class ApiReader:
         """
         found, _ = fetched_json(f"{self._base}/{quote(name, safe='')}/versions", limits)
         # A row of another server is none of its versions.
-        return [x for x in self._documents(object_of(found)) if x.name == name]
+        return [x for x in self._documents(as_object(found)) if x.name == name]
 
     def _documents(self, given: JsonObject) -> Iterator[Document]:
-        for row in list_of(given.get("servers")):
-            server = object_of(object_of(row).get("server"))
+        for row in as_list(given.get("servers")):
+            server = as_object(as_object(row).get("server"))
             yield entry_document(row, self._place(server))
 
     def _place(self, server: JsonObject) -> str:

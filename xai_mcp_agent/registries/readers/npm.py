@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from ...core.json import as_object
 from ...secrets.redactor import redact_url
 from ...settings.fields import wrong_with_url
-from ...sources.openapi.document.values import object_of
 from ...sources.web.fetching import FetchLimits
 from ..forms.lists import safely
 from ..forms.npm import Manifest, npm_document, npm_manifest, packages_in
@@ -60,7 +60,7 @@ class NpmReader:
         return document
 
     def _document(self, found: Any) -> Document:
-        name = object_of(object_of(found).get("package")).get("name")
+        name = as_object(as_object(found).get("package")).get("name")
         return safely(lambda: npm_document(found, redact_url(self._base)), name)
 
     def manifest(self, identifier: str, version: str, limits: FetchLimits) -> Manifest:

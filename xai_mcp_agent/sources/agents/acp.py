@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ServerError, SourceClosed, SourceFailed
+from ...core.json import as_text
 from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, TextPart
 from ...core.tools import JsonObject
 from ..web.large_json import read_large
@@ -104,9 +105,9 @@ async def read_acp_card(http: AgentHttp, url: str) -> Card:
 
 def _card(listed: list[Any], url: str, clean: Clean) -> Card:
     agents = _dicts(listed[:MOST_SKILLS])
-    named = {_text(x.get("name")): x for x in agents if is_skill_id(_text(x.get("name")))}
+    named = {as_text(x.get("name")): x for x in agents if is_skill_id(as_text(x.get("name")))}
     skills = tuple(
-        Skill(name, clean(name, _MAX_TITLE), clean(_text(x.get("description")), _MAX_DESCRIPTION))
+        Skill(name, clean(name, _MAX_TITLE), clean(as_text(x.get("description")), _MAX_DESCRIPTION))
         for name, x in named.items()
     )
     notes: list[str] = []
@@ -127,8 +128,8 @@ def _sent_parts(asked: Asked) -> Iterator[JsonObject]:
 
 
 def _take(run: JsonObject, answer: Answer) -> None:
-    answer.note_ids(_text(run.get("run_id")), _text(run.get("session_id")))
-    status = _text(run.get("status"))
+    answer.note_ids(as_text(run.get("run_id")), as_text(run.get("session_id")))
+    status = as_text(run.get("status"))
     left = _MOST_PARTS
     for number, message in enumerate(_dicts(run.get("output"))[:_MOST_PARTS]):
         parts = list(islice(_parts(message), left))
@@ -145,15 +146,15 @@ def _words(run: JsonObject, status: str) -> Iterator[AnswerPart]:
         if isinstance(message, dict):
             yield from islice(_parts(cast(JsonObject, message)), _MOST_PARTS)
     elif status == "failed" and isinstance(error, dict):
-        yield TextPart(_text(cast(JsonObject, error).get("message")))
+        yield TextPart(as_text(cast(JsonObject, error).get("message")))
 
 
 def _parts(message: JsonObject) -> Iterator[AnswerPart]:
     for part in _dicts(message.get("parts")):
-        kind, content = _text(part.get("content_type")), part.get("content")
-        name, is_data = _text(part.get("name")), part.get("content_encoding") == "base64"
+        kind, content = as_text(part.get("content_type")), part.get("content")
+        name, is_data = as_text(part.get("name")), part.get("content_encoding") == "base64"
         if not isinstance(content, str):
-            if url := _text(part.get("content_url")):
+            if url := as_text(part.get("content_url")):
                 yield LinkPart(url, name or url, mime_type=kind or None)
         elif kind == "application/json" and not is_data:
             yield _json(content)
@@ -177,7 +178,3 @@ def _json(content: str) -> AnswerPart:
 def _dicts(value: Any) -> list[JsonObject]:
     found = cast(list[Any], value) if isinstance(value, list) else []
     return [cast(JsonObject, x) for x in found if isinstance(x, dict)]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

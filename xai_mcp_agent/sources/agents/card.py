@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urljoin
 
+from ...core.json import as_list, as_object, as_text
 from ...core.tools import JsonObject
 
 MOST_SKILLS = 500
@@ -84,13 +85,13 @@ def read_card(raw: Any, url: str, may_go_to: Callable[[str], bool], clean: Clean
     if not isinstance(card.get("name"), str) or not ({"skills", "capabilities", "url"} & {*card}):
         raise _not_one("it has no `name`, or neither `skills` nor `capabilities`")
     interface, notes = _interface(list(_interfaces(card, url)), may_go_to)
-    skills = tuple(_skills(_list(card.get("skills")), clean, notes))
+    skills = tuple(_skills(as_list(card.get("skills")), clean, notes))
     return Card(
         clean(card["name"], _MAX_TITLE),
-        clean(_text(card.get("description")), _MAX_DESCRIPTION),
+        clean(as_text(card.get("description")), _MAX_DESCRIPTION),
         skills,
         interface,
-        _dict(card.get("capabilities")).get("streaming") is True,
+        as_object(card.get("capabilities")).get("streaming") is True,
         tuple(notes),
     )
 
@@ -102,17 +103,17 @@ def _not_one(why: str) -> NotACard:
 
 def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
     """Those of the card, in its order: as 1.0 has them, else as 0.3 had them."""
-    found = [_dict(x) for x in _list(card.get("supportedInterfaces"))[:_MOST_INTERFACES]]
+    found = [as_object(x) for x in as_list(card.get("supportedInterfaces"))[:_MOST_INTERFACES]]
     for x in found:
         version = _version(x.get("protocolVersion"), "1.0")
-        binding, tenant = _text(x.get("protocolBinding")), _text(x.get("tenant"))
+        binding, tenant = as_text(x.get("protocolBinding")), as_text(x.get("tenant"))
         yield Interface(_address(url, x.get("url")), binding.upper(), version, tenant)
-    if not found and _text(card.get("url")):
+    if not found and as_text(card.get("url")):
         version = _version(card.get("protocolVersion"), "0.3.0")
         main = {"url": card["url"], "transport": card.get("preferredTransport") or "JSONRPC"}
-        others = _list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
-        for x in map(_dict, [main, *others]):
-            binding = _text(x.get("transport")).upper()
+        others = as_list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
+        for x in map(as_object, [main, *others]):
+            binding = as_text(x.get("transport")).upper()
             yield Interface(_address(url, x.get("url")), binding, version)
 
 
@@ -147,8 +148,8 @@ class Elsewhere(Exception):
 
 def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]:
     known: set[str] = set()
-    for raw in map(_dict, found[:MOST_SKILLS]):
-        named = _text(raw.get("id")) or _text(raw.get("name"))
+    for raw in map(as_object, found[:MOST_SKILLS]):
+        named = as_text(raw.get("id")) or as_text(raw.get("name"))
         if not is_skill_id(named):
             notes.append("A skill without an id that could be used was left out.")
         elif named in known:
@@ -157,7 +158,7 @@ def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]
             )
         else:
             known.add(named)
-            title = clean(_text(raw.get("name")), _MAX_TITLE)
+            title = clean(as_text(raw.get("name")), _MAX_TITLE)
             yield Skill(named, title, _description(raw, clean))
     if len(found) > MOST_SKILLS:
         notes.append(
@@ -166,21 +167,21 @@ def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]
 
 
 def _description(raw: JsonObject, clean: Clean) -> str:
-    text = clean(_text(raw.get("description")), _MAX_DESCRIPTION)
+    text = clean(as_text(raw.get("description")), _MAX_DESCRIPTION)
     examples = [clean(x, _MAX_EXAMPLE) for x in _texts(raw.get("examples"))[:_MOST_EXAMPLES]]
     shown = "; ".join(x for x in examples if x)
     return f"{text}\nFor example: {shown}".strip() if shown else text
 
 
 def _version(written: Any, usual: str) -> str:
-    text = _text(written)
+    text = as_text(written)
     return text if re.fullmatch(r"\d{1,3}(\.\d{1,3}){1,2}", text) else usual
 
 
 def _address(card: str, written: Any) -> str:
     """Where an interface is, seen from its card; empty where the card does not say."""
     try:
-        return urljoin(card, _text(written)) if _text(written) else ""
+        return urljoin(card, as_text(written)) if as_text(written) else ""
     except ValueError:
         return ""
 
@@ -192,17 +193,5 @@ def is_skill_id(text: str) -> bool:
     return not any("\ud800" <= x <= "\udfff" for x in text)
 
 
-def _dict(value: Any) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _texts(value: Any) -> list[str]:
-    return [x for x in _list(value) if isinstance(x, str)]
+    return [x for x in as_list(value) if isinstance(x, str)]

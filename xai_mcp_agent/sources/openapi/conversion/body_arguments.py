@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ....core.json import as_list, as_object
 from ....core.tools import JsonObject
 from ..document.references import References
-from ..document.values import list_of, object_of, text_of, texts_of
+from ..document.values import text_of, texts_of
 from ..plan import Body, Part, Style
 from .definitions import Notes
 from .parameters import Argument, with_words
@@ -52,7 +53,7 @@ def body_arguments(
     Raises:
         BadReference: it refers to where no reference may lead.
     """
-    content = object_of(given.get("content"))
+    content = as_object(given.get("content"))
     if not content:
         return None
     media_type = min(content, key=_rank)
@@ -80,14 +81,14 @@ class _BodyReader:
         self._media_type = media_type
         self._base = media_type.partition(";")[0].strip().lower()
         self._raw = described.get("schema", {})
-        self._encoding = object_of(described.get("encoding"))
+        self._encoding = as_object(described.get("encoding"))
         self._is_new = is_new
         self._schema = schemas.translated(self._raw, notes)
 
     @property
     def is_empty(self) -> bool:
         """Whether it has no properties, and no words about any."""
-        schema = object_of(self._schema)
+        schema = as_object(self._schema)
         return not schema.get("properties") and schema.keys() <= {"type", "properties"}
 
     def arguments(self, given: JsonObject) -> BodyArguments:
@@ -127,11 +128,11 @@ class _BodyReader:
         schema = self._schema
         if not (_is_json(self._base) or _is_xml(self._base) or self._base in (_FORM, _MULTIPART)):
             is_text = self._base.startswith("text/")
-            own = object_of(schema)
+            own = as_object(schema)
             schema = {**own, "type": "string"} if is_text else _as_file(own)
-        elif self._base in (_FORM, _MULTIPART) and not object_of(schema):
+        elif self._base in (_FORM, _MULTIPART) and not as_object(schema):
             schema = {"type": "object"}
-        own_words = object_of(schema).get("description")
+        own_words = as_object(schema).get("description")
         return Argument(
             _BODY, _BODY, with_words(schema, own_words, given.get("description")), is_required
         )
@@ -145,7 +146,7 @@ class _BodyReader:
         return {name: self._part(name, schema) for name, schema in found}
 
     def _part(self, name: str, schema: Any) -> Part:
-        said = object_of(self._encoding.get(name))
+        said = as_object(self._encoding.get(name))
         shape = self._shape(schema)
         is_list = "array" in _types(shape)
         item = self._shape(shape.get("items")) if is_list else shape
@@ -193,10 +194,10 @@ class _Flat:
         if not depth or self._left < 0 or not _is_plain_object(found):
             return False
         self.notes.add(*notes.lines)
-        for name, x in object_of(found.get("properties")).items():
+        for name, x in as_object(found.get("properties")).items():
             before = self.properties.get(name, x)
             self.properties[name] = x if before == x else {"allOf": [before, x]}
-        if not all(self.add(x, depth - 1) for x in list_of(found.get("allOf"))):
+        if not all(self.add(x, depth - 1) for x in as_list(found.get("allOf"))):
             return False
         for name in texts_of(found.get("required")):
             self.required[name] = None
@@ -222,13 +223,13 @@ def _all_properties(schemas: Schemas, schema: Any) -> Iterable[tuple[str, Any]]:
         found, _ = schemas.resolved(waiting.pop())
         if id(found) not in seen:
             seen.add(id(found))
-            yield from object_of(found.get("properties")).items()
+            yield from as_object(found.get("properties")).items()
             for word in ("allOf", "anyOf", "oneOf"):
-                waiting += list_of(found.get(word))
+                waiting += as_list(found.get(word))
 
 
 def _as_file(schema: Any) -> JsonObject:
-    own = object_of(schema)
+    own = as_object(schema)
     said = text_of(own.get("description"), _MAX_DEPTH * 100)
     return {"type": "string", "description": f"{said} ({_A_FILE})" if said else _A_FILE}
 
@@ -246,8 +247,8 @@ def _is_file(item: JsonObject, media_type: str) -> bool:
 def _fixed_headers(references: References, said: JsonObject) -> dict[str, str]:
     """The headers of a part that always say the same."""
     found: dict[str, str] = {}
-    for name, header in object_of(said.get("headers")).items():
-        schema = object_of(references.followed(header).get("schema"))
+    for name, header in as_object(said.get("headers")).items():
+        schema = as_object(references.followed(header).get("schema"))
         value = schema.get("const", schema.get("default"))
         if isinstance(value, str) and name.lower() != "content-type":
             found[text_of(name, _MAX_NAME)] = text_of(value, _MAX_NAME)
@@ -298,9 +299,9 @@ def xml_of(references: References, schema: Any) -> tuple[str, JsonObject]:
     Raises:
         BadReference: it leads nowhere, or where it may not.
     """
-    found = object_of(schema)
+    found = as_object(schema)
     reference = found.get("$ref")
-    name = object_of(references.followed(found).get("xml")).get("name")
+    name = as_object(references.followed(found).get("xml")).get("name")
     if not isinstance(name, str) or not name:
         name = reference.rpartition("/")[2] if isinstance(reference, str) else "root"
     return text_of(name, _MAX_NAME), _xml(references, schema, _MAX_DEPTH, iter(range(_MAX_PARTS)))
@@ -311,11 +312,11 @@ def _xml(references: References, schema: Any, depth: int, left: Iterator[int]) -
         return {}
     found = references.followed(schema)
     words = ("name", "attribute", "wrapped", "prefix", "namespace")
-    said = object_of(found.get("xml"))
+    said = as_object(found.get("xml"))
     xml: JsonObject = {x: said[x] for x in words if isinstance(said.get(x), str | bool)}
     if not depth:
         return xml
-    parts = (found, *(references.followed(x) for x in list_of(found.get("allOf"))))
+    parts = (found, *(references.followed(x) for x in as_list(found.get("allOf"))))
     named = {n: _xml(references, x, depth - 1, left) for p in parts for n, x in _named(p)}
     if inner := {n: x for n, x in named.items() if x}:
         xml["properties"] = inner
@@ -325,4 +326,4 @@ def _xml(references: References, schema: Any, depth: int, left: Iterator[int]) -
 
 
 def _named(schema: JsonObject) -> Iterable[tuple[str, Any]]:
-    return object_of(schema.get("properties")).items()
+    return as_object(schema.get("properties")).items()

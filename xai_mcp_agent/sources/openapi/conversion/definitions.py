@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ....core.json import children
+from ....core.json import as_list, as_object, children
 from ....core.tools import JsonObject
 from ..document.references import Scopes
-from ..document.values import list_of, object_of
 
 PREFIX = "#/$defs/"
 _MAX_NOTES = 3  # more say the same of other places
@@ -63,7 +62,7 @@ def used_in(schema: Any) -> frozenset[str]:
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            found |= _named(object_of(part))
+            found |= _named(as_object(part))
         waiting += children(part)
     return frozenset(found)
 
@@ -125,12 +124,12 @@ def _here(schema: Any) -> list[JsonObject]:
     """The schema and all that are checked on the same value."""
     found, waiting = list[JsonObject](), [schema]
     while waiting:
-        part = object_of(waiting.pop())
+        part = as_object(waiting.pop())
         found.append(part)
         for word in ("allOf", *_CHOICES):
-            waiting += list_of(part.get(word))
+            waiting += as_list(part.get(word))
         waiting += (part[word] for word in ("not", "if", "then", "else") if word in part)
-        waiting += object_of(part.get("dependentSchemas")).values()
+        waiting += as_object(part.get("dependentSchemas")).values()
     return found
 
 
@@ -141,13 +140,13 @@ def _named(part: JsonObject) -> set[str]:
 
 
 def _own(definition: Definition) -> JsonObject:
-    return object_of(definition.schema)
+    return as_object(definition.schema)
 
 
 def _is_part_of(one: Definition, other: Definition) -> bool:
     """Whether the other is all that this one is, and more."""
-    parts = list_of(_own(other).get("allOf"))
-    return any(one.name in _named(object_of(x)) for x in parts)
+    parts = as_list(_own(other).get("allOf"))
+    return any(one.name in _named(as_object(x)) for x in parts)
 
 
 def _leave_out(definition: Definition, name: str) -> None:
@@ -169,7 +168,7 @@ def _leave_out(definition: Definition, name: str) -> None:
 
 
 def _is_named_in(value: Any, name: str) -> bool:
-    several = list_of(value) or [value]
+    several = as_list(value) or [value]
     return any(name in _named(part) for x in several for part in _here(x))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ....core.json import as_list, as_object
 from ....core.kinds import OPENAPI
 from ....core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
 from ....core.tools import Operation as Endpoint
@@ -16,7 +17,7 @@ from ..document import swagger
 from ..document.document import BadOperation, BadReference, Document
 from ..document.references import References
 from ..document.servers import NoServer, base_url, servers_in
-from ..document.values import list_of, object_of, text_of, texts_of
+from ..document.values import text_of, texts_of
 from ..plan import Body, Placement, RequestPlan
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Definition, Notes
@@ -138,7 +139,7 @@ class _Converter:
         if paths is not None and not isinstance(paths, dict):
             self._problems.append(Problem("paths", "It is no object: nothing in it can be found."))
         count = 0
-        for path, item in object_of(paths).items():
+        for path, item in as_object(paths).items():
             if path.startswith("x-"):
                 continue
             for found in self._on(path, item):
@@ -223,7 +224,7 @@ class _Converter:
             return raw
         produces = swagger.kinds_of(raw, self._document.root, "produces")
         responses: JsonObject = {}
-        for code, response in object_of(raw.get("responses")).items():
+        for code, response in as_object(raw.get("responses")).items():
             try:
                 followed = self._references.followed(response)
             except BadReference:
@@ -302,7 +303,7 @@ def _methods(item: JsonObject) -> Iterator[tuple[str, Any]]:
     more = item.get("additionalOperations", {})
     if not isinstance(more, dict):
         yield "", more
-    for method, raw in object_of(more).items():
+    for method, raw in as_object(more).items():
         if method.upper() not in _NO_TOOLS and method.lower() not in named:
             yield method, raw
 
@@ -362,7 +363,7 @@ def _description(raw: JsonObject, item: JsonObject, method: str, path: str) -> s
 
 
 def _tags(raw: JsonObject) -> tuple[str, ...]:
-    found = (text_of(x, _MAX_TAG) for x in texts_of(list_of(raw.get("tags"))[:_MAX_TAGS]))
+    found = (text_of(x, _MAX_TAG) for x in texts_of(as_list(raw.get("tags"))[:_MAX_TAGS]))
     return tuple(x for x in found if x)
 
 

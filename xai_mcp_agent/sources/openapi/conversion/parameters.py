@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ....core.json import as_list, as_object
 from ....core.tools import JsonObject
 from ..document.document import BadOperation, BadReference
 from ..document.references import References
-from ..document.values import list_of, object_of, text_of
+from ..document.values import text_of
 from ..plan import Location, Placement, Style
 from .definitions import Notes
 from .schemas import Schemas
@@ -70,9 +71,9 @@ def merged(references: References, *levels: Any) -> list[JsonObject]:
     for level in levels:
         if level is not None and not isinstance(level, list):
             raise BadOperation("its `parameters` are no list")
-        if len(list_of(level)) > _MAX_PARAMETERS:
+        if len(as_list(level)) > _MAX_PARAMETERS:
             raise BadOperation(f"it has more than {_MAX_PARAMETERS:,} parameters")
-        for given in list_of(level):
+        for given in as_list(level):
             parameter = _with_text(references.followed(given))
             found[str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))] = parameter
     return list(found.values())
@@ -136,7 +137,7 @@ def with_words(schema: JsonObject | bool, *words: Any) -> JsonObject | bool:
     said = next((x for word in words if (x := text_of(word, _MAX_DESCRIPTION))), "")
     if not said or schema is False:
         return schema
-    return {**object_of(schema), "description": said}
+    return {**as_object(schema), "description": said}
 
 
 def _argument(
@@ -195,11 +196,11 @@ def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool
     """Without a value in the path it would be the address of something else."""
     resolved, _ = schemas.resolved(schema)
     word = _LEAST.get(str(resolved.get("type")), "")
-    return schema if not word or resolved.get(word) else {**object_of(schema), word: 1}
+    return schema if not word or resolved.get(word) else {**as_object(schema), word: 1}
 
 
 def _schema_of(given: JsonObject, references: References) -> tuple[str, Any]:
-    content = object_of(given.get("content"))
+    content = as_object(given.get("content"))
     if not content or "schema" in given:
         return "", given.get("schema", {})
     media_type, described = next(iter(content.items()))

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from ....core.json import as_object
 from ....core.tools import JsonObject
 from ..document.document import BadOperation, BadReference
 from ..document.references import References
-from ..document.values import object_of
 from .definitions import Notes
 from .schemas import Schemas
 
@@ -27,7 +27,7 @@ class Responses:
 
     def __init__(self, operation: JsonObject, references: References) -> None:
         self._references = references
-        given = object_of(operation.get("responses"))
+        given = as_object(operation.get("responses"))
         found = sorted((code, x) for code, x in given.items() if _SUCCESS.fullmatch(code))
         self._all = dict(self._followed(code, x) for code, x in found)
 
@@ -48,7 +48,7 @@ class Responses:
     @property
     def may_be_async(self) -> bool:
         """Whether it may answer that it has only begun, and where it can be asked."""
-        headers = object_of(self._all.get("202", {}).get("headers"))
+        headers = as_object(self._all.get("202", {}).get("headers"))
         return any(name.lower() in _PLACES for name in headers)
 
     def output_schema(self, schemas: Schemas) -> JsonObject | None:
@@ -65,7 +65,7 @@ class Responses:
 
     def _contents(self) -> Iterator[tuple[str, JsonObject]]:
         for code, response in self._all.items():
-            if content := object_of(response.get("content")):
+            if content := as_object(response.get("content")):
                 yield code, content
 
 

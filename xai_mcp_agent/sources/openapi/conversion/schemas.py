@@ -10,11 +10,11 @@ import copy
 import re
 from typing import Any, Literal, TypeAlias
 
+from ....core.json import as_object
 from ....core.schemas import SchemaCheck
 from ....core.tools import JsonObject
 from ..document.document import BadOperation, BadReference, Dialect
 from ..document.references import EndlessReference, References, Scopes
-from ..document.values import object_of
 from .definitions import PREFIX, Definition, Notes, break_cycle, used_in
 from .translation import Translation
 
@@ -98,13 +98,13 @@ class Schemas:
         Raises:
             BadReference: the definition refers to where no reference may lead.
         """
-        found, notes = object_of(schema), Notes()
+        found, notes = as_object(schema), Notes()
         for _ in range(_MAX_CHAIN):
             reference = found.get("$ref")
             if not isinstance(reference, str) or found.keys() - {"$ref", "description"}:
                 break
             definition = self._complete(self._by_name[reference.removeprefix(PREFIX)])
-            found, notes = object_of(definition.schema), definition.notes
+            found, notes = as_object(definition.schema), definition.notes
         return found, notes
 
     def definition(self, reference: str, scopes: Scopes = ()) -> Definition:
@@ -153,14 +153,14 @@ class Schemas:
 
     def is_hidden(self, schema: Any) -> bool:
         """Whether a property is none of those that go this way."""
-        found = object_of(schema)
+        found = as_object(schema)
         if found.get(self.hides) is True:
             return True
         reference = found.get("$ref")
         if not isinstance(reference, str):
             return False
         try:
-            return object_of(self.definition(reference).target).get(self.hides) is True
+            return as_object(self.definition(reference).target).get(self.hides) is True
         except BadReference:
             return False
 

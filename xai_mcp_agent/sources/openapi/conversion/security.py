@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 from urllib.parse import urljoin
 
+from ....core.json import as_list, as_object
 from ....core.tools import JsonObject
 from ..document import swagger
 from ..document.document import BadReference, Document
 from ..document.references import References
-from ..document.values import list_of, object_of, text_of, texts_of
+from ..document.values import text_of, texts_of
 from ..plan import SecurityNeed
 
 _KINDS = ("apiKey", "http", "oauth2", "openIdConnect", "mutualTLS")
@@ -25,8 +26,8 @@ class SecuritySchemes:
         self._is_swagger = document.dialect.is_swagger
         self._references = references
         self._url = document.place.key
-        components = object_of(self._root.get("components"))
-        self._schemes = object_of(
+        components = as_object(self._root.get("components"))
+        self._schemes = as_object(
             self._root.get("securityDefinitions")
             if self._is_swagger
             else components.get("securitySchemes")
@@ -41,13 +42,13 @@ class SecuritySchemes:
         if said == []:
             return ((),)
         found = (
-            self._together(x) for x in list_of(said)[:_MAX_ALTERNATIVES] if isinstance(x, dict)
+            self._together(x) for x in as_list(said)[:_MAX_ALTERNATIVES] if isinstance(x, dict)
         )
         return tuple(dict.fromkeys(x for x in found if x is not None))
 
     def _together(self, given: Any) -> tuple[SecurityNeed, ...] | None:
         """None where one of them is not described: nobody can tell how to satisfy it."""
-        needs = [self._need(name, scopes) for name, scopes in object_of(given).items()]
+        needs = [self._need(name, scopes) for name, scopes in as_object(given).items()]
         found = tuple(x for x in needs if x is not None)
         return found if len(found) == len(needs) else None
 
@@ -63,7 +64,7 @@ class SecuritySchemes:
             cast(Literal["header"], place) if place in _PLACES and kind == "apiKey" else "",
             text_of(scheme.get("name"), _MAX_NAME),
             text_of(scheme.get("scheme"), _MAX_NAME).lower(),
-            tuple(texts_of(list_of(scopes)[:_MAX_SCOPES])),
+            tuple(texts_of(as_list(scopes)[:_MAX_SCOPES])),
             self._token_url(scheme),
         )
 
@@ -75,7 +76,7 @@ class SecuritySchemes:
         return swagger.security_scheme_of(scheme) if self._is_swagger else scheme
 
     def _token_url(self, scheme: JsonObject) -> str:
-        flow = object_of(object_of(scheme.get("flows")).get("clientCredentials"))
+        flow = as_object(as_object(scheme.get("flows")).get("clientCredentials"))
         url = text_of(flow.get("tokenUrl"), _MAX_URL)
         try:
             return urljoin(self._url, url) if url and "://" in self._url else url

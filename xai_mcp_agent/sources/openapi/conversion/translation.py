@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from ....core.json import as_list, as_object
 from ....core.tools import JsonObject
 from ..document.document import BadOperation, BadReference
 from ..document.references import EndlessReference, References, Scopes, opens_scope
-from ..document.values import is_whole, list_of, object_of, text_of, texts_of
+from ..document.values import is_whole, text_of, texts_of
 from . import keywords
 from .definitions import PREFIX, Definition, Notes
 from .keywords import NOTHING
@@ -75,7 +76,7 @@ class Translation:
         if not isinstance(given, dict) or self._depth > _MAX_DEPTH:
             return {}
         self._schemas.count_schema()
-        schema, around = object_of(given), self._scopes
+        schema, around = as_object(given), self._scopes
         if opens_scope(schema):
             self._scopes = (*around, schema)
         self._depth += 1
@@ -135,9 +136,9 @@ class Translation:
         hidden, seen, waiting = set[str](), set[str](), [schema]
         while waiting:
             given = waiting.pop()
-            named = object_of(given.get("properties")).items()
+            named = as_object(given.get("properties")).items()
             hidden |= {name for name, x in named if self._schemas.is_hidden(x)}
-            for part in map(object_of, list_of(given.get("allOf"))):
+            for part in map(as_object, as_list(given.get("allOf"))):
                 reference = str(part.get("$ref", ""))
                 if reference not in seen:
                     seen |= {reference} - {""}
@@ -190,13 +191,13 @@ class Translation:
     def enum(self, word: str, value: Any) -> Any:
         """The values; an empty list would allow none, and is a slip."""
         self._count(keywords.size_of(value, _MAX_ENTRIES))
-        found = map(keywords.exact, list_of(value))
+        found = map(keywords.exact, as_list(value))
         return [x for x in found if x is not NOTHING] or NOTHING
 
     def examples(self, word: str, value: Any) -> Any:
         """The first that says something."""
         found: JsonObject = {}
-        for example in list_of(value)[:1]:
+        for example in as_list(value)[:1]:
             self._show(found, example)
         return found.get("examples", NOTHING)
 
@@ -212,7 +213,7 @@ class Translation:
 
     def names(self, word: str, value: Any) -> Any:
         """Names of properties. Drafts of long ago had a flag here."""
-        self._count(len(list_of(value)))
+        self._count(len(as_list(value)))
         return texts_of(value) or NOTHING
 
     def inner(self, word: str, value: Any) -> Any:
@@ -225,17 +226,17 @@ class Translation:
 
     def several(self, word: str, value: Any) -> Any:
         """A list of schemas."""
-        self._count(len(list_of(value)))
-        return [self.schema(x) for x in list_of(value) if isinstance(x, dict | bool)] or NOTHING
+        self._count(len(as_list(value)))
+        return [self.schema(x) for x in as_list(value) if isinstance(x, dict | bool)] or NOTHING
 
     def named(self, word: str, value: Any) -> Any:
         """Schemas by name."""
         if not isinstance(value, dict):
             return NOTHING
-        self._count(len(object_of(value)))
+        self._count(len(as_object(value)))
         return {
             name: self.schema(x)
-            for name, x in object_of(value).items()
+            for name, x in as_object(value).items()
             if is_whole(name) and not (word == "properties" and self._schemas.is_hidden(x))
         }
 
@@ -243,15 +244,15 @@ class Translation:
         """Schemas by a pattern for names."""
         if not isinstance(value, dict):
             return NOTHING
-        self._count(len(object_of(value)))
-        given = object_of(value).items()
+        self._count(len(as_object(value)))
+        given = as_object(value).items()
         named = ((self.pattern(word, x), self.schema(y)) for x, y in given)
         return {x: y for x, y in named if x is not NOTHING}
 
     def lists(self, word: str, value: Any) -> Any:
         """Names by name."""
         self._count(keywords.size_of(value, _MAX_ENTRIES))
-        given = object_of(value).items()
+        given = as_object(value).items()
         found = {name: texts_of(x) for name, x in given if isinstance(x, list) and is_whole(name)}
         return found or NOTHING
 

@@ -14,11 +14,11 @@ from posixpath import dirname, join, normpath
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.json import children
+from ....core.json import as_object, children
 from ....core.tools import JsonObject
 from ...web.origins import origin_of
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
-from .values import object_of, text_of
+from .values import text_of
 
 Fetch: TypeAlias = Callable[[str], bytes]
 """Gets what is at a URL; raises OSError where that cannot be. Called in the thread that reads."""
@@ -154,9 +154,9 @@ class Document:
 
     def __init__(self, root: Any, place: Place | None = None, name: str = "the document") -> None:
         self.place = place or Nowhere()
-        self.root = object_of(root)
+        self.root = as_object(root)
         self.dialect = Dialect(_version(self.root, name))
-        info = object_of(self.root.get("info"))
+        info = as_object(self.root.get("info"))
         self.title = text_of(info.get("title"), _MAX_TITLE)
         self.version = text_of(_word(info.get("version")), _MAX_TITLE)
         self._files: dict[str, Any] = {self.place.key: self.root}
@@ -239,7 +239,7 @@ class Document:
             if id(part) in seen:  # YAML's aliases
                 continue
             if isinstance(part, dict):
-                self._make_reference_absolute(object_of(part), key)
+                self._make_reference_absolute(as_object(part), key)
             if isinstance(part, dict | list):
                 seen.add(id(cast(object, part)))
                 waiting += children(part)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from ....core.errors import XaiMcpError
+from ....core.json import as_list, as_object
 from ...web.large_json import read_in_steps
-from .values import list_of, object_of
 
 # The largest that are published have about 40.
 MAX_BYTES = 64 * 1024 * 1024
@@ -83,7 +83,7 @@ def _drop_infinities(value: Any) -> None:
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        for key, x in list(object_of(part).items()) or list(enumerate(list_of(part))):
+        for key, x in list(as_object(part).items()) or list(enumerate(as_list(part))):
             if isinstance(x, float) and not math.isfinite(x):
                 part[key] = None
             elif isinstance(x, dict | list):
@@ -229,8 +229,8 @@ class _Builder:
         top.key, top.is_merging = None, False
 
     def _merge(self, into: Any, value: Any) -> None:
-        for one in list_of(value) or [value]:
-            for name, part in object_of(one).items():
+        for one in as_list(value) or [value]:
+            for name, part in as_object(one).items():
                 into.setdefault(name, part)
 
     def _scalar(self, event: Any) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.json import children
+from ....core.json import as_list, as_object, children
 from ....core.tools import JsonObject
 from .document import BadReference, Document
-from .values import list_of, object_of
 
 _MAX_CHAIN = 50  # real ones lead to another reference once or twice
 _MAX_CHARACTERS = 4_000  # real ones are shorter than a line of a screen or two
@@ -44,14 +43,14 @@ class References:
         Raises:
             BadReference: it leads nowhere, where it may not, or to what is no object.
         """
-        found, seen = object_of(value), list[str]()
+        found, seen = as_object(value), list[str]()
         while isinstance(reference := found.get("$ref"), str):
             _check_end(reference, seen)
             target = self.target(reference)
             if not isinstance(target, dict):
                 raise BadReference(f"{reference[:_SHOWN]} leads to what is no object")
             beside = {word: x for word, x in found.items() if word != "$ref"}
-            found = {**object_of(target), **beside}
+            found = {**as_object(target), **beside}
         return found
 
     def end_of(self, reference: str) -> tuple[str, Any]:
@@ -87,7 +86,7 @@ class References:
         for name in fragment.split("/")[1:]:
             found = _at(found, f"/{unquote(name)}")
             steps.append(found)
-        return tuple(x for x in map(object_of, steps[1:] or steps) if opens_scope(x))
+        return tuple(x for x in map(as_object, steps[1:] or steps) if opens_scope(x))
 
     def found_around(self, reference: str, scopes: Scopes) -> tuple[Any, Scopes] | None:
         """What a reference leads to from the nearest of these schemas, and the schemas around that.
@@ -152,7 +151,7 @@ def _check_end(reference: str, seen: list[str]) -> None:
 
 def _only_reference(target: Any) -> str | None:
     """Where it leads, if it is nothing but a reference."""
-    found = object_of(target)
+    found = as_object(target)
     reference = found.get("$ref") if len(found) == 1 else None
     return reference if isinstance(reference, str) else None
 
@@ -161,10 +160,10 @@ def _at(found: Any, pointer: str) -> Any:
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, list):
-            items = list_of(found)
+            items = as_list(found)
             found = items[int(name)] if _is_place(name, len(items)) else _NOTHING
         else:
-            found = object_of(found).get(name, _NOTHING)
+            found = as_object(found).get(name, _NOTHING)
     return found
 
 
@@ -181,9 +180,9 @@ def _names_in(root: Any) -> dict[str, Any]:
         if id(part) in seen:
             continue
         if isinstance(part, dict):
-            for name in _names_of(object_of(part), base):
+            for name in _names_of(as_object(part), base):
                 names.setdefault(name, part)
-            base = _joined(base, object_of(part).get("$id"))
+            base = _joined(base, as_object(part).get("$id"))
         if isinstance(part, dict | list):
             seen.add(id(cast(object, part)))
             waiting += ((x, base) for x in children(part))

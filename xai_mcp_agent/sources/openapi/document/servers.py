@@ -8,9 +8,10 @@ from socket import inet_aton, inet_ntoa
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from ....core.json import as_list, as_object
 from ....core.places import LINK_LOCAL, place_of_host
 from ....core.tools import JsonObject
-from .values import list_of, object_of, texts_of
+from .values import texts_of
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _MAX_URL = 2_000
@@ -34,7 +35,7 @@ def base_url(servers: Iterable[Any], document_url: str) -> str:
         NoServer: it is where the credentials of the machine are given out.
     """
     for server in servers:
-        url = _absolute(document_url, _filled(object_of(server)))
+        url = _absolute(document_url, _filled(as_object(server)))
         if is_usable(url) and not _VARIABLE.search(url):
             _check_host(url)
             return url.partition("?")[0].partition("#")[0].rstrip("/")
@@ -61,7 +62,7 @@ def is_usable(url: str) -> bool:
 
 def servers_in(*levels: JsonObject) -> list[Any]:
     """The servers of the first of these that names any; the document's own host without any."""
-    return next((found for x in levels if (found := list_of(x.get("servers")))), [{"url": "/"}])
+    return next((found for x in levels if (found := as_list(x.get("servers")))), [{"url": "/"}])
 
 
 def _as_the_system_reads(host: str) -> str:
@@ -73,10 +74,10 @@ def _as_the_system_reads(host: str) -> str:
 
 
 def _filled(server: JsonObject) -> str:
-    url, variables = server.get("url"), object_of(server.get("variables"))
+    url, variables = server.get("url"), as_object(server.get("variables"))
 
     def value(found: re.Match[str]) -> str:
-        variable = object_of(variables.get(found[1]))
+        variable = as_object(variables.get(found[1]))
         default, choices = variable.get("default"), texts_of(variable.get("enum"))
         if isinstance(default, int) and abs(default) < _MAX_PORT:
             return str(default)

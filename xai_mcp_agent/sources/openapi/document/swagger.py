@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....core.json import as_list, as_object
 from ....core.tools import JsonObject
-from .values import list_of, object_of, texts_of
+from .values import texts_of
 
 _FORM, _MULTIPART, _JSON = (
     "application/x-www-form-urlencoded",
@@ -107,7 +108,7 @@ def security_scheme_of(given: JsonObject) -> JsonObject:
     if given.get("type") == "basic":
         return {"type": "http", "scheme": "basic"}
     if given.get("type") == "oauth2":
-        flow = {"tokenUrl": given.get("tokenUrl"), "scopes": object_of(given.get("scopes"))}
+        flow = {"tokenUrl": given.get("tokenUrl"), "scopes": as_object(given.get("scopes"))}
         name = "clientCredentials" if given.get("flow") == "application" else str(given.get("flow"))
         return {"type": "oauth2", "flows": {name: flow}}
     return given
@@ -115,4 +116,4 @@ def security_scheme_of(given: JsonObject) -> JsonObject:
 
 def kinds_of(operation: JsonObject, root: JsonObject, word: str) -> Any:
     """What an operation consumes or produces, or else what all do."""
-    return operation[word] if list_of(operation.get(word)) else root.get(word)
+    return operation[word] if as_list(operation.get(word)) else root.get(word)

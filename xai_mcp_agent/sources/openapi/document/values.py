@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any
 
-from ....core.tools import JsonObject
+from ....core.json import as_list
 from ....core.visible import visible_text
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def object_of(value: Any) -> JsonObject:
-    """The object, or an empty one."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    """The list, or an empty one."""
-    return cast(list[Any], value) if isinstance(value, list) else []
-
-
 def texts_of(value: Any) -> list[str]:
     """The texts that are in a list, each once."""
-    return list(dict.fromkeys(x for x in list_of(value) if isinstance(x, str) and is_whole(x)))
+    return list(dict.fromkeys(x for x in as_list(value) if isinstance(x, str) and is_whole(x)))
 
 
 def is_whole(text: str) -> bool:
