@@ -5,17 +5,19 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.host import Host
 from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
-from .auth.authorization import Authorization
 from .auth.sign_in import Clocks
 from .auth.token_store import Access
 from .http.facts import HttpFacts
 from .stdio import stdio_streams
 from .traffic import Traffic
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 @dataclass
@@ -64,17 +66,15 @@ class Connection:
         # Here, because its libraries are heavy; the SDK is loaded by now.
         from .http.client import http_streams
 
-        return http_streams(self.settings, self.http, self._authorization(clocks, callers))
+        return http_streams(self.settings, self.http, self._auth(clocks, callers))
 
-    def _authorization(
-        self, clocks: Clocks, callers: Callable[[], Sequence[Host]]
-    ) -> Authorization | None:
+    def _auth(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> httpx2.Auth | None:
         """How to get access where the server asks for it; None where the settings forbid it."""
+        from .auth.machines import provider_for
+
         if self.access is None or self.settings.auth.use == "no":
             return None
-        return Authorization(
-            self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()]
-        )
+        return provider_for(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
 
     async def last_words(self) -> None:
         """After a loss: wait a moment for what explains it."""

@@ -36,7 +36,6 @@ from ....settings.server import ServerSettings
 from ...healing import Backoff
 from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
-from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
 from .facts import HttpFacts, Trouble
 from .older import older_streams
@@ -67,7 +66,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 @asynccontextmanager
 async def http_streams(
-    settings: ServerSettings, facts: HttpFacts, authorization: Authorization | None
+    settings: ServerSettings, facts: HttpFacts, auth: httpx2.Auth | None
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Open the pair of streams to a server, as the SDK's client takes them."""
     try:
@@ -75,7 +74,7 @@ async def http_streams(
     except OSError as cause:
         facts.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
         raise
-    async with ServerClient(settings, facts, authorization, trusted) as client:
+    async with ServerClient(settings, facts, auth, trusted) as client:
         if settings.transport == "sse":
             async with older_streams(
                 client, settings.url, _MAX_BYTES, client.posting, facts
@@ -141,11 +140,11 @@ class ServerClient(httpx2.AsyncClient):
         self,
         settings: ServerSettings,
         facts: HttpFacts,
-        authorization: Authorization | None,
+        auth: httpx2.Auth | None,
         trusted: ssl.SSLContext,
     ) -> None:
         super().__init__(
-            auth=authorization.as_httpx_auth() if authorization else None,
+            auth=auth,
             verify=trusted,
             headers=settings.headers,
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
