@@ -50,13 +50,13 @@ def read_words(written: Any) -> dict[str, ApprovalWord]:
         return {EVERY_TOOL: _word(written, "it")}
     if not isinstance(written, Mapping):
         raise ValueError("it must be a word, or an object of tools and words.")
-    given = cast(Mapping[Any, Any], written)
-    found: dict[str, ApprovalWord] = {
-        str(pattern): _word(word, repr(str(pattern))) for pattern, word in given.items()
+    words: dict[str, ApprovalWord] = {
+        str(pattern): _word(word, repr(str(pattern)))
+        for pattern, word in cast(Mapping[Any, Any], written).items()
     }
-    for pattern in found:
+    for pattern in words:
         _require_pattern(pattern)
-    return found
+    return words
 
 
 def words_in_text(text: str) -> dict[str, ApprovalWord]:

@@ -119,8 +119,8 @@ class AuthSettings(Section):
         """Only what was set; secrets hide themselves."""
         values = {x.name: getattr(self, x.name) for x in fields(self) if x.name != "use"}
         defaults = {x.name: x.default for x in fields(self)}
-        told = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]
-        return f"AuthSettings({', '.join([f'use={self.use!r}', *told])})"
+        parts = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]
+        return f"AuthSettings({', '.join([f'use={self.use!r}', *parts])})"
 
 
 def read_auth(value: Any) -> Any:

@@ -12,9 +12,8 @@ from typing import Any, cast
 from ..core.patterns import Patterns, with_groups
 from .approval import WORDS, ApprovalWords, read_words
 from .document import Place
-from .facts import approval_fact, line
 from .models import Settings
-from .parts import APPROVAL, BLOCKED, RECORD, RULES, Guard, Part, digest_of
+from .parts import APPROVAL, BLOCKED, RECORD, RULES, Guard, Part, approval_fact, digest_of, line
 from .rules import DERIVED, EARLIER, Condition, Rule
 from .sections import GroupSettings, GroupsSettings, ToolSearchSettings
 

@@ -33,9 +33,9 @@ def split_variables(text: str) -> list[str]:
 def variables_in(text: str) -> Iterator[str]:
     """The names of the environment variables that stand in a text."""
     for mark in _MARK.finditer(text):
-        found = _BODY.fullmatch(mark["body"] or "")
-        if found and (found["env"] or found["name"] not in _BUILT_IN):
-            yield found["name"]
+        variable = _BODY.fullmatch(mark["body"] or "")
+        if variable and (variable["env"] or variable["name"] not in _BUILT_IN):
+            yield variable["name"]
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class Variables:
             return "${"
         if not mark["end"]:
             raise place.error("`${` has no closing `}`.", _LITERAL_FIX)
-        found = _BODY.fullmatch(mark["body"])
-        if found is None or "${" in mark["body"]:
+        variable = _BODY.fullmatch(mark["body"])
+        if variable is None or "${" in mark["body"]:
             raise _malformed(mark["body"], place)
-        default = found["default"]
-        value = self._lookup(found["name"], in_environment=bool(found["env"]))
+        default = variable["default"]
+        value = self._lookup(variable["name"], in_environment=bool(variable["env"]))
         if default is not None and not value:
             value = default[2:]
         if value is None:
-            raise self._missing(found["name"], place)
-        self.secrets.update(secrets_in_env({found["name"]: value}))
+            raise self._missing(variable["name"], place)
+        self.secrets.update(secrets_in_env({variable["name"]: value}))
         return value
 
     def _lookup(self, name: str, *, in_environment: bool) -> str | None:

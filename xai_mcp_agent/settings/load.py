@@ -93,9 +93,9 @@ def load_settings(
             file that was found cannot be read as settings at all.
     """
     environ = os.environ if environ is None else environ
-    given = _absolute(path) if path else _named_by_environment(environ)
-    if given is not None:
-        file, searched = given, (str(given),)
+    named = _absolute(path) if path else _named_by_environment(environ)
+    if named is not None:
+        file, searched = named, (str(named),)
     else:
         candidates = list(_candidates(start))
         searched = tuple(str(x) for x in candidates)
@@ -104,7 +104,7 @@ def load_settings(
         variables = Variables(environ, "", Secrets())
         empty = _settings({}, Place(""), variables, searched)
         return replace(empty, parts=(), guards=())
-    document = _document(file, by_environment=given is not None and not path)
+    document = _document(file, by_environment=named is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
 
@@ -135,7 +135,7 @@ def _document(file: Path, *, by_environment: bool) -> ParsedObject:
     except SettingsError as cause:
         if not by_environment:
             raise
-        # Nobody looks for the mistake there unless told.
+        # Nobody looks for the mistake there without a hint.
         fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
         raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
 

@@ -89,23 +89,23 @@ class Settings:
     required: frozenset[str] = frozenset()
     wait_seconds: float = WAIT_SECONDS
 
-    def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
+    def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.
 
         It takes the place of one that was added before and has the same name and origin, but not
-        that of another one in `kept`. Where another source has its name, it is given a number.
+        that of another one in `taken`. Where another source has its name, it is given a number.
         """
         names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
-        name = next(x for x in names if self._is_free(x, source, kept))
+        name = next(x for x in names if self._is_free(x, source, taken))
         self.sources[name] = replace(source, name=name)
         self.added.add(name)
         return name
 
-    def _is_free(self, name: str, source: SourceSettings, kept: Collection[str]) -> bool:
+    def _is_free(self, name: str, source: SourceSettings, taken: Collection[str]) -> bool:
         before = self.sources.get(name)
         if before is None:
             return name not in {*self.problems, *self.group_names}
-        if name in kept and before != replace(source, name=name):
+        if name in taken and before != replace(source, name=name):
             return False
         return name in self.added and before.origin == source.origin
 
@@ -177,9 +177,9 @@ class Settings:
 
     def server(self, name: str) -> ServerSettings:
         """The MCP server with this name; see `source`."""
-        found = self.source(name, MCP)
-        assert isinstance(found, ServerSettings)
-        return found
+        server = self.source(name, MCP)
+        assert isinstance(server, ServerSettings)
+        return server
 
     def _unknown(self, name: str, kind: SourceKind | None) -> UnknownServer:
         known = [x for x in self.names if kind in (None, self.kind_of(x))]

@@ -1,15 +1,28 @@
-"""The parts of a settings file that have programs started, code loaded or addresses reached."""
+"""The parts of a settings file that start, load, reach, hold back or let through something.
+
+Each says what it does in lines for the person who is asked to agree to it. Every value has a line:
+a sentence, or `key: value`. What looks like a secret is masked, and nothing else: whoever wrote the
+file could name a command as a secret.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
+from ..core.visible import escaped
+from ..secrets.redactor import Redactor, is_secret, redact_args
+from ..secrets.secrets import MASK, Secrets
+from .approval import EVERY_TOOL
 from .document import Place
-from .facts import facts_of
+from .interpolation import split_variables, variables_in
 
 _DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessing
 # What neither starts nor reaches anything, nor lets anything through that was held.
@@ -25,6 +38,34 @@ APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "r
 """The places that hold calls back or let them through, or keep more of them: see `guards`."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+_ADDRESSES = ("url", "serverUrl", "httpUrl", "baseUrl", "base_url", "spec")
+_SENTENCES = {
+    **dict.fromkeys(_ADDRESSES, "reaches {}"),
+    "file": "runs the code in {}",
+    "module": "runs the code of the module {}",
+    "cwd": "works in the folder {}",
+    "workspace": "may use the files in {}",
+    "tools": "has the tools {}",
+    "roots": "gets the folders {} as its roots",
+    "sampling": "use of your model (sampling): {}",
+}
+_OF_APPROVAL = {
+    "allow": "called without your approval: {}",
+    "ask_unless_read_only": "called without your approval where it only reads: {}",
+    "ask": "called after your approval only: {}",
+    "deny": "never called: {}",
+}
+_NAMED = {"env": ("gets", "environment variable"), "headers": ("is sent", "header")}
+_TAKES = {
+    "command": "is given your {} in its command",
+    "args": "is given your {} in its arguments",
+    **dict.fromkeys(("", *_ADDRESSES), "is sent your {} in the address"),
+}
+_SCHEME = re.compile(r"\s*(?:bearer|basic|token)?\s*", re.I)
+_DEFAULT = re.compile(r"(?<=:-).+(?=\})", re.S)
+_HOST = re.compile(r"(?<=://)[^/?#\s'\"\\]+")
+_MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +123,113 @@ def _of_entries(sections: Iterable[tuple[Mapping[Any, Any], Place]]) -> Iterator
 
 def _part(counts: Any, place: Place, source: str = "") -> Part:
     return Part(place.path, digest_of(counts), facts_of(counts), source)
+
+
+def facts_of(written: Any) -> tuple[str, ...]:
+    """A line for each fact, in which no character breaks it or is hidden."""
+    if not isinstance(written, Mapping):
+        return tuple(map(line, _facts("", written)))
+    # A key such as "approval.delete_*" is none of ours, and is not shown as if it were.
+    items = ((str(key), x) for key, x in cast(Mapping[Any, Any], written).items())
+    entry = {key if key.isidentifier() else json.dumps(key): x for key, x in items}
+    keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
+    return tuple(map(line, chain(_started(entry), *(_facts(x, entry[x]) for x in keys))))
+
+
+def approval_fact(word: str, pattern: str) -> str:
+    """What a word of `approval` says of the tools that fit a pattern; nothing is for all."""
+    return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
+
+
+def _started(entry: Mapping[str, Any]) -> Iterator[str]:
+    args = entry.get("args")
+    texts = cast(list[Any], args) if isinstance(args, list | tuple) else [args]
+    words = [str(x) for x in (entry.get("command"), *texts) if x is not None]
+    if words:
+        yield f"starts {' '.join(map(shlex.quote, redact_args(words, Secrets())))}"
+    yield from _takes("command", entry.get("command"))
+    yield from _takes("args", args)
+
+
+def _facts(key: str, value: Any) -> Iterator[str]:
+    """The lines for the values at this key, and below it."""
+    if isinstance(value, Mapping) and value:
+        for name, inner in cast(Mapping[Any, Any], value).items():
+            yield from _facts(f"{key}.{name}" if key else str(name), inner)
+    elif isinstance(value, list | tuple) and any(isinstance(x, Mapping) for x in cast(Any, value)):
+        for number, inner in enumerate(cast(list[Any], value)):
+            yield from _facts(f"{key}[{number}]", inner)
+    else:
+        yield from _fact(key, value)
+
+
+def _fact(key: str, value: Any) -> Iterator[str]:
+    section, _, name = key.partition(".")
+    shown, taken = _shown(key, value), _variables(value)
+    is_variable = value == f"${{{taken}}}"
+    if section in _NAMED and name:
+        verb, noun = _NAMED[section]
+        if not taken:
+            yield f"{verb} the {noun} {name}: {shown}"
+        else:
+            yield f"{verb} your {taken} as {noun} {name}{'' if is_variable else f': {shown}'}"
+        return
+    if section == "approval" and isinstance(value, str) and value in _OF_APPROVAL:
+        yield approval_fact(value, name)
+    elif key in ("autoApprove", "alwaysAllow") and value:
+        yield approval_fact("allow", "" if value is True else shown)
+    elif key in _SENTENCES:
+        yield _SENTENCES[key].format(shown)
+    elif not is_variable:
+        yield f"{key}: {shown}" if key else shown
+    yield from _takes(key, value)
+
+
+def _takes(key: str, value: Any) -> Iterator[str]:
+    if taken := _variables(value):
+        yield _TAKES[key].format(taken) if key in _TAKES else f"is given your {taken} as {key}"
+
+
+def _variables(value: Any) -> str:
+    """The variables of the person's environment that stand in a value."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return " and ".join(dict.fromkeys(variables_in(text)))
+
+
+def _shown(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple) and value:
+        return ", ".join(shlex.quote(_shown(key, x)) for x in cast(list[Any], value))
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if key in _ADDRESSES or not key:
+        return Redactor((), guesses=True, environ={})(text)
+    name = key.rpartition(".")[2]
+    if value is None or isinstance(value, bool) or not is_secret(name, text):
+        return redact_args([text], Secrets())[0]
+    return "".join(_masked(x) for x in split_variables(text))
+
+
+def _masked(piece: str) -> str:
+    """A piece of a secret: a variable by its name, and how the secret is sent, stay."""
+    if piece.startswith("${"):
+        return _DEFAULT.sub(MASK, piece)
+    return piece if _SCHEME.fullmatch(piece) else MASK
+
+
+def line(text: str) -> str:
+    """A text in one line, in which nothing is hidden, with hosts that nobody can disguise."""
+    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
+    more = len(plain) - _MOST_CHARS
+    if more <= 0:
+        return plain
+    head, tail = plain[: _MOST_CHARS - _TAIL_CHARS], plain[-_TAIL_CHARS:]
+    return f"{head} ... ({more} more characters: read them) ... {tail}"
+
+
+def _ascii_host(text: str) -> str:
+    """A host as nobody can disguise it."""
+    user, at, address = text.rpartition("@")
+    host, colon, port = address.partition(":")
+    if not host.isascii():
+        with suppress(UnicodeError):
+            host = host.encode("idna").decode()
+    return ascii(f"{user}{at}{host}{colon}{port}")[1:-1]

@@ -377,7 +377,7 @@ def read_rules(
     return rules, next(iter(revisions), None)
 
 
-def rules_of_store(kept: Sequence[Any], folder: str) -> tuple[Rule, ...]:
+def rules_of_store(stored: Sequence[Any], folder: str) -> tuple[Rule, ...]:
     """Rules as they are kept in the store. They may hold calls, and let none through.
 
     No variables of the environment stand in them, and each has a name.
@@ -386,11 +386,11 @@ def rules_of_store(kept: Sequence[Any], folder: str) -> tuple[Rule, ...]:
         SettingsError: something in one of them is wrong; says where.
     """
     place = Place("the rules for the store")
-    for number, one in enumerate(kept):
+    for number, one in enumerate(stored):
         if not isinstance(one, Mapping) or not cast(Mapping[str, Any], one).get("name"):
             problem = "it must be a rule with a name, by which it can be changed."
             raise place.at(number).error(problem, f"Write {RuleEntry.example}.")
-    rules, _ = read_rules([*kept], place, ValidationContext(Variables({}, folder)))
+    rules, _ = read_rules([*stored], place, ValidationContext(Variables({}, folder)))
     for number, rule in enumerate(rules):
         if rule.word == "allow":
             problem = "what lets calls through is not kept in the store."

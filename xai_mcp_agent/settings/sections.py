@@ -223,7 +223,7 @@ def read_tool_search(
     """Which tools a model is shown; the variables of the environment decide when they are set.
 
     Raises:
-        SettingsError: what is blocked cannot be told.
+        SettingsError: what is blocked is unclear.
     """
     environ = context.variables.environ
     named = environ.get(BUDGET_VARIABLE, "").strip()
@@ -475,13 +475,13 @@ def read_registries(
         registries.pop(name, None)
         if value is False or value is None:
             continue
-        given = {"url": value} if isinstance(value, str) else value
-        if isinstance(given, Mapping) and "type" not in given:
-            keys = cast(Mapping[str, Any], given)
+        entry = {"url": value} if isinstance(value, str) else value
+        if isinstance(entry, Mapping) and "type" not in entry:
+            keys = cast(Mapping[str, Any], entry)
             kind = "github" if keys.get("repository") else "list" if keys.get("path") else "api"
-            given = with_key(keys, "type", kind)
+            entry = with_key(keys, "type", kind)
         try:
-            registry = read(RegistrySettings, given, place.at(name), context, notes)
+            registry = read(RegistrySettings, entry, place.at(name), context, notes)
         except SettingsError as reason:
             notes.append(str(reason))
             continue

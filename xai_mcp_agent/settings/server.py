@@ -109,8 +109,8 @@ class ServerSettings(SourceSettings):
 
     `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
     `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
-    environment. `roots` are the folders it is told of; None: those of its arguments, else the
-    working folder. `instructions`: agents are told how it wants to be used. `auth` is how we may
+    environment. `roots` are the folders that it may ask for; None: those of its arguments, else the
+    working folder. `instructions`: agents read how it wants to be used. `auth` is how we may
     get access to a server behind a URL.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
@@ -232,7 +232,7 @@ class ServerEntry(ServerSettings):
 
     def _url(self, written: Mapping[str, Any], place: Place) -> tuple[str, str]:
         """The key the URL is under, and the URL; both empty when there is none."""
-        urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_given(written.get(k))}
+        urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(written.get(k))}
         if len(urls) > 1:
             keys = " and ".join(f"`{key}`" for key in urls)
             raise place.error(f"{keys} are given at once.", "Remove all but one.")
@@ -241,7 +241,7 @@ class ServerEntry(ServerSettings):
     def _transport(
         self, key: str, url: str, written: Mapping[str, Any], place: Place
     ) -> TransportName:
-        has_command = _is_given(written.get("command"))
+        has_command = _is_filled(written.get("command"))
         if not has_command and not key:
             raise _nothing_to_reach(written, place)
         if self.type and self.transport and self.type != self.transport:
@@ -260,18 +260,18 @@ class ServerEntry(ServerSettings):
     def _access(self, written: Mapping[str, Any], is_off: bool, place: Place) -> AuthSettings:
         """How we may get access; a header that is configured says that already."""
         has_header = any(name.lower() == "authorization" for name in self.headers)
-        given = [key for key in ("auth", "oauth") if written.get(key) is not None]
-        if len(given) > 1:
+        keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
+        if len(keys) > 1:
             raise place.error("both `auth` and `oauth` are given.", "Remove one of them.")
-        if given and has_header and self.auth.use == "yes":
-            problem = f"both `{given[0]}` and the header `Authorization` are given."
+        if keys and has_header and self.auth.use == "yes":
+            problem = f"both `{keys[0]}` and the header `Authorization` are given."
             raise place.error(problem, "Remove one of them.")
-        if given and not is_off:
+        if keys and not is_off:
             return self.auth
         return AuthSettings(use="no" if has_header else "auto")
 
 
-def _is_given(value: Any) -> bool:
+def _is_filled(value: Any) -> bool:
     """Whether a text that is written, or a path or secret given in Python, is not blank."""
     return value is not None and (not isinstance(value, str) or bool(value.strip()))
 

@@ -203,10 +203,10 @@ class TrustStore:
         """By where it is, or by the environment."""
         if _name(file) == _name(user_settings_path()):
             return True
-        said = self._environ.get(TRUST_VARIABLE, "").strip()
-        if said.lower() in (*_ALL, *_NONE):
-            return said.lower() in _ALL
-        named = [Path(_name(x)) for x in said.split(os.pathsep) if x.strip()]
+        variable = self._environ.get(TRUST_VARIABLE, "").strip()
+        if variable.lower() in (*_ALL, *_NONE):
+            return variable.lower() in _ALL
+        named = [Path(_name(x)) for x in variable.split(os.pathsep) if x.strip()]
         here = Path(_name(file))
         return any(x == here or x in here.parents for x in named)
 
