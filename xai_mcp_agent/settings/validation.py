@@ -147,7 +147,8 @@ def read_lenient(
     Raises:
         SettingsError: a mistake in one of its `strict_keys`.
     """
-    value = {} if value is None else value
+    if value is None or value == {}:
+        return cls()
     strict = cls.strict_keys(cast(Any, value) if isinstance(value, Mapping) else {})
     extra: Literal["forbid", "ignore"] = "forbid"
     while True:
