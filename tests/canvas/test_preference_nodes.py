@@ -1,4 +1,4 @@
-"""Which tools an agent is shown: its budget, and what nodes pin, trust and block."""
+"""Which tools an agent is shown: its budget, and what nodes always show, trust and block."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_without_a_budget_of_its_own_an_agent_has_that_of_the_settings(
     assert "library_search_books" in shown_by(tool_token_budget=10_000)
 
 
-def test_a_group_of_the_settings_is_blocked_and_pinned_by_its_name(
+def test_a_group_of_the_settings_is_blocked_and_always_shown_by_its_name(
     use_servers: UseServers, library: dict[str, Any], tmp_path: Path
 ) -> None:
     use_servers(library=library)
@@ -72,8 +72,8 @@ def test_a_group_of_the_settings_is_blocked_and_pinned_by_its_name(
     names = shown_by(node)
     assert "library_library_statistics" in names
     assert "library_search_books" not in names
-    pin = make(AgentAlwaysShowTools, toolbelt_name="default", tools="finding")
-    assert "library_search_books" in shown_by(pin, tool_token_budget=400)
+    shown = make(AgentAlwaysShowTools, toolbelt_name="default", tools="finding")
+    assert "library_search_books" in shown_by(shown, tool_token_budget=400)
 
 
 def test_an_agent_with_a_small_budget_searches_for_its_tools() -> None:
@@ -101,9 +101,9 @@ def test_a_budget_that_is_none_is_told_with_its_port(budget: Any) -> None:
     "tools",
     ["library_statistics", "get_book, library/library_stat*", ["library.library_statistics"]],
 )
-def test_a_pinned_tool_is_in_every_request(tools: Any) -> None:
-    pin = make(AgentAlwaysShowTools, tools=tools)
-    assert "library_library_statistics" in shown_by(pin, tool_token_budget=600)
+def test_an_always_shown_tool_is_in_every_request(tools: Any) -> None:
+    shown = make(AgentAlwaysShowTools, tools=tools)
+    assert "library_library_statistics" in shown_by(shown, tool_token_budget=600)
 
 
 def test_a_blocked_tool_is_not_shown_found_or_called() -> None:
@@ -203,9 +203,9 @@ def test_names_are_not_doubted_where_a_server_could_not_be_used(
 ) -> None:
     """What they name may be there."""
     use_servers(library={"command": "no-such-program-anywhere"})
-    pin = make(AgentAlwaysShowTools, tools="search_books")
+    shown = make(AgentAlwaysShowTools, tools="search_books")
     with pytest.raises(NoTools):
-        play({}, *agent_with(pin), make(AgentRun, agent_name="a", conversation="Hello!"))
+        play({}, *agent_with(shown), make(AgentRun, agent_name="a", conversation="Hello!"))
     assert "search_books" not in capsys.readouterr().out
 
 

@@ -205,7 +205,7 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
     }  # fmt: skip
 
 
-def test_that_tools_are_pinned_stands_in_the_spec_and_stays_with_the_agent() -> None:
+def test_that_tools_are_locked_stands_in_the_spec_and_stays_with_the_agent() -> None:
     """Beside the keys of spec 1, and only where somebody wants it."""
     ctx: dict[str, Any] = {}
     belt, plain = (

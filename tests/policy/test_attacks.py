@@ -321,7 +321,7 @@ def test_a_pin_without_first_has_nothing_called_before_a_person_accepts(
         assert bridge.call_tool("shop", "pay").text == "this is pay"
 
 
-def test_a_lock_file_that_cannot_be_read_has_no_pinned_call_made(folder: Path):
+def test_a_lock_file_that_cannot_be_read_has_no_locked_call_made(folder: Path):
     settings = turning(folder)
     use_it_first(settings)
     (folder / "mcp_tools.lock.json").write_text("")

@@ -233,7 +233,7 @@ def test_a_change_between_the_reading_and_the_call_is_refused(
     assert "Mallory" not in all_told(endpoint)
 
 
-def test_an_agent_can_want_its_tools_pinned(
+def test_an_agent_can_want_its_tools_locked(
     use_settings: UseSettings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """AgentMakeToolbelt; who calls the tool without that agent is not held to it."""
@@ -393,7 +393,7 @@ def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
         assert bridge.call_tool("fn", "which").text == "x"
 
 
-def test_thousands_of_pinned_tools_hold_up_nobody(use_settings: UseSettings):
+def test_thousands_of_locked_tools_hold_up_nobody(use_settings: UseSettings):
     """The fixture that watches the loops looks: they are digested and compared for each run."""
     shop = {**entry(many=10_000), "lock": "first"}
     file = use_settings(shop=shop)

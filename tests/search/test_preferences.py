@@ -83,7 +83,7 @@ def test_groups_are_named_by_patterns_too():
     assert not found.is_blocked(READ)
 
 
-def test_a_drawn_tool_is_pinned_by_its_name_and_never_blocked():
+def test_a_drawn_tool_is_always_shown_by_its_name_and_never_blocked():
     """Somebody drew it for this very agent."""
     found = Preferences(always_shown=("shout",), blocked=("shout", "*"))
     assert found.is_always_shown(DRAWN)
