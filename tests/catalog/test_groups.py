@@ -77,12 +77,12 @@ def test_a_group_needs_only_the_sources_that_may_have_its_tools(written: Any, so
 
 def test_names_that_are_not_there_are_told_with_the_nearest():
     one = group(selectors=[{"source": "shpo"}], include=["fiels/a", "files/raed_file"])
-    source, included = one.unknown()
+    source, included = one.describe_unknown()
     assert "'shpo'" in source
     assert "shop" in source
     assert "'fiels'" in included
     assert "files" in included
-    missing, nothing = one.missing(ALL)
+    missing, nothing = one.describe_unmatched(ALL)
     assert "'files/raed_file'" in missing
     assert "read_file" in missing
     assert nothing == "The group 'g' has no tools: nothing fits it."
@@ -90,7 +90,9 @@ def test_names_that_are_not_there_are_told_with_the_nearest():
 
 def test_a_name_that_is_left_out_and_not_there_is_told_for_it_may_be_misspelled():
     one = group(selectors=[{"name": "*"}], exclude=["write_fiel", "files/remove_*", "shop"])
-    assert one.missing(ALL) == ("The group 'g' leaves out 'write_fiel', which is not there.",)
+    assert one.describe_unmatched(ALL) == (
+        "The group 'g' leaves out 'write_fiel', which is not there.",
+    )
 
 
 def test_a_wrong_regular_expression_of_what_is_left_out_makes_its_group_unusable():

@@ -31,7 +31,7 @@ from ..core.invocation import Caller
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
-from .agent_tools import FunctionToolset, Listener, WantedTools, ready_tools
+from .agent_tools import FunctionToolset, Listener, ToolSpec, ready_tools
 from .faces import Bridge
 from .operations import Operations
 from .streams import AgentStream, AioAgentStream, Tell
@@ -94,11 +94,11 @@ class _Setup:
             output=self.output, window=self.model.window, limits=self.limits,
         )  # fmt: skip
 
-    def wanted(self, operations: Operations) -> WantedTools:
+    def tools(self, operations: Operations) -> ToolSpec:
         own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
         own += [self.functions] if self.functions else []
         choice = operations.choice(self.sources)
-        return WantedTools(
+        return ToolSpec(
             choice, own, self.preferences, self.budget_tokens, self.failed, required=self.required
         )
 
@@ -150,9 +150,9 @@ class Agent:
             words = ", ".join(get_args(ProtocolChoice))
             raise BadSetting(f"`tool_protocol` of Agent is {tool_protocol!r}. Use one of: {words}.")
         needed = _several(required)
-        given = () if toolbelt is None else _several(toolbelt)
-        functions = tuple(x for x in given if not isinstance(x, str))
-        named = tuple(dict.fromkeys((*(x for x in given if isinstance(x, str)), *needed)))
+        parts = () if toolbelt is None else _several(toolbelt)
+        functions = tuple(x for x in parts if not isinstance(x, str))
+        named = tuple(dict.fromkeys((*(x for x in parts if isinstance(x, str)), *needed)))
         for source in named:
             if bridge.settings.group(source) is None:
                 bridge.settings.source(source)
@@ -256,13 +256,13 @@ class AioAgent:
         listener = Listener(notes.append, watch or _unwatched)
         try:
             ready = await ready_tools(
-                operations, setup.wanted(operations), listener, wait_seconds=setup.wait_seconds
+                operations, setup.tools(operations), listener, wait_seconds=setup.wait_seconds
             )
             ended = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
         finally:
             await spec.model.aclose()
-        said = run.conversation
-        messages = await beside_loop(said.chars, lambda: said.messages)
+        conversation = run.conversation
+        messages = await beside_loop(conversation.chars, lambda: conversation.messages)
         return AgentResult(
             ended.answer,
             ended.stopped,
@@ -282,12 +282,13 @@ def _caller(setup: _Setup, host: Host | None) -> Caller:
     )  # fmt: skip
 
 
-def _check_question(given: Any) -> None:
+def _check_question(question: Any) -> None:
     """Refuse what is neither a text nor messages, in words of whoever writes Python."""
-    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
+    if not isinstance(question, Iterable) or isinstance(question, bytes | bytearray):
         raise BadConversation(
-            f"The question to the agent is of the type {type(given).__name__}. Give it a text, or "
-            "a list of messages, such as the `conversation` of a result with a question at its end."
+            f"The question to the agent is of the type {type(question).__name__}. Give it a text, "
+            "or a list of messages, such as the `conversation` of a result with a question at its "
+            "end."
         )
 
 
@@ -295,11 +296,11 @@ def _functions(bridge: Bridge, functions: Sequence[Callable[..., Any]]) -> Funct
     return FunctionToolset(functions, bridge.aio.engine.recorder.mask)
 
 
-def _several(given: T | Iterable[T]) -> tuple[T, ...]:
+def _several(values: T | Iterable[T]) -> tuple[T, ...]:
     """What somebody lists; a name alone is one, and not its letters."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return (cast(T, given),)
-    return tuple(cast("Iterable[T]", given))
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return (cast(T, values),)
+    return tuple(cast("Iterable[T]", values))
 
 
 def _approval(words: str | Mapping[str, str] | None) -> ApprovalWords:

@@ -41,7 +41,7 @@ _FUNCTIONS = "functions of the program"
 
 
 @dataclass(frozen=True)
-class WantedTools:
+class ToolSpec:
     """What an agent is given: tools of sources and groups, and `own` ones, such as drawn ones.
 
     `failed` are the sources that failed when they were waited for earlier, and why; it is kept up
@@ -87,7 +87,7 @@ class Listener:
 
 async def ready_tools(
     operations: Operations,
-    wanted: WantedTools,
+    spec: ToolSpec,
     listener: Listener,
     *,
     wait_seconds: float = inf,
@@ -100,28 +100,28 @@ async def ready_tools(
     `SourceToolset.connect` says. `state` is that of a run that goes on, `kept` are long results
     that its conversation brings along.
     """
-    choice = wanted.choice
-    sources = SourceToolset(operations, choice, wanted.failed)
-    parts = [*wanted.own, sources]
-    words, shown = wanted.plan_words, listener.shown_review
-    choosing = words and partial(planning_toolset, operations, words, wanted.preferences)
+    choice = spec.choice
+    sources = SourceToolset(operations, choice, spec.failed)
+    parts = [*spec.own, sources]
+    words, shown = spec.plan_words, listener.shown_review
+    choosing = words and partial(planning_toolset, operations, words, spec.preferences)
     tools, pages = agent_tools(
         operations,
         parts,
         tell=listener.tell,
         state=state,
         kept=kept,
-        preferences=wanted.preferences,
-        budget_tokens=wanted.budget_tokens,
+        preferences=spec.preferences,
+        budget_tokens=spec.budget_tokens,
         ask_to_accept=shown and partial(_ask_to_accept, operations, shown),
         choosing=choosing,
     )
-    required = _required(operations, wanted)
+    required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
     if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(operations, wanted, CombinedToolset(*parts), listener)
-        await _tell_unknown(wanted.choice, sources, listener)
+        await _tell_idle(operations, spec, CombinedToolset(*parts), listener)
+        await _tell_unknown(spec.choice, sources, listener)
     offered = [x.tool for x in (await tools.available()).definitions]
 
     def has_usable(is_wanted: Callable[[Tool], bool]) -> bool:
@@ -130,13 +130,13 @@ async def ready_tools(
     without = [x for x in required if not has_usable(choice.part(x))]
     if not without and not has_usable(is_of_person):
         without = [*choice.sources, *(x.name for x in choice.groups)]
-    why = _no_tools(operations, wanted, sources, required, without) if without else None
+    why = _no_tools(operations, spec, sources, required, without) if without else None
     return ReadyTools(tools, pages, left_out, why)
 
 
-def _required(operations: Operations, wanted: WantedTools) -> list[str]:
-    of_settings = (x for x in wanted.choice.all_sources if x in operations.settings.required)
-    return list(dict.fromkeys((*wanted.required, *of_settings)))
+def _required(operations: Operations, spec: ToolSpec) -> list[str]:
+    of_settings = (x for x in spec.choice.all_sources if x in operations.settings.required)
+    return list(dict.fromkeys((*spec.required, *of_settings)))
 
 
 async def _ask_to_accept(
@@ -154,7 +154,7 @@ async def _ask_to_accept(
 
 def _no_tools(
     operations: Operations,
-    wanted: WantedTools,
+    spec: ToolSpec,
     sources: SourceToolset,
     required: Collection[str],
     without: Sequence[str],
@@ -163,19 +163,20 @@ def _no_tools(
     problem = "No tool of this agent can be used, so its model was not asked."
     if any(x in required for x in without):
         problem = f"Required, but without a tool that can be used: {lacking}. No model was asked."
-    affected = dict.fromkeys(x for name in without for x in wanted.choice.sources_of(name))
-    reasons = [sources.why_none(x) or _why_unusable(operations, wanted, x) for x in affected]
-    empty = (x for x in wanted.choice.groups if x.name in without and not x.sources)
-    reasons += (line for group in empty for line in (*group.unknown(), *group.missing(())))
+    affected = dict.fromkeys(x for name in without for x in spec.choice.sources_of(name))
+    reasons = [sources.why_none(x) or _why_unusable(operations, spec, x) for x in affected]
+    empty = (x for x in spec.choice.groups if x.name in without and not x.sources)
+    for group in empty:
+        reasons += [*group.describe_unknown(), *group.describe_unmatched(())]
     return NoTools(problem, tuple(dict.fromkeys(reasons)))
 
 
-def _why_unusable(operations: Operations, wanted: WantedTools, source: str) -> str:
+def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     """Why none of the tools that a source has can be used by the agent."""
-    engine, preferences = operations.engine, operations.preferences(wanted.preferences)
+    engine, preferences = operations.engine, operations.preferences(spec.preferences)
 
     def why(tool: Tool) -> str:
-        if not wanted.choice.has(tool):
+        if not spec.choice.has(tool):
             return "not in the toolbelt"
         if engine.decisions.is_off(tool.key):
             return "switched off"
@@ -195,10 +196,10 @@ def _why_unusable(operations: Operations, wanted: WantedTools, source: str) -> s
 
 
 async def _tell_idle(
-    operations: Operations, wanted: WantedTools, tools: Toolset, listener: Listener
+    operations: Operations, spec: ToolSpec, tools: Toolset, listener: Listener
 ) -> None:
     """Have a person know which of their patterns name no tool: they may be misspelled."""
-    own, sources = wanted.preferences, wanted.choice.all_sources
+    own, sources = spec.preferences, spec.choice.all_sources
     if own == Preferences():
         return
     keys = [x.key for x in await tools.tools()]
@@ -214,17 +215,19 @@ async def _tell_unknown(choice: ToolChoice, sources: Toolset, listener: Listener
     if choice.is_everything:
         return
     tools = await sources.tools()
-    for line in await to_thread.run_sync(choice.told, tools):
+    for line in await to_thread.run_sync(choice.describe_unmatched, tools):
         listener.tell(line)
 
 
-def _nothing_named(patterns: Iterable[str], known: list[str]) -> str:
+def _nothing_named(patterns: Iterable[str], names: list[str]) -> str:
     """A line about patterns that name no tool and no server."""
-    given = tuple(patterns)
-    hints = [did_you_mean(x, known[:_SUGGESTED_OF]) for x in given]
-    hint = f" {hints[0]}" if len(given) == 1 and hints[0] else ""
-    named = ", ".join(map(repr, given))
-    return f"Always shown, trusted or blocked, but no tool or server of this agent: {named}.{hint}"
+    unmatched = tuple(patterns)
+    hints = [did_you_mean(x, names[:_SUGGESTED_OF]) for x in unmatched]
+    hint = f" {hints[0]}" if len(unmatched) == 1 and hints[0] else ""
+    listing = ", ".join(map(repr, unmatched))
+    return (
+        f"Always shown, trusted or blocked, but no tool or server of this agent: {listing}.{hint}"
+    )
 
 
 class FunctionToolset(Toolset):
@@ -257,15 +260,15 @@ class FunctionToolset(Toolset):
 
 
 def _by_name(functions: Sequence[Callable[..., Any]]) -> dict[str, Function]:
-    found: dict[str, Function] = {}
+    by_name: dict[str, Function] = {}
     for run in functions:
         function = _function(run)
-        if function.tool.name in found:
+        if function.tool.name in by_name:
             raise BadSetting(
                 f"Two functions of the agent are called {function.tool.name!r}. Rename one."
             )
-        found[function.tool.name] = function
-    return found
+        by_name[function.tool.name] = function
+    return by_name
 
 
 def _function(run: Callable[..., Any]) -> Function:

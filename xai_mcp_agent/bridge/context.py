@@ -37,14 +37,14 @@ class OwnTools:
         Raises:
             UnknownTool: there is none; the message has the nearest.
         """
-        found = next((x for x in self.tools if x.name == name), None)
-        if found is None:
+        tool = next((x for x in self.tools if x.name == name), None)
+        if tool is None:
             meant = did_you_mean(name, [x.name for x in self.tools])
             raise UnknownTool(
                 f"No tool {name!r} is drawn in this workflow, or it is not in the toolbelt. "
                 f"{meant or 'Draw it, from AgentDefineTool on.'}"
             )
-        return found
+        return tool
 
 
 class _OwnSettings(SourceSettings):

@@ -55,7 +55,7 @@ from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue
 from .flows import FlowFinder
 from .pipeline import CallPipeline
-from .rules import KeptRulings, stored_rules
+from .rules import Rulings, stored_rules
 from .run_memory import RunMemory
 from .streams import Feed
 
@@ -120,7 +120,7 @@ class Engine:
         )  # fmt: skip
         stored = stored_rules(settings, recorder)
         self.rules = RuleGate(settings.rules, recorder.mask, stored=stored)
-        self.rulings = KeptRulings(self.rules)
+        self.rulings = Rulings(self.rules)
         self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: who listens for changes goes on doing so when it was closed and is used again.

@@ -38,7 +38,7 @@ _MOST_KEPT = 100_000  # tools, also such as went meanwhile
 _RULED_AT_ONCE = 100  # tools, on the event loop: milliseconds
 
 
-class KeptRulings:
+class Rulings:
     """What rules say of tools before anything is known of a call: asked once for each tool."""
 
     def __init__(self, gate: RuleGate) -> None:
@@ -54,14 +54,14 @@ class KeptRulings:
             return {}
         if self._book is not book or len(self._rulings) > _MOST_CALLERS:
             self._book, self._rulings = book, {}
-        kept = self._rulings.get((caller.name, caller.toolbelt), {})
-        kept = kept if len(kept) < _MOST_KEPT else {}
-        new = [x for key, x in tools.items() if key not in kept or kept[key][0] is not x]
+        rulings = self._rulings.get((caller.name, caller.toolbelt), {})
+        rulings = rulings if len(rulings) < _MOST_KEPT else {}
+        new = [x for key, x in tools.items() if key not in rulings or rulings[key][0] is not x]
         rule = partial(self._rule, book, new, replace(caller, kind="agent"))
         ruled = rule() if len(new) <= _RULED_AT_ONCE else await anyio.to_thread.run_sync(rule)
-        kept = {**kept, **ruled}
-        self._rulings[caller.name, caller.toolbelt] = kept
-        return {key: kept[key][1] for key in tools}
+        rulings = {**rulings, **ruled}
+        self._rulings[caller.name, caller.toolbelt] = rulings
+        return {key: rulings[key][1] for key in tools}
 
     def _rule(
         self, book: RuleBooks, tools: Sequence[Tool], caller: Caller
@@ -105,16 +105,16 @@ async def _read(
     where = recorder.place.shown
     try:
         with anyio.fail_after(_READ_SECONDS):
-            kept = await asyncio.wrap_future(recorder.read(kept_in))
-        rules = written.rules_of_store(kept.rules, folder_of(settings))
+            stored = await asyncio.wrap_future(recorder.read(kept_in))
+        rules = written.rules_of_store(stored.rules, folder_of(settings))
     except StoreFailed as why:
         raise RulesUnknown(where, why.problem, why.next_step or _LOOK) from why
     except SettingsError as why:
         raise RulesUnknown(where, str(why), _LOOK) from why
     except TimeoutError:
         raise RulesUnknown(where, f"no answer within {_READ_SECONDS:g} s.", _LOOK) from None
-    if kept.revision < least:
-        problem = _OLDER.format(kept.revision, least) if kept.revision else _NEVER
+    if stored.revision < least:
+        problem = _OLDER.format(stored.revision, least) if stored.revision else _NEVER
         raise RulesUnknown(where, problem, _PUT)
     return rules
 

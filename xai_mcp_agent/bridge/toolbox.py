@@ -419,19 +419,20 @@ class CheckedToolset(Wrapper):
             tool = invocation.tool
             is_itself = (tool.source, tool.name) == (refused.server, refused.tool)
             name = invocation.name if is_itself else f"{refused.server}.{refused.tool}"
-            if (told := str(refused)) not in self._told:
-                self._told.add(told)
-                self._tell(told)
+            self._tell_once(str(refused))
             words = _CHANGED if isinstance(refused, DefinitionChanged) else _NOT_ACCEPTED
             raise XaiMcpError(words.format(name, refused.server)) from None
         except NotApproved as refused:
-            if (told := str(refused)) and told not in self._told:
-                self._told.add(told)
-                self._tell(told)
+            self._tell_once(str(refused))
             raise XaiMcpError(refused.for_model) from None
         finally:
             if news := self._breaker_news.of(invocation.tool.source):
                 self._tell(news)
+
+    def _tell_once(self, text: str) -> None:
+        if text and text not in self._told:
+            self._told.add(text)
+            self._tell(text)
 
 
 def agent_tools(

@@ -19,7 +19,7 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
 from ..agent.state import RunState
-from ..bridge.agent_tools import Listener, ReadyTools, WantedTools, ready_tools
+from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
 from ..bridge.toolbox import Failure
 from ..bridge.transcript import new_run_id, workflow_name
@@ -460,7 +460,7 @@ async def _usable_tools(
     memory = agent.get("agent_memory")
     remembering = [] if memory is None else [MemoryToolset(memory)]
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
-    wanted = WantedTools(
+    wanted = ToolSpec(
         tools_chosen(agent, operations),
         [*remembering, drawn],
         preferences_of(agent),

@@ -43,7 +43,7 @@ class ToolGroup:
         )
         return is_in and not any(_names(fit, tool) for fit in self._exclude.values())
 
-    def unknown(self) -> tuple[str, ...]:
+    def describe_unknown(self) -> tuple[str, ...]:
         """A line for each source that it names and that is not there, with the nearest."""
         plain = (
             x
@@ -60,7 +60,7 @@ class ToolGroup:
             if x not in self._kinds
         )
 
-    def missing(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+    def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """The same for tools, once these are all that its sources have; also where it is empty.
 
         Also those that it leaves out by their names: one that is misspelled would be in it.
@@ -149,7 +149,7 @@ class ToolFilter:
         """Whether it is one of those that are never taken."""
         return self._without.fit_any(_own_names(tool.key))
 
-    def idle(self, tools: Iterable[Tool]) -> tuple[str, ...]:
+    def describe_unmatched(self, tools: Iterable[Tool]) -> tuple[str, ...]:
         """A line for all that it names and that is none of these tools."""
         known = [x.key for x in tools]
         names = {name for key in known for name in _own_names(key)}
@@ -219,12 +219,16 @@ class ToolChoice:
         """Those of these tools that are in the toolbelt."""
         return tools if self.is_everything else [x for x in tools if self.has(x)]
 
-    def told(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+    def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """What a person should know of it, once these are the tools of its sources."""
-        lines = [line for x in self.groups for line in (*x.unknown(), *x.missing(tools))]
+        lines = [
+            line
+            for x in self.groups
+            for line in (*x.describe_unknown(), *x.describe_unmatched(tools))
+        ]
         for name, chosen in self.filters.items():
             known = self._among(name, tools)
-            lines += [f"{name} has no tool {x}" for x in chosen.idle(known)]
+            lines += [f"{name} has no tool {x}" for x in chosen.describe_unmatched(known)]
             if known and not any(chosen.takes(x) and not chosen.leaves_out(x) for x in known):
                 lines.append(
                     f"{name} gives no tool: `tools` and `except_tools` of its node leave none of "

@@ -106,7 +106,8 @@ class Search(Tools):
         if not choice.groups:
             return ()
         catalog = self.engine.catalog
-        return choice.told([x for name in choice.all_sources for x in catalog.tools(name)])
+        tools = [x for name in choice.all_sources for x in catalog.tools(name)]
+        return choice.describe_unmatched(tools)
 
     async def search_tools(self, query: str, *servers: str, limit: int = 10) -> RankedTools[Tool]:
         """The tools that fit what somebody wants to do, best first, with scores and reasons.
@@ -115,8 +116,8 @@ class Search(Tools):
         What the settings block is not found. The `note` of the list says what the search had to do
         without, such as tools that are not prepared for a search by meaning yet.
         """
-        found = await self.find_tools(query, *servers, limit=limit)
-        return RankedTools((x.ranked for x in found.tools), found.note)
+        hits = await self.find_tools(query, *servers, limit=limit)
+        return RankedTools((x.ranked for x in hits.tools), hits.note)
 
     async def find_tools(
         self,
@@ -135,8 +136,8 @@ class Search(Tools):
         tools = {key: x.require() for key, x in entries.items() if not wanted.is_blocked(key)}
         ranking = Ranking(wanted, ranking_rules(self.engine.rules, self.caller))
         ranked = await self.engine.search.search(query, tools, limit, ranking)
-        found = tuple(FoundTool(entries[x.tool.key], x) for x in ranked)
-        return FoundTools(found, failed, ranked.note)
+        hits = tuple(FoundTool(entries[x.tool.key], x) for x in ranked)
+        return FoundTools(hits, failed, ranked.note)
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
         """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
@@ -156,14 +157,14 @@ class Search(Tools):
         preferences: Preferences | None = None,
         alternatives: int = _ALTERNATIVES,
     ) -> SelectedTool | None:
-        """As `select_tool`, among tools that were found already."""
+        """As `select_tool`, among these tools."""
         search = search_for(self, self.preferences(preferences))
-        found = await search(request, usable.tools, 1 + max(alternatives, 0))
-        if not found:
+        ranked = await search(request, usable.tools, 1 + max(alternatives, 0))
+        if not ranked:
             return None
-        best = found[0]
+        best = ranked[0]
         asks = self.calls_asked_for(best.tool, usable.rulings.get(best.tool.key))
-        return SelectedTool(best.tool, best.confidence, (*best.reasons, *asks), tuple(found[1:]))
+        return SelectedTool(best.tool, best.confidence, (*best.reasons, *asks), tuple(ranked[1:]))
 
     async def select_tools(
         self, question: str, budget_tokens: int | None = None
@@ -184,12 +185,12 @@ class Search(Tools):
         """What a request would show of an agent's tools, after a search for the question if any."""
         available = await tools.available()
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
-        found: list[ToolKey] = []
+        keys: list[ToolKey] = []
         if question.strip():
             search = search_for(self, self.preferences(preferences))
             hits = await search(question, among, DEFAULT_RESULTS)
-            found = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
-        return tools.selector.select(available.definitions, found)
+            keys = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
+        return tools.selector.select(available.definitions, keys)
 
     async def explain_tool(self, server: str, tool: str) -> ExplainedTool:
         """All there is to know of one tool, with an example call; its server is connected for it.
@@ -198,12 +199,12 @@ class Search(Tools):
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
             SourceFailed: the server cannot be used.
         """
-        found = await self.find_tool(server, tool)
+        listed = await self.find_tool(server, tool)
         await self.engine.decisions.read()
-        await self.engine.catalog.read(found.source, _RECORD_SECONDS)
+        await self.engine.catalog.read(listed.source, _RECORD_SECONDS)
         # In a thread: a stranger's schema.
-        example = await anyio.to_thread.run_sync(example_arguments, found.input_schema)
-        return ExplainedTool(self.entry(found), example)
+        example = await anyio.to_thread.run_sync(example_arguments, listed.input_schema)
+        return ExplainedTool(self.entry(listed), example)
 
     async def usable_tools(
         self,
