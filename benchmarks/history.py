@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from xai_mcp_agent import Bridge, Settings, Subject, Tool, ToolKey
-from xai_mcp_agent.core.invocation import Caller
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.counting import stats_since
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place, find_place

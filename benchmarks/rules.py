@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.rulebook import RuleBook

@@ -21,7 +21,7 @@ from tools.command_line import command_page
 from tools.component_rules import findings
 from tools.docstrings import read_docstring
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.core.installed import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
 from xai_mcp_agent.drawing.components import (
     ComponentClass,
     PortSpec,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from xai_mcp_agent.core.installed import LIBRARY
+from xai_mcp_agent.core.util import LIBRARY
 from xai_mcp_agent.drawing.components import ComponentClass, our_components, read_component_file
 
 

@@ -9,7 +9,6 @@ from .bridge.agent import Agent, AgentResult
 from .bridge.faces import AioBridge, Bridge
 from .bridge.streams import AioSubscription, OnChange, Subscription
 from .core.approval import ApprovalAnswer, ApprovalRequest, Approver
-from .core.elicitation import Answer, Answerer, Question, answer_with_defaults
 from .core.errors import (
     AcceptanceUnknown,
     BadSetting,
@@ -46,11 +45,16 @@ from .core.errors import (
     XaiMcpError,
 )
 from .core.events import SourceState, SourceStatus
-from .core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
+from .core.questions import Answer, Answerer, Question, SignIn, SignInRequest, answer_with_defaults
 from .core.results import (
     AudioPart,
+    Completion,
     ImagePart,
     LinkPart,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Resource,
     ResourcePart,
     ResultPart,
     TextPart,
@@ -58,7 +62,6 @@ from .core.results import (
     UnknownPart,
     bytes_of,
 )
-from .core.sign_in import SignIn, SignInRequest
 from .core.tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
 from .history.diff.changes import ToolChanged, Version
 from .history.event import Event, Subject

@@ -22,7 +22,7 @@ from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
-from xai_mcp_agent.core.invocation import Caller, DefinitionLock
+from xai_mcp_agent.core.calls import Caller, DefinitionLock
 from xai_mcp_agent.search.preferences import Preferences
 from xai_mcp_agent.sources.canvas import DrawnTool
 

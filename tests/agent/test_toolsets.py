@@ -20,7 +20,7 @@ from xai_mcp_agent.agent.toolsets import (
 )
 from xai_mcp_agent.catalog.catalog import Catalog
 from xai_mcp_agent.catalog.definitions import Definitions
-from xai_mcp_agent.core.invocation import ToolInvocation
+from xai_mcp_agent.core.calls import ToolInvocation
 
 pytestmark = pytest.mark.anyio
 

@@ -22,7 +22,7 @@ from xai_mcp_agent import (
     UnknownTool,
     state_of,
 )
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 
 ECHO = Subject(MCP, "it", "echo")
 

@@ -23,7 +23,7 @@ from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.run_memory import Remembered
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.history import learned
 from xai_mcp_agent.history.learned import Learnings
 from xai_mcp_agent.history.place import Place

@@ -31,7 +31,7 @@ from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import UnknownProvider
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.planning import Given, Plan
 
 ORDERS = "List my orders and cancel the first one. My email is ada@example.org."

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.build_hook import build_hook
 from xai_mcp_agent.canvas.installation import warn_if_stale
-from xai_mcp_agent.core.installed import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
 
 
 @pytest.fixture

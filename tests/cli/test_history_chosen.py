@@ -19,8 +19,8 @@ from tests.support.scripts import child_environment
 from xai_mcp_agent import Subject, Tool
 from xai_mcp_agent.cli import telling
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.core.invocation import Caller
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Refused, Report

@@ -13,7 +13,7 @@ from tests.cli.test_history import command
 from tests.history.test_stores_records import tool
 from tests.support.databases import place_of
 from xai_mcp_agent import Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed
 from xai_mcp_agent.history.store import open_store

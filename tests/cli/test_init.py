@@ -13,7 +13,7 @@ import pytest
 from tests.support.palette import our_palette
 from xai_mcp_agent.cli.init import InitError, InitReport, init_folder
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.core.installed import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
 
 LIBRARY = "xai_components/xai_mcp_agent"
 STRANGER = 65534  # the user nobody

@@ -12,7 +12,7 @@ import pytest
 from tests.support.recorded import NOON
 from xai_mcp_agent import Subject
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called

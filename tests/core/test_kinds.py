@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from xai_mcp_agent.core import kinds
-from xai_mcp_agent.core.kinds import SourceKind, kind_named
+from xai_mcp_agent.core import tools
+from xai_mcp_agent.core.tools import SourceKind, kind_named
 
 
 def test_every_kind_is_read_from_a_history_as_it_was_written():
     """The ids of its tools hang on whether it connects."""
-    ours = [x for x in vars(kinds).values() if isinstance(x, SourceKind)]
+    ours = [x for x in vars(tools).values() if isinstance(x, SourceKind)]
     assert len(ours) >= 3
     assert all(kind_named(kind.name) is kind for kind in ours)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import InvalidArguments
-from xai_mcp_agent.core.templates import fill_template
+from xai_mcp_agent.core.util import fill_template
 
 
 @pytest.mark.parametrize(

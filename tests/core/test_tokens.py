@@ -9,8 +9,8 @@ import pytest
 from xai_mcp_agent.agent.protocols.text import describe_tools
 from xai_mcp_agent.catalog.definitions import definition_of, tokens_of
 from xai_mcp_agent.core.provider_schema import FunctionSpec
-from xai_mcp_agent.core.tokens import tokens_at_most, tokens_in
 from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.core.util import tokens_at_most, tokens_in
 
 NO_PARAMETERS = {"type": "object", "properties": {}}
 

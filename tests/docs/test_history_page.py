@@ -8,7 +8,7 @@ from typing import get_args
 
 from tests.support.pages import ROOT, codes_of, rows_of, text_of
 from xai_mcp_agent import Event, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Change, EventKind, Teller
 from xai_mcp_agent.history.recording.recorder import ERROR_CHARS
 from xai_mcp_agent.views.history import event_json

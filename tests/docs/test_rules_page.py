@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.pages import ROOT, blocks_of
 from xai_mcp_agent import settings_from
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.rulebook import RuleBook

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.kinds import FUNCTIONS, STATIC
+from xai_mcp_agent.core.tools import FUNCTIONS, STATIC
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.recorded import (

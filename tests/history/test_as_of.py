@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Subject, ToolChanged
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, tools_changed, versions_of
 from xai_mcp_agent.views.history import change_json

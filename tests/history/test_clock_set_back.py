@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at, tools_changed, versions_of

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Graph
-from xai_mcp_agent.core.kinds import META, SourceKind
+from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.graph import Edge, Node
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, graph_at

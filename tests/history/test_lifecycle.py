@@ -14,7 +14,7 @@ from tests.support.living_server import SET_TOOLS, living_server, tool
 from tests.support.mcp_servers import gallery_entry
 from tests.support.spec_events import SERVER, TOOLS, Spec
 from xai_mcp_agent import Bridge, JsonObject, SourceError, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 
 A, B, C = tool("a"), tool("b"), tool("c")
 A2 = tool("a", description="better")

@@ -15,7 +15,7 @@ from xai_mcp_agent.core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from xai_mcp_agent.core.kinds import META, SourceKind
+from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.queries import When, events_in, records_at

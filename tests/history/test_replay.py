@@ -20,8 +20,7 @@ from xai_mcp_agent.core.events import (
     SourceEvent,
     SourceLost,
 )
-from xai_mcp_agent.core.fingerprint import definition_text, digest_of
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP, definition_text, digest_of
 from xai_mcp_agent.history import log
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.queries import When, records_at

@@ -20,7 +20,7 @@ from sqlalchemy import update
 
 from tests.support.histories import place_of, short
 from xai_mcp_agent import Subject, Tool, ToolKey
-from xai_mcp_agent.core.kinds import MCP, STATIC
+from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.report_writer import ReportWriter

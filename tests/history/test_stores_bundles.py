@@ -16,7 +16,7 @@ from tests.history.test_stores_records import tool
 from tests.support.databases import place_of
 from tests.support.histories import rebuild
 from xai_mcp_agent import Event, StoreFailed, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import inventories as cached
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place

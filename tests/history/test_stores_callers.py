@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from tests.support.databases import place_of
 from tests.support.recorded import NOON
 from xai_mcp_agent import Event, Subject
-from xai_mcp_agent.core.invocation import Caller
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import events_in

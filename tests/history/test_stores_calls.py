@@ -20,7 +20,7 @@ from tests.support.databases import place_of
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, StoreFailed, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at

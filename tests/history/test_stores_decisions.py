@@ -10,7 +10,7 @@ import pytest
 
 from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.catalog.records import records_of
-from xai_mcp_agent.core.kinds import MCP, STATIC
+from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.projection import Projection

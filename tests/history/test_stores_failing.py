@@ -26,7 +26,7 @@ from tests.support.histories import rebuild
 from tests.support.processes import free_port, wait_until
 from xai_mcp_agent import Bridge, Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import database, store, tables
 from xai_mcp_agent.history.backup import backup_of
 from xai_mcp_agent.history.log import Range

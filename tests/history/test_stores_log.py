@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from tests.support.databases import Server, place_of
 from xai_mcp_agent import Event, Subject
-from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
+from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history import log
 from xai_mcp_agent.history.event import Links
 from xai_mcp_agent.history.log import Range

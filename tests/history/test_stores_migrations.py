@@ -16,7 +16,7 @@ from tests.support.databases import place_of
 from tests.support.histories import rebuild
 from tests.support.old_stores import make_version_3, make_version_4
 from xai_mcp_agent import Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.backup import forget_backup
 from xai_mcp_agent.history.integrity import is_file_intact
 from xai_mcp_agent.history.intents import Which, intents_in, state_of

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from tests.history.test_stores_records import life, tool
 from tests.support.histories import rebuild
 from xai_mcp_agent import StoreFailed, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import retention
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place

@@ -15,7 +15,7 @@ from tests.history.test_stores_log import ODD_NAMES
 from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
 from xai_mcp_agent import Records, Subject, Tool, ToolKey
-from xai_mcp_agent.core.kinds import MCP, STATIC
+from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history import projection, tables
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place

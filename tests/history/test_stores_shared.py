@@ -16,7 +16,7 @@ from tests.support.histories import rebuild
 from tests.support.history_writer import NAMES
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.recorded import NOON
 from xai_mcp_agent import CallStats, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.counting import stats_since
 from xai_mcp_agent.history.database import add_functions
 from xai_mcp_agent.history.place import Place

@@ -15,8 +15,8 @@ from tests.support.bridges import wait_for_tool
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved
-from xai_mcp_agent.core.invocation import Caller, ToolInvocation
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
 from xai_mcp_agent.policy.approvals import Approvals
 from xai_mcp_agent.settings.approval import words_in_text

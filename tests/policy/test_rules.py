@@ -22,9 +22,9 @@ from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.toolbelts import use_server
+from xai_mcp_agent.core.approval import Ruling, RunFacts
+from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied
-from xai_mcp_agent.core.invocation import Caller, ToolInvocation
-from xai_mcp_agent.core.ruling import Ruling, RunFacts
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
 from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.gate import RuleGate

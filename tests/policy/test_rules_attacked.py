@@ -12,7 +12,7 @@ from tests.policy.test_rules import agent, said, shred, tool, written
 from tests.support.shredder_server import shredder_entry
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, SettingsError, settings_from
-from xai_mcp_agent.core.ruling import RunFacts
+from xai_mcp_agent.core.approval import RunFacts
 from xai_mcp_agent.core.tools import ToolKey
 
 SUNDAY = datetime(2026, 11, 22, 12, 0)

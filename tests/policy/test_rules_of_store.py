@@ -17,8 +17,8 @@ from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
+from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import RulesUnknown
-from xai_mcp_agent.core.invocation import PROGRAM, Caller
 from xai_mcp_agent.history.kept_rules import put_rules as keep_rules
 from xai_mcp_agent.policy.rules.facts import Facts
 from xai_mcp_agent.policy.rules.gate import RuleGate

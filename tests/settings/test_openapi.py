@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, SettingsError, settings_from
-from xai_mcp_agent.core.kinds import OPENAPI
+from xai_mcp_agent.core.tools import OPENAPI
 from xai_mcp_agent.settings.openapi import OpenApiSettings
 
 FOLDER = Path("/srv/project")

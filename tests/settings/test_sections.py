@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, SettingsError, UnknownServer, settings_from
-from xai_mcp_agent.core.kinds import FUNCTIONS, MCP
+from xai_mcp_agent.core.tools import FUNCTIONS, MCP
 from xai_mcp_agent.settings.sources import FunctionSettings
 
 FOLDER = Path("/srv/project")

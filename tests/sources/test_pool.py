@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from xai_mcp_agent import SourceFailed, SourceState, SourceStatus, ToolResult
+from xai_mcp_agent.core.calls import PROGRAM, Caller, ToolInvocation
 from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent
-from xai_mcp_agent.core.invocation import PROGRAM, Caller, ToolInvocation
 from xai_mcp_agent.sources.pool import SourcePool
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ import anyio
 from xai_mcp_agent import Answer, Bridge, Question, SourceError
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import ApprovalAnswer, ApprovalRequest
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.questions import SamplingMessage, SamplingReply, SamplingRequest
 from xai_mcp_agent.core.results import TextPart
-from xai_mcp_agent.core.sampling import SamplingMessage, SamplingReply, SamplingRequest
 
 _NO_LIMITS: Mapping[int, float] = {}
 

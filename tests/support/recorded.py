@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xai_mcp_agent import Subject, Tool, ToolKey
-from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
+from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (

@@ -18,7 +18,7 @@ from xai_mcp_agent.agent.protocols.text import read_tools, text_of
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.catalog.definitions import tokens_of
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.search.meta_tools import META_TOOLS, names_in
 

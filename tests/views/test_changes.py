@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xai_mcp_agent import Subject, ToolChanged
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.views.history import changes_text
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from xai_mcp_agent import Event, Subject
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Change
 from xai_mcp_agent.views.history import NOTHING, events_text
 

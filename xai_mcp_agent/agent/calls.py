@@ -11,8 +11,8 @@ import anyio
 
 from ..catalog.definitions import ToolDefinition
 from ..core.approval import ApprovalAwaited, AwaitedCall
+from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import UnknownTool, XaiMcpError
-from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..core.visible import own_names

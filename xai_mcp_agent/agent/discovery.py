@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from anyio import to_thread
 
+from ..core.calls import ToolInvocation
 from ..core.examples import example_arguments
-from ..core.invocation import ToolInvocation
-from ..core.kinds import META
 from ..core.results import ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import META, Tool, ToolKey
 from ..search.meta_tools import (
     DEFAULT_RESULTS,
     META_TOOLS,

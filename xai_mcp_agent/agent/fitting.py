@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ..core.errors import ModelContextOverflow, ModelError
-from ..core.tokens import BYTES_PER_TOKEN
+from ..core.util import BYTES_PER_TOKEN
 from .conversation import Conversation, in_text_form
 from .events import ConversationFolded, Emit
 from .media import fold_old

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from ..core.calls import PROGRAM, Caller
 from ..core.errors import (
     ModelAnswerMissing,
     ModelCannotCallFunctions,
@@ -19,10 +20,9 @@ from ..core.errors import (
     ModelContextOverflow,
     NoTools,
 )
-from ..core.invocation import PROGRAM, Caller
 from ..core.provider_schema import FunctionSpec
-from ..core.tokens import tokens_in
 from ..core.tools import JsonObject
+from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import CallRunner

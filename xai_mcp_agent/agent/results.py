@@ -8,10 +8,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..core.invocation import ToolInvocation
-from ..core.kinds import META
+from ..core.calls import ToolInvocation
 from ..core.results import TextPart, ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import META, Tool, ToolKey
 from ..core.visible import count_hidden, visible
 from .messages import Message
 from .protocols.text import text_of

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from ..core.errors import ModelCannotCallFunctions, XaiMcpError
-from ..core.kinds import META
 from ..core.names import ShownNames
 from ..core.provider_schema import FunctionSpec
-from ..core.tokens import tokens_in
-from ..core.tools import ToolKey
+from ..core.tools import META, ToolKey
+from ..core.util import tokens_in
 from .conversation import Conversation, as_sent, in_text_form
 from .messages import Message
 from .models.base import Model, ModelReply, ModelRequest

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall, scope_of
+from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall, RunFacts, scope_of
 from ..core.errors import BadSetting
-from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
 from ..secrets.redactor import redact_json
 from .conversation import BadConversation

@@ -13,11 +13,10 @@ from typing import Protocol, TypeAlias
 import anyio.lowlevel
 
 from ..catalog.definitions import Definitions, ToolDefinition
-from ..core.invocation import ToolInvocation
-from ..core.kinds import META
+from ..core.calls import ToolInvocation
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import META, Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
 from .learning import Learn, LearnRun, UsedTool

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ..core.tokens import tokens_in
+from ..core.util import tokens_in
 from .messages import ADDED, Message
 from .protocols.text import each_result, is_results, text_of
 from .results import evenly, excerpt

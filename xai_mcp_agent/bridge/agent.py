@@ -25,9 +25,8 @@ from ..agent.models.choice import OFFLINE, AgentModel
 from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
+from ..core.calls import Caller, Host
 from ..core.errors import BadSetting
-from ..core.host import Host
-from ..core.invocation import Caller
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words

@@ -16,13 +16,12 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
+from ..core.calls import ToolInvocation
 from ..core.errors import BadSetting, NoTools, XaiMcpError
-from ..core.invocation import ToolInvocation
-from ..core.kinds import STATIC
 from ..core.names import did_you_mean, listed
 from ..core.results import ToolResult
 from ..core.shell import shown_command
-from ..core.tools import Tool, ToolKey
+from ..core.tools import STATIC, Tool, ToolKey
 from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences

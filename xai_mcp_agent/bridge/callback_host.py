@@ -18,9 +18,16 @@ from ..core.approval import (
     approval_too_late,
     scope_of,
 )
-from ..core.elicitation import Answer, Answerer, Question, too_late
-from ..core.host import NO_MODEL, Host, Nobody
-from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from ..core.calls import NO_MODEL, Host, Nobody
+from ..core.questions import (
+    Answer,
+    Answerer,
+    Question,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
+    too_late,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,12 @@ from typing import ClassVar
 
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
+from ..core.calls import PROGRAM, Caller, DefinitionLock, ToolInvocation
 from ..core.errors import BadSetting, SettingsError, UnknownServer, UnknownTool, XaiMcpError
-from ..core.invocation import PROGRAM, Caller, DefinitionLock, ToolInvocation
-from ..core.kinds import STATIC, SourceKind
 from ..core.names import did_you_mean
 from ..core.patterns import Patterns, guard
 from ..core.results import ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import STATIC, SourceKind, Tool, ToolKey
 from ..search.preferences import Preferences
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings

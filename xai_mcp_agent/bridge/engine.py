@@ -18,6 +18,7 @@ import anyio
 from ..catalog.catalog import Catalog
 from ..catalog.definitions import Definitions
 from ..core.approval import ApprovalAnswer
+from ..core.calls import Caller, DefinitionLock, Host, ToolInvocation, left_of
 from ..core.errors import (
     SourceFailed,
     ToolTimeout,
@@ -25,13 +26,9 @@ from ..core.errors import (
     UnknownTool,
 )
 from ..core.events import Observer, SourceEvent
-from ..core.host import Host
-from ..core.invocation import Caller, DefinitionLock, ToolInvocation
-from ..core.kinds import MCP, SourceKind, kind_named
-from ..core.limits import left_of
 from ..core.names import nearest
 from ..core.results import ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
 from ..planning.live import LivePlanners
@@ -44,8 +41,7 @@ from ..policy.rules.gate import RuleGate
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
-from ..secrets.logs import masked_logs
-from ..secrets.results import masked_result
+from ..secrets.masking import masked_logs, masked_result
 from ..settings.models import Settings
 from ..sources.base import Source
 from ..sources.mcp.auth.token_store import Access

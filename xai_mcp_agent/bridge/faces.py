@@ -20,8 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import anyio
 
 from ..core.approval import Approver
-from ..core.elicitation import Answerer
-from ..core.sign_in import SignIn
+from ..core.questions import Answerer, SignIn
 from ..history.place import find_place
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.lockfile import find_lock

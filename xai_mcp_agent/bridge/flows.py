@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..core.kinds import META
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import META, JsonObject, ToolKey
 
 if TYPE_CHECKING:
     from ..history.event import Subject

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from ..core.calls import Caller, DefinitionLock, ToolInvocation
 from ..core.errors import (
     AcceptanceUnknown,
     DefinitionChanged,
@@ -20,7 +21,6 @@ from ..core.errors import (
     ToolDisabled,
     XaiMcpError,
 )
-from ..core.invocation import Caller, DefinitionLock, ToolInvocation
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..history.recording.recorder import HistoryRecorder

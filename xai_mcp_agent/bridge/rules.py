@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.to_thread
 
+from ..core.approval import Ruling
+from ..core.calls import Caller
 from ..core.errors import RulesUnknown, SettingsError, StoreFailed
-from ..core.invocation import Caller
-from ..core.ruling import Ruling
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.rules.gate import RuleGate

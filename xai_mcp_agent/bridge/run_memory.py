@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio.to_thread
 
 from ..agent.learning import UsedTool
-from ..core.kinds import META
 from ..core.results import TextPart, ToolResult
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import META, JsonObject, Tool, ToolKey
 from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import Teaching

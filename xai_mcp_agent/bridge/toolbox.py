@@ -29,6 +29,7 @@ from ..agent.toolsets import (
     Wrapper,
 )
 from ..catalog.groups import ToolChoice
+from ..core.calls import ToolInvocation
 from ..core.errors import (
     DefinitionChanged,
     NotAccepted,
@@ -37,12 +38,10 @@ from ..core.errors import (
     SourceFailed,
     XaiMcpError,
 )
-from ..core.fingerprint import digest_of
-from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
 from ..core.shell import shown_command
-from ..core.tools import Tool, ToolKey
+from ..core.tools import Tool, ToolKey, digest_of
 from ..history.diff.wording import plain
 from ..policy.breaker import BreakerNews
 from ..search.budget import BudgetSelector

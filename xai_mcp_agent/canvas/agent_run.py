@@ -25,11 +25,10 @@ from ..bridge.toolbox import Failure
 from ..bridge.transcript import new_run_id, workflow_name
 from ..console.console import Console
 from ..console.text import short_arguments
-from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
+from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals, RunFacts
+from ..core.calls import Caller
 from ..core.errors import BadSetting, NoTools
-from ..core.invocation import Caller
 from ..core.results import ToolResult
-from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
 from ..planning.plans import Plan
 from ..search.selector import Selection

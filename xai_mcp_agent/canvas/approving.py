@@ -21,10 +21,9 @@ from ..core.approval import (
     approval_too_late,
     scope_of,
 )
-from ..core.elicitation import Answer, Question
+from ..core.calls import Host
 from ..core.errors import BadSetting
-from ..core.host import Host
-from ..core.sampling import SamplingReply, SamplingRequest
+from ..core.questions import Answer, Question, SamplingReply, SamplingRequest
 from ..core.tools import JsonObject
 from .ports import optional
 

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias, cast
 import anyio
 
 from ..agent.toolsets import Toolset
+from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, XaiMcpError
-from ..core.invocation import ToolInvocation
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool
 from ..sources.canvas import DrawnTool, drawn_tools

@@ -10,8 +10,8 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..core.installed import COMPONENT_FILES, COMPONENTS, installed_components_folder
 from ..core.shell import shown_command
+from ..core.util import COMPONENT_FILES, COMPONENTS, installed_components_folder
 
 _PASSED_ON = "\nfrom .palette_components import ("
 _BETWEEN_NODES = "\n\n\n"

@@ -23,10 +23,15 @@ from ..console.form import host_of
 from ..console.question_page import Page
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
-from ..core.elicitation import Answer, Question, too_late
-from ..core.host import NO_MODEL
-from ..core.invocation import Caller
-from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from ..core.calls import NO_MODEL, Caller
+from ..core.questions import (
+    Answer,
+    Question,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
+    too_late,
+)
 from .lab_channel import kernel
 from .lab_questions import asking, is_attended
 from .workflow_thread import WorkflowThread

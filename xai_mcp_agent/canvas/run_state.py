@@ -19,9 +19,8 @@ from ..agent.run_file import WaitingRun
 from ..agent.signed_file import RunFileError, held, keyed_digest, place_of, remove_used
 from ..agent.state import RunState
 from ..console.text import short_arguments
-from ..core.approval import RunApprovals
+from ..core.approval import RunApprovals, RunFacts
 from ..core.errors import BadSetting
-from ..core.ruling import RunFacts
 from ..core.shell import shown_command
 from ..core.tools import ToolKey
 from ..secrets.secrets import Mask

@@ -18,8 +18,7 @@ from ..agent.protocols.arguments import parse_arguments
 from ..agent.protocols.reading import beside_loop
 from ..core.errors import XaiMcpError
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
-from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
-from ..core.sampling import (
+from ..core.questions import (
     SamplingMessage,
     SamplingRefused,
     SamplingReply,
@@ -28,6 +27,7 @@ from ..core.sampling import (
     ToolUse,
     ToolUseResult,
 )
+from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
 from ..core.tools import JsonObject
 from ..core.visible import own_names
 from .agents import model_of, settings_of

@@ -15,8 +15,8 @@ from ..bridge.transcript import new_run_id
 from ..catalog.entry import CatalogEntry
 from ..console.text import count
 from ..core.results import ToolResult, describe
-from ..core.templates import fill_template
 from ..core.tools import JsonObject
+from ..core.util import fill_template
 from ..views.servers import (
     feature_json,
     marks_text,

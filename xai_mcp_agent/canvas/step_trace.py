@@ -11,8 +11,7 @@ from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..core.kinds import MCP, STATIC
-from ..core.tools import ToolKey
+from ..core.tools import MCP, STATIC, ToolKey
 from ..planning.observed import MOST_CALLS, ObservedRun, TracedCall, traced_step
 from ..planning.shapes import Shape, shape_of_value
 from ..steps.references import CANVAS_SOURCE, Step

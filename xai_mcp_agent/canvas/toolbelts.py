@@ -10,11 +10,10 @@ from typing import Any, cast
 
 from ..bridge.context import Context
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
+from ..core.calls import DefinitionLock
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.invocation import DefinitionLock
-from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject
+from ..core.tools import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, JsonObject, SourceKind
 from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..settings.document import Place
 from ..settings.entry import SourceSettings

@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from ..console.console import Console
-from ..core.elicitation import Question
 from ..core.errors import SettingsError
+from ..core.questions import Question
 from ..core.tools import JsonObject
 from ..policy.approval_trust import approvals_in
 from ..settings.models import Settings

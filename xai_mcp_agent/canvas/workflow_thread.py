@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeVar
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.portal import closed_meanwhile
+from ..core.calls import Caller
 from ..core.errors import XaiMcpError
-from ..core.invocation import Caller
 
 T = TypeVar("T")
 

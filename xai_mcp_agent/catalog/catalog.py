@@ -11,9 +11,8 @@ import anyio.to_thread
 
 from ..core.errors import UnknownTool
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
-from ..core.fingerprint import definition_text, digest_of
 from ..core.names import did_you_mean, listed
-from ..core.tools import Tool, ToolKey
+from ..core.tools import Tool, ToolKey, definition_text, digest_of
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
 from .entry import CatalogEntry

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import anyio.lowlevel
 
 from ..core.provider_schema import FunctionSpec, function_spec
-from ..core.tokens import tokens_at_most
 from ..core.tools import Tool, ToolKey
+from ..core.util import tokens_at_most
 
 # Computed in a row, then others on the event loop get their turn.
 _SECONDS_IN_A_ROW = 0.01

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ..core.errors import StoreFailed
-from ..core.kinds import kind_named
-from ..core.tools import ToolKey
+from ..core.tools import ToolKey, kind_named
 from ..history.event import Subject
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import RecordUpdate, by_source

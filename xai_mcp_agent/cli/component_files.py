@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.installed import COMPONENTS, LIBRARY
-from ..core.python_code import module_of
+from ..core.util import COMPONENTS, LIBRARY, module_of
 from ..drawing.components import component_classes, our_components
 from .output import folded
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.kinds import BUILTIN, kind_named
 from ..core.names import did_you_mean
+from ..core.tools import BUILTIN, kind_named
 from ..drawing.calls import DrawnCall
 from ..drawing.tracing import LeftOut
 from ..settings.models import Settings

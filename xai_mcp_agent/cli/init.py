@@ -15,8 +15,8 @@ import typer
 
 from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
-from ..core.installed import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.shell import shown_command
+from ..core.util import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..settings.load import SCHEMA_FILE, load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes

@@ -21,8 +21,8 @@ import typer
 from ..console.surface import surface_of
 from ..console.terminal_questions import Ended, agrees, forget_typed, read_line, why_not_here
 from ..console.text import clean, columns
-from ..core.elicitation import ANSWER_SECONDS
 from ..core.errors import XaiMcpError
+from ..core.questions import ANSWER_SECONDS
 from ..core.visible import is_visible
 from ..history.place import IN_MEMORY, OFF
 from ..secrets.private_files import replace_file, replace_private

@@ -330,7 +330,7 @@ def _asked(offer: Offer) -> dict[str, str]:
     from ..canvas.interactive_host import ask_here
     from ..console.console import Console
     from ..console.terminal_questions import why_not_here
-    from ..core.elicitation import Question
+    from ..core.questions import Question
 
     wanted = [x for x in offer.composition.needs if not x.is_secret]
     if not wanted or why_not_here():

@@ -11,8 +11,8 @@ import typer
 
 from ..bridge.faces import Bridge
 from ..console.text import count
+from ..core.calls import Caller
 from ..core.errors import StoreFailed, XaiMcpError
-from ..core.invocation import Caller
 from ..core.names import did_you_mean
 from ..history.place import find_place
 from ..settings.document import MAX_FILE_BYTES, Place

@@ -20,8 +20,8 @@ from ..console.text import count, progress_text
 from ..core.errors import InvalidArguments
 from ..core.events import SourceStatus
 from ..core.names import did_you_mean
+from ..core.questions import SignInRequest
 from ..core.schemas import properties, signature, value_from_text
-from ..core.sign_in import SignInRequest
 from ..core.tools import JsonObject, Tool
 from ..views.servers import (
     marks_text,

@@ -18,7 +18,7 @@ from ..core.approval import (
     approval_too_late,
     scope_of,
 )
-from ..core.elicitation import Answer
+from ..core.questions import Answer
 from ..core.tools import JsonObject, ToolAnnotations
 from ..core.visible import escaped
 from .question_page import html

@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import Any
 
-from ..core.elicitation import Answer, Question, too_late
+from ..core.questions import Answer, Question, too_late
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
 
 logger = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from .kinds import MCP, SourceKind
-from .tools import Tool
+from .tools import MCP, SourceKind, Tool
 
 SourceState: TypeAlias = Literal[
     "idle", "connecting", "ready", "retrying", "failed", "disabled", "closed"

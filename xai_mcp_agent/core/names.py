@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from .kinds import kind_named
-from .tools import ToolKey
+from .tools import ToolKey, kind_named
 
 # The strictest rule among the providers: OpenAI, Anthropic and Gemini all accept this.
 MAX_SHOWN_NAME = 64

@@ -1,4 +1,4 @@
-"""What a tool call gives back: an ordered list of parts, the same for every kind of source."""
+"""Results of tool calls, resources and prompts: lists of parts, the same for every source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from .tools import JsonObject
+from .tools import Icon, JsonObject
 
 _TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
 
@@ -161,3 +161,56 @@ def describe(part: ResultPart) -> str:
 
 def _bytes_in(base64_text: str) -> int:
     return len(base64_text.rstrip("=")) * 3 // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something a source can be asked to read. A template's `uri` has `{parameters}` to fill in."""
+
+    uri: str
+    name: str
+    description: str = ""
+    mime_type: str | None = None
+    is_template: bool = False
+    title: str | None = None
+    icons: tuple[Icon, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """A value a prompt wants. All values are text."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prepared text that a source offers."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+    title: str | None = None
+    icons: tuple[Icon, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message of a filled-in prompt. `role` is `user` or `assistant`."""
+
+    role: str
+    content: ResultPart
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a value that was begun may go on. `total` is how many there are, if the source says so.
+
+    A source gives a hundred at most; `has_more` says that it has more.
+    """
+
+    values: tuple[str, ...] = ()
+    has_more: bool = False
+    total: int | None = None

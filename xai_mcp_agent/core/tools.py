@@ -1,9 +1,54 @@
-"""What a tool is: one value, the same for every kind of source."""
+"""What a tool is, and of which kind of source: one value, the same for all; its digest."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source, known by its name. `noun` is what one of it is called, such as server.
+
+    A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
+    of a kind that does not are there from the start, and hang on the project itself. One that is
+    `one_tool` has no other, so the two may have one name.
+    """
+
+    name: str
+    noun: str = field(default="source", compare=False)
+    connects: bool = field(default=True, compare=False)
+    one_tool: bool = field(default=False, compare=False)
+
+
+MCP = SourceKind("mcp", "server")
+FUNCTIONS = SourceKind("functions", "file")
+BUILTIN = SourceKind("builtin", "set")
+"""Tools of ours that somebody has switched on, in sets."""
+OPENAPI = SourceKind("openapi", "service")
+ACP = SourceKind("acp", "agent")
+"""Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
+WORKFLOW = SourceKind("workflow", "workflow", one_tool=True)
+STATIC = SourceKind("tools", "tool", connects=False)
+"""Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
+META = SourceKind("meta", "tool", connects=False)
+"""Our own tools for the model: to search, to explain, to remember."""
+
+_KNOWN = {
+    kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, WORKFLOW, STATIC, META)
+}
+KIND_NAMES = tuple(_KNOWN)
+
+
+def kind_named(name: str) -> SourceKind:
+    """The kind of this name, as a history tells it. One that is not known here has the usual shape.
+
+    Every kind belongs in this file: what is read of it must come out as it was written.
+    """
+    return _KNOWN.get(name) or SourceKind(name)
+
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object as `json.loads` returns it. Treated as read-only once handed over."""
@@ -84,3 +129,69 @@ class Tool:
     def source(self) -> str:
         """The name of the source that offers it."""
         return self.key.source
+
+
+_DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+
+def definition_of(tool: Tool) -> JsonObject:
+    """Every field that counts as a change when it changes, those that are not given left out.
+
+    Not `meta`, which is for programs, and in which some servers put the time of day; nor our own
+    `note`.
+    """
+    fields: JsonObject = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+    }
+    if tool.title is not None:
+        fields["title"] = tool.title
+    if tool.output_schema is not None:
+        fields["output_schema"] = tool.output_schema
+    if claims := _of_annotations(tool.annotations):
+        fields["annotations"] = claims
+    if tool.icons:
+        fields["icons"] = [_of_icon(icon) for icon in tool.icons]
+    if tool.tags:
+        fields["tags"] = sorted(set(tool.tags))  # their order means nothing
+    if tool.operation is not None:
+        fields["operation"] = {"method": tool.operation.method, "path": tool.operation.path}
+    return fields
+
+
+def definition_text(tool: Tool) -> str:
+    """The definition as JSON in ASCII, the same whatever the order of keys in it."""
+    return _encode(definition_of(tool))
+
+
+def digest_of(definition: str) -> str:
+    """A short text that is the same for the same definition only."""
+    import hashlib  # here, because it takes longer to load than all of this file
+
+    return hashlib.sha256(definition.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def digest_of_definition(definition: JsonObject) -> str:
+    """The digest of a definition that was read from somewhere."""
+    return digest_of(_encode(definition))
+
+
+def inventory_digest(digests: Iterable[str]) -> str:
+    """Equal for inventories of the same definitions, in whatever order they were listed."""
+    return digest_of("".join(sorted(digests)))
+
+
+def _of_annotations(claims: ToolAnnotations) -> JsonObject:
+    fields = {
+        "read_only": claims.read_only,
+        "destructive": claims.destructive,
+        "idempotent": claims.idempotent,
+        "open_world": claims.open_world,
+    }
+    return {name: x for name, x in fields.items() if x is not None}
+
+
+def _of_icon(icon: Icon) -> JsonObject:
+    return {"src": icon.src, "mime_type": icon.mime_type, "sizes": list(icon.sizes)}

@@ -10,13 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ..core.installed import (
-    COMPONENT_FILES,
-    COMPONENTS,
-    LIBRARY,
-    installed_components_folder,
-)
-from ..core.python_code import module_of
+from ..core.util import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder, module_of
 
 PortKind: TypeAlias = Literal["in", "compulsory", "out", "branch"]
 

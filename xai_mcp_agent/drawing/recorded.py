@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..core.json import as_list
-from ..core.kinds import META, STATIC
-from ..core.tools import JsonObject
+from ..core.tools import META, STATIC, JsonObject
 from ..history.event import Event
 from ..secrets.secrets import MASK
 from ..steps.references import CANVAS_SOURCE

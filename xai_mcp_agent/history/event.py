@@ -8,8 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..core.kinds import META, STATIC, SourceKind
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import META, STATIC, JsonObject, SourceKind, ToolKey
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}

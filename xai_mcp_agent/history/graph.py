@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias, cast
 
-from ..core.kinds import MCP, META, STATIC
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import MCP, META, STATIC, JsonObject, ToolKey
 from .event import Links, Project, Subject
 from .flowchart import Flowchart
 from .records import (

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 from sqlalchemy import Column, Float, Integer, LargeBinary, Table, TypeDecorator
 from sqlalchemy.dialects import sqlite
 
-from ..core.kinds import kind_named
+from ..core.tools import kind_named
 from . import inventories, learned_calls, log, projection, tables
 from .event import Change, Event, EventKind, Links, Subject, Teller
 from .gate import wait_until_free

@@ -8,8 +8,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-from ..core.kinds import kind_named
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, kind_named
 from .event import (
     Change,
     Event,

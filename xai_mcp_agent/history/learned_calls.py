@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..core.kinds import kind_named
+from ..core.tools import kind_named
 from .event import Subject
 
 Sources: TypeAlias = Mapping[str, tuple[int, str | None] | None]

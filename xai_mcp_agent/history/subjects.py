@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, func, select
 
-from ..core.kinds import kind_named
+from ..core.tools import kind_named
 from .database import insert_rows
 from .event import Subject
 from .tables import kept_words, log_rows, names, subjects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..core.invocation import Caller
+from ..core.calls import Caller
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.ruling import Ruling
+from ..core.approval import Ruling
 from ..core.tools import ToolKey
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.fingerprint import digest_of_definition
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import JsonObject, ToolKey, digest_of_definition
 from ..secrets.private_files import open_to_read
 from .plans import (
     EARLIER,

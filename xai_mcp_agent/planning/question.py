@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.schemas import signature
-from ..core.tokens import tokens_at_most
 from ..core.tools import JsonObject, Tool
+from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence
 from .plans import FromResult, Given, Plan, Source

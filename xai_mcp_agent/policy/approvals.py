@@ -19,17 +19,13 @@ from typing import Protocol, TypeAlias, cast
 import anyio
 import anyio.to_thread
 
-from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall
+from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall, Ruling
+from ..core.calls import NO_RULING, Caller, Host, ToolInvocation
 from ..core.errors import LockFailed, NotApproved
-from ..core.fingerprint import digest_of
-from ..core.host import Host
-from ..core.invocation import NO_RULING, Caller, ToolInvocation
-from ..core.kinds import META, STATIC
 from ..core.names import skeleton
 from ..core.patterns import fits, guard, is_wild, names_of, sure_names_of
-from ..core.ruling import Ruling
 from ..core.shell import tool_command
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import META, STATIC, JsonObject, Tool, ToolKey, digest_of
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
 from ..settings.approval import (

@@ -19,6 +19,7 @@ import anyio.to_thread
 
 from ..catalog.catalog import Catalog
 from ..catalog.entry import Accepted, CatalogEntry
+from ..core.calls import DefinitionLock
 from ..core.errors import (
     AcceptanceUnknown,
     DefinitionChanged,
@@ -27,10 +28,17 @@ from ..core.errors import (
     StoreFailed,
 )
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
-from ..core.fingerprint import definition_text, digest_of, digest_of_definition
-from ..core.invocation import DefinitionLock
-from ..core.kinds import MCP, SourceKind, kind_named
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import (
+    MCP,
+    JsonObject,
+    SourceKind,
+    Tool,
+    ToolKey,
+    definition_text,
+    digest_of,
+    digest_of_definition,
+    kind_named,
+)
 from ..history.diff.changes import difference_in_full
 from ..history.event import NAMELESS, Subject, Teller
 from ..history.recording.recorder import HistoryRecorder

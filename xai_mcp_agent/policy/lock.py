@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
-from ..core.kinds import KIND_NAMES, MCP, SourceKind, kind_named
 from ..core.names import did_you_mean, letters, nearest, skeleton
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import KIND_NAMES, MCP, JsonObject, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
 

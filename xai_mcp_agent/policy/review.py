@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..core.errors import ReviewNeeded
-from ..core.fingerprint import inventory_digest
 from ..core.shell import tool_command
+from ..core.tools import inventory_digest
 
 Standing: TypeAlias = Literal["accepted", "changed", "new"]
 """How a tool is to what was accepted: it, another definition of it, or nothing was."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..core.fingerprint import digest_of
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, digest_of
 from .values import Document, RegistryError
 from .versions import order_of
 

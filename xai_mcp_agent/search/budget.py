@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..catalog.definitions import ToolDefinition
-from ..core.kinds import META, STATIC
-from ..core.tools import ToolKey
+from ..core.tools import META, STATIC, ToolKey
 from .meta_tools import is_meta_tool
 from .selector import ALL_FIT, LeftOut, Selection, Shown
 from .shortening import MOST_STEPS, shortened

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ..core.kinds import META
-from ..core.tools import ToolKey
+from ..core.tools import META, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from .remembered import NOTHING_REMEMBERED, Intent, Remembered
 from .terms import terms

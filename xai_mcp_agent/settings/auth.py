@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, PlainValidator, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
-from ..core.sign_in import SIGN_IN_SECONDS
+from ..core.questions import SIGN_IN_SECONDS
 from .fields import (
     OptionalUrl,
     Seconds,

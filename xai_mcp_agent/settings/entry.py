@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
-from ..core.invocation import DefinitionLock
-from ..core.kinds import SourceKind
+from ..core.calls import DefinitionLock
 from ..core.patterns import guard
+from ..core.tools import SourceKind
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place

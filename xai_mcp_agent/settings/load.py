@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import SettingsError
-from ..core.kinds import SourceKind
+from ..core.tools import SourceKind
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words

@@ -10,8 +10,8 @@ from collections.abc import Collection, ItemsView, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..core.errors import SettingsError, UnknownServer
-from ..core.kinds import MCP, SourceKind
 from ..core.names import did_you_mean, nearest
+from ..core.tools import MCP, SourceKind
 from ..secrets.secrets import Secrets
 from .approval import ApprovalWord, ApprovalWords
 from .document import without_frames

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
-from ..core.kinds import OPENAPI
+from ..core.tools import OPENAPI
 from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
 from .auth import ClientAuthentication
 from .entry import START_TIMEOUT_SECONDS, SourceSettings

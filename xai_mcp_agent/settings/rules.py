@@ -24,10 +24,10 @@ from pydantic import (
     model_validator,
 )
 
+from ..core.approval import RuleWord
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean
 from ..core.patterns import fits, is_wild
-from ..core.ruling import RuleWord
 from .document import Place, bytes_of_file, kind_of, parse_yaml
 from .fields import trimmed_text
 from .interpolation import Variables

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticKnownError
 
-from ..core.elicitation import ANSWER_SECONDS
 from ..core.errors import SettingsError
-from ..core.kinds import MCP
 from ..core.names import nearest
+from ..core.questions import ANSWER_SECONDS
 from ..core.shell import shown_command
+from ..core.tools import MCP
 from ..secrets.redactor import (
     Redactor,
     redact_args,

@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from ..core.kinds import ACP, BUILTIN, FUNCTIONS, WORKFLOW
 from ..core.names import did_you_mean
+from ..core.tools import ACP, BUILTIN, FUNCTIONS, WORKFLOW
 from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import MASK
 from .entry import START_TIMEOUT_SECONDS, SourceSettings

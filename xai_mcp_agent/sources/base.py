@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
+from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.events import Inventory, Observer, SourceState, SourceStatus
-from ..core.invocation import PROGRAM, Caller, ToolInvocation
-from ..core.resources import Completion, Prompt, PromptMessage, Resource
-from ..core.results import ResourcePart, ToolResult
+from ..core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart, ToolResult
 
 LISTS = ("tools", "prompts", "resources")
 """The lists of a source that can change; each name stands for all that it lists."""

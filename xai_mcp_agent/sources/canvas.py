@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..core.kinds import STATIC
 from ..core.results import TextPart, ToolResult
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import STATIC, JsonObject, Tool, ToolKey
 from .plain_json import plain, written
 
 CANVAS = ""

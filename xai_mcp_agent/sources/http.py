@@ -23,8 +23,8 @@ import anyio.to_thread
 import httpcore2
 import httpx2
 
-from ..core.certificates import trusted_certificates
 from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
+from ..core.util import trusted_certificates
 from ..secrets.secrets import Mask, masked_and_cut
 from .web.network_errors import proxy_of
 

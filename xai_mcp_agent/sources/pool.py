@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
+from ..core.calls import PROGRAM, Caller
 from ..core.errors import SourceError
 from ..core.events import Observer, SourceStatus
-from ..core.invocation import PROGRAM, Caller
 from .base import Source
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import SourceFailed
 from ..core.events import (
     CLOSED,
@@ -25,9 +26,8 @@ from ..core.events import (
     SourceStatus,
     SourceUnreachable,
 )
-from ..core.invocation import PROGRAM, Caller, ToolInvocation
-from ..core.kinds import SourceKind
 from ..core.results import ToolResult
+from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
 from .healing import Backoff, Shared, renewed

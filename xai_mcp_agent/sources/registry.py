@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.host import Host
+from ..core.calls import Host
 from ..settings.entry import SourceSettings
 from ..settings.openapi import OpenApiSettings
 from ..settings.server import ServerSettings

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..console.text import count, one_line, wrap
-from ..core.ruling import Ruling
+from ..core.approval import Ruling
 from ..core.tools import JsonObject, ToolKey
 from ..policy.rules.ruled import RuledTool
 from ..settings.rules import Rule

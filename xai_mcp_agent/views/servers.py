@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ..catalog.entry import Refreshed
 from ..console.text import clean, count, cut
 from ..core.events import SourceStatus
-from ..core.resources import Prompt, PromptMessage, Resource
-from ..core.results import ImagePart, ResourcePart, ToolResult, describe
+from ..core.results import (
+    ImagePart,
+    Prompt,
+    PromptMessage,
+    Resource,
+    ResourcePart,
+    ToolResult,
+    describe,
+)
 from ..core.tools import JsonObject
 from ..history.place import StoreStatus
 from .history import change_json, changes_text

@@ -7,9 +7,8 @@ from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
 from ..console.text import clean, count, one_line, wrap
-from ..core.kinds import META, STATIC
 from ..core.schemas import signature
-from ..core.tools import JsonObject
+from ..core.tools import META, STATIC, JsonObject
 from ..history.event import Subject
 from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
 from ..policy.decisions import Choice

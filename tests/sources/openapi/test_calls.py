@@ -25,7 +25,7 @@ from tests.support.http_service import Got, HttpService, Said, as_json, http_ser
 from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
-from xai_mcp_agent.secrets.results import masked_result
+from xai_mcp_agent.secrets.masking import masked_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi import AsyncSettings, CredentialSettings, OperationSettings

@@ -9,11 +9,10 @@ from typing import Any
 
 import anyio.to_thread
 
+from ...core.calls import ToolInvocation
 from ...core.errors import XaiMcpError
-from ...core.invocation import ToolInvocation
-from ...core.kinds import META
 from ...core.results import ToolResult
-from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import META, JsonObject, Tool, ToolAnnotations, ToolKey
 from ..toolsets import Toolset
 from .notes import Memory, MemoryFailed
 

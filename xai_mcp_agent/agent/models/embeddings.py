@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.certificates import trusted_certificates
 from ...core.errors import ModelError
 from ...core.imports import import_aside
+from ...core.util import trusted_certificates
 from ...search.embeddings import Embedder
 from ...search.local_model import PACKAGES, BadModelFolder, installed_folder, local_embedder
 from ...secrets.secrets import Secret

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
-from ...core.certificates import trusted_certificates
 from ...core.errors import ModelAuthenticationError, ModelError
+from ...core.util import trusted_certificates
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret, Secrets
 from . import openai_errors as errors

@@ -12,9 +12,9 @@ import re
 from typing import Any, NoReturn, cast
 
 from ...core.errors import InvalidArguments
-from ...core.python_code import literal_in
 from ...core.schemas import properties, required, signature, value_from_text
 from ...core.tools import JsonObject
+from ...core.util import literal_in
 from .extents import closing, without_fence
 
 # json5 reads about 100 characters in a millisecond.

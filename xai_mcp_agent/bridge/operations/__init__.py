@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.invocation import Caller
+from ...core.calls import Caller
 from ..context import OwnTools
 from .decisions import Deciding
 from .history import History

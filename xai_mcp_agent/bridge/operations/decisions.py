@@ -13,13 +13,11 @@ from typing import NamedTuple
 
 from ...catalog.entry import CatalogEntry
 from ...core.approval import ApprovalAnswer
-from ...core.elicitation import Question
+from ...core.calls import PROGRAM
 from ...core.errors import LockFailed, ReviewNeeded, UnknownTool, XaiMcpError
-from ...core.fingerprint import digest_of
-from ...core.invocation import PROGRAM
-from ...core.kinds import STATIC
 from ...core.names import did_you_mean, listed
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.questions import Question
+from ...core.tools import STATIC, JsonObject, Tool, ToolKey, digest_of
 from ...core.visible import escaped
 from ...history.event import NAMELESS
 from ...history.recording.reports import Decided as DecidedReport

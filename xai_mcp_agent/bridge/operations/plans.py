@@ -11,9 +11,9 @@ import anyio.to_thread
 from ...agent.models.base import Model
 from ...agent.models.registry import model_named
 from ...catalog.groups import ToolChoice
+from ...core.approval import Ruling
 from ...core.errors import BadSetting, UnknownTool
 from ...core.names import did_you_mean
-from ...core.ruling import Ruling
 from ...core.tools import Tool, ToolKey
 from ...planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ...planning.live import Teaching

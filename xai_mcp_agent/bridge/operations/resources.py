@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.errors import UnknownTool
-from ...core.resources import Completion, Prompt, PromptMessage, Resource
-from ...core.results import ResourcePart
-from ...core.templates import fill_template
+from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
+from ...core.util import fill_template
 from ...sources.base import Completed, SourceFeatures
 from ..context import Context
 from ..streams import Changes, OnChange

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...core.invocation import Caller
+from ...core.calls import Caller
 from ...core.tools import JsonObject, Tool
 from ...policy.rules.rulebook import reason
 from ...policy.rules.ruled import RuledTool

@@ -20,17 +20,14 @@ from anyio import to_thread
 
 from ...agent.events import ToolFinished, ToolProgressed, ToolStarted
 from ...agent.signed_file import RunFileError, held, place_of, remove_used
-from ...core.approval import ApprovalAwaited, RunApprovals
+from ...core.approval import ApprovalAwaited, RunApprovals, RunFacts
+from ...core.calls import Caller, ToolInvocation, checked_limit
 from ...core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
-from ...core.invocation import Caller, ToolInvocation
-from ...core.kinds import MCP
-from ...core.limits import checked_limit
 from ...core.names import did_you_mean
 from ...core.results import ToolResult
-from ...core.ruling import RunFacts
 from ...core.schemas import properties
 from ...core.shell import shown_command, tool_command
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import MCP, JsonObject, Tool, ToolKey
 from ...planning.plan_file import plan_as_json, plan_from_json
 from ...planning.plan_run import Place, PlanRun, places_of
 from ...planning.plans import Plan

@@ -10,13 +10,12 @@ import anyio.to_thread
 from ...agent.toolsets import AgentTools
 from ...catalog.entry import CatalogEntry, ToolListing
 from ...catalog.groups import ToolChoice
+from ...core.approval import Ruling
+from ...core.calls import DefinitionLock
 from ...core.errors import BadSetting
 from ...core.examples import example_arguments
-from ...core.invocation import DefinitionLock
-from ...core.kinds import META
 from ...core.patterns import fits, names_of
-from ...core.ruling import Ruling
-from ...core.tools import Tool, ToolKey
+from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences

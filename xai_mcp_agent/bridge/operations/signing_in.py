@@ -7,7 +7,7 @@ from dataclasses import replace
 import anyio.to_thread
 
 from ...core.errors import SourceFailed
-from ...core.sign_in import SignIn
+from ...core.questions import SignIn
 from ...core.tools import Tool
 from ...sources.mcp.auth.token_store import Access, can_be_signed_in_to
 from ..context import Context

@@ -11,14 +11,12 @@ import anyio
 import anyio.to_thread
 
 from ...catalog.entry import CatalogEntry
+from ...core.calls import ToolInvocation, checked_limit, left_of
 from ...core.errors import UnknownTool, XaiMcpError
 from ...core.events import SourceStatus
-from ...core.invocation import ToolInvocation
-from ...core.kinds import MCP
-from ...core.limits import checked_limit, left_of
 from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import MCP, JsonObject, Tool, ToolKey
 from ...settings.entry import SourceSettings
 from ..context import Context, raise_first
 

@@ -17,9 +17,9 @@ import typer
 
 from ...console.text import clean, cut
 from ...core.errors import XaiMcpError
-from ...core.installed import LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
+from ...core.util import LIBRARY
 from ...drawing.components import ComponentClass, homes_of_components, our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..output import echo_json, folded, replace_text, say

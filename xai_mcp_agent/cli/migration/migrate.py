@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...core.installed import COMPONENTS
 from ...core.tools import JsonObject
+from ...core.util import COMPONENTS
 from ...drawing.components import ComponentClass, PortSpec
 from .document import (
     COMPULSORY_MARK,

@@ -16,8 +16,8 @@ import typer
 
 from ...canvas.lessons.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
 from ...core.errors import XaiMcpError
-from ...core.installed import COMPONENTS
 from ...core.shell import shown_command
+from ...core.util import COMPONENTS
 from ..output import AsJson, echo_json, folded, say
 from .checked import Checked
 from .kept import KeptChecks

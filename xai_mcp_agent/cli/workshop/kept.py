@@ -22,7 +22,7 @@ from typing import Any
 
 from ...canvas.lessons.goals import Judged
 from ...canvas.lessons.lessons import LESSONS, WORKSHOP, Lesson
-from ...core.installed import installed_components_folder
+from ...core.util import installed_components_folder
 from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.load import user_settings_path
 from .checked import Checked, Problem

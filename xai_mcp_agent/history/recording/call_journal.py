@@ -24,8 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...core.kinds import kind_named
-from ...core.tools import JsonObject
+from ...core.tools import JsonObject, kind_named
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Subject
 from ..place import Place

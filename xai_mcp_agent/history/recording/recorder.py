@@ -23,9 +23,8 @@ from ...core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from ...core.kinds import MCP, SourceKind, kind_named
 from ...core.results import ToolResult
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import MCP, JsonObject, SourceKind, Tool, ToolKey, kind_named
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from ...core.fingerprint import definition_text, digest_of
-from ...core.tools import Tool
+from ...core.tools import Tool, definition_text, digest_of
 from ...secrets.redactor import redact_json
 from ...secrets.speech import kept_speech
 from ...settings.sections import Retention

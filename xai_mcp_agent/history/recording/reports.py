@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from ...core.fingerprint import definition_text, digest_of, inventory_digest
-from ...core.kinds import SourceKind
-from ...core.tools import JsonObject, Tool
+from ...core.tools import JsonObject, SourceKind, Tool, definition_text, digest_of, inventory_digest
 from ..event import Subject, Teller
 from ..learned_calls import KeptCall
 from ..records import ToolRecord

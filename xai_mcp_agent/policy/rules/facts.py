@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from ...core.invocation import Caller
+from ...core.calls import Caller
 from ...core.patterns import names_of, sure_names_of
 from ...core.schemas import properties
 from ...core.tools import JsonObject, Tool, ToolKey

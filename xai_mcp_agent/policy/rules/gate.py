@@ -11,10 +11,9 @@ from functools import partial
 
 import anyio.to_thread
 
+from ...core.calls import Caller, ToolInvocation
 from ...core.errors import RuleDenied, RulesUnknown
-from ...core.invocation import Caller, ToolInvocation
-from ...core.kinds import META
-from ...core.tools import JsonObject, Tool
+from ...core.tools import META, JsonObject, Tool
 from ...secrets.secrets import Mask
 from ...settings.rules import Limit, Rule
 from .facts import Facts

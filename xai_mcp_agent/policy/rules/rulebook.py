@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...core.approval import RuleWord, Ruling
 from ...core.patterns import guard
-from ...core.ruling import RuleWord, Ruling
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.rules import CERTAIN, DERIVED, Condition, Rule
 from .conditions import Test, Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core.ruling import Ruling
+from ...core.approval import Ruling
 from ...core.tools import Tool
 from ...settings.approval import ApprovalWord
 

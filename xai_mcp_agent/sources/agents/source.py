@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from ...core.certificates import trusted_certificates
+from ...core.calls import ToolInvocation, left_of
 from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
-from ...core.invocation import ToolInvocation
-from ...core.kinds import ACP
-from ...core.limits import left_of
 from ...core.names import did_you_mean
 from ...core.patterns import Patterns, guard, idle, idle_guards
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
+from ...core.tools import ACP
+from ...core.util import trusted_certificates
 from ...settings.sources import AgentProtocol, AgentSettings
 from ..progress import ProgressListener
 from ..reading import ReadSource

@@ -7,8 +7,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 
-from ...core.kinds import ACP
-from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import ACP, JsonObject, Tool, ToolAnnotations, ToolKey
 from .card import Card, Skill
 
 _MAX_NAME = 64  # characters; providers allow no more

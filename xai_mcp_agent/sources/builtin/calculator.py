@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from ...core.python_code import expression_of
+from ...core.util import expression_of
 
 Number: TypeAlias = Fraction | float
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 
 import anyio.to_thread
 
+from ...core.calls import ToolInvocation
 from ...core.events import Inventory
-from ...core.invocation import ToolInvocation
-from ...core.kinds import BUILTIN
 from ...core.patterns import guard
 from ...core.results import ToolResult
-from ...core.tools import ToolAnnotations, ToolKey
+from ...core.tools import BUILTIN, ToolAnnotations, ToolKey
 from ...settings.sources import BuiltinSettings
 from ..functions.calling import FunctionCalls
 from ..functions.function import Function

@@ -11,9 +11,8 @@ from functools import partial
 
 import anyio
 
+from ...core.calls import ToolInvocation, left_of
 from ...core.errors import InvalidArguments, SourceFailed, ToolTimeout, UnknownTool
-from ...core.invocation import ToolInvocation
-from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...core.schemas import signature
 from ...secrets.redactor import redact_beginning

@@ -9,10 +9,9 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
 from ...core.patterns import Patterns, guard, idle, idle_guards
-from ...core.tools import ToolKey
+from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
 from .function import Function
 from .modules import PRIVATE, imported

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ...core.calls import ToolInvocation
 from ...core.errors import SourceFailed
 from ...core.events import Inventory
-from ...core.invocation import ToolInvocation
-from ...core.kinds import FUNCTIONS
 from ...core.results import ToolResult
+from ...core.tools import FUNCTIONS
 from ...settings.sources import FunctionSettings
 from ..reading import ReadSource
 from ..threads import TooManyLeft

@@ -21,14 +21,16 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import FileUrl, ValidationError
 
-from ...core.elicitation import Answer, Question, answer_with_defaults
-from ...core.sampling import (
+from ...core.questions import (
+    Answer,
+    Question,
     SamplingMessage,
     SamplingRefused,
     SamplingReply,
     SamplingRequest,
     ToolUse,
     ToolUseResult,
+    answer_with_defaults,
 )
 from ...core.schemas import SchemaCheck
 from ...core.tools import JsonObject

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.host import Host
+from ...core.calls import Host
 from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.sign_in import Clocks

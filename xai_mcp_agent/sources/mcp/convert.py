@@ -12,19 +12,22 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from ...core.kinds import MCP
-from ...core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
 from ...core.results import (
     AudioPart,
+    Completion,
     ImagePart,
     LinkPart,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Resource,
     ResourcePart,
     ResultPart,
     TextPart,
     ToolResult,
     UnknownPart,
 )
-from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import MCP, Icon, JsonObject, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
 _MANY = 200

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ...core.invocation import PROGRAM, Caller
-from ...core.resources import Completion, Prompt, PromptMessage, Resource
-from ...core.results import ResourcePart
+from ...core.calls import PROGRAM, Caller
+from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ...core.tools import JsonObject
 from ..base import LISTS, Completed, OnUpdate
 from . import convert

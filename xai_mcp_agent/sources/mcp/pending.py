@@ -18,7 +18,7 @@ from math import inf
 
 import anyio
 
-from ...core.host import Host
+from ...core.calls import Host
 
 
 class Clock:

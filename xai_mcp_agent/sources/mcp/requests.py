@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
+from ...core.calls import PROGRAM, Caller, Host
 from ...core.errors import NotAccepted, NotApproved, SourceError
-from ...core.host import Host
-from ...core.invocation import PROGRAM, Caller
 from ...core.tools import JsonObject
 from .connection import Connection
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 
+from ...core.calls import PROGRAM, Caller, Host, ToolInvocation
 from ...core.errors import ServerError, SourceClosed, SourceError
 from ...core.events import Inventory
-from ...core.host import Host
-from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
 from ...core.visible import visible_text

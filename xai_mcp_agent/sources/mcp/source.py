@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import anyio
 
+from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
 from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
     CLOSED,
@@ -20,9 +21,6 @@ from ...core.events import (
     SourceStatus,
     SourceUnreachable,
 )
-from ...core.host import Host
-from ...core.invocation import PROGRAM, Caller, ToolInvocation
-from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
 from ..healing import Backoff, Shared

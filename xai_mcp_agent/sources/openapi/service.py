@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadSetting, InvalidArguments, UnknownTool
-from ...core.fingerprint import definition_of
 from ...core.names import did_you_mean
 from ...core.schemas import ArgumentChecks, signature
-from ...core.tools import JsonObject
+from ...core.tools import JsonObject, definition_of
 from .conversion.operations import Operation, Problem, convert
 from .document.document import Document, Folder, Place, Site, read_file
 from .document.given import as_json_has_it

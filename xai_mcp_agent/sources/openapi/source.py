@@ -7,13 +7,12 @@ from collections.abc import Callable
 import anyio
 import anyio.to_thread
 
+from ...core.calls import ToolInvocation, left_of
 from ...core.errors import UnknownTool
 from ...core.events import Inventory, Observer
-from ...core.invocation import ToolInvocation
-from ...core.kinds import OPENAPI
-from ...core.limits import left_of
 from ...core.places import OutOfPlace
 from ...core.results import ResourcePart, ToolResult
+from ...core.tools import OPENAPI
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
 from .calls.calls import ServiceAccess, ServiceCalls

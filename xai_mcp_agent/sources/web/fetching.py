@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from ...core.certificates import trusted_certificates
+from ...core.util import trusted_certificates
 from .network_errors import by_which_way, is_this_machine, reaching_help
 from .origins import is_same_host, origin_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.python_code import module_of
+from ...core.util import module_of
 
 _FIX = "Compile it anew in Xircuits, or name its .xircuits file."
 

@@ -11,14 +11,12 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from ...core.calls import ToolInvocation, left_of
 from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory
-from ...core.invocation import ToolInvocation
-from ...core.kinds import WORKFLOW
-from ...core.limits import left_of
 from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import JsonObject
+from ...core.tools import WORKFLOW, JsonObject
 from ...settings.sources import WorkflowSettings
 from ..reading import ReadSource, file_stamp
 from .nesting import CHAIN_VARIABLE, chain_with, why_not_nested

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import SourceFailed
-from ...core.kinds import WORKFLOW
 from ...core.names import did_you_mean
 from ...core.results import ToolResult
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import WORKFLOW, JsonObject, Tool, ToolKey
 from ...secrets.redactor import looks_secret
 from ...settings.sources import WorkflowSettings
 from ..canvas import result_of

@@ -13,8 +13,7 @@ from tests.support.callers import Answering, at_once
 from tests.support.mcp_servers import serving
 from xai_mcp_agent import Answer, Bridge, Question, ToolResult
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.core.host import Nobody
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.calls import Caller, Nobody
 
 CALLERS = [f"caller{number}" for number in range(6)]
 ROUNDS = 3

@@ -15,7 +15,7 @@ from mcp.client.auth.extensions.client_credentials import (
     SignedJWTParameters,
 )
 
-from ....core.host import Host
+from ....core.calls import Host
 from ....settings.server import ServerSettings
 from . import errors
 from .provider import ServerAuth

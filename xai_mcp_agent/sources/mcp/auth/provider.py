@@ -35,8 +35,8 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from ....core.host import Host
-from ....core.sign_in import SignIn
+from ....core.calls import Host
+from ....core.questions import SignIn
 from ....settings.server import ServerSettings
 from ...web.origins import is_same_host
 from ..sdk import NAME

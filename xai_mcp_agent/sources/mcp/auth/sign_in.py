@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from ....core.elicitation import Question
-from ....core.host import Host
-from ....core.sign_in import SignIn, SignInRequest
+from ....core.calls import Host
+from ....core.questions import Question, SignIn, SignInRequest
 from ....core.tools import JsonObject
 from ....settings.server import ServerSettings
 from .callback import Callback, Outcome, outcome_in

@@ -15,7 +15,7 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
-from ....core.sign_in import SignIn
+from ....core.questions import SignIn
 from ....secrets.private_files import (
     NotOurs,
     close_lock,

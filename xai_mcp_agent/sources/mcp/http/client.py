@@ -30,7 +30,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from ....core.certificates import trusted_certificates
+from ....core.util import trusted_certificates
 from ....secrets.secrets import masked_and_cut
 from ....settings.server import ServerSettings
 from ...healing import Backoff

@@ -1,6 +1,6 @@
 """Answers of services as tool results: JSON, text, pictures, files, refusals.
 
-Secrets are masked only in what is cut: all results are masked later (secrets/results.py).
+Secrets are masked only in what is cut: all results are masked later (secrets/masking.py).
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....core.json import as_list, as_object
-from ....core.kinds import OPENAPI
-from ....core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ....core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
 from ....core.tools import Operation as Endpoint
 from ..document import swagger
 from ..document.document import BadOperation, BadReference, Document

@@ -1,13 +1,14 @@
-"""Elicitation: a question of a server to the person behind a call, and its answer (MCP)."""
+"""Questions that servers ask during a call: forms and pages, sampling, signing in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
+from .results import ResultPart
 from .schemas import properties, required
-from .tools import JsonObject
+from .tools import JsonObject, Tool
 from .visible import visible_text
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
@@ -142,3 +143,90 @@ def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> object:
             seen_label(x) if isinstance(x, str) else x for x in cast(list[Any], names)
         ]
     return field | ({"items": _seen_field(field["items"], depth - 1)} if "items" in field else {})
+
+
+Stop: TypeAlias = Literal["endTurn", "maxTokens", "toolUse"]
+"""Why the model stopped, in the protocol's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The model wants one of the request's tools called; the server does that."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseResult:
+    """What came of a tool use."""
+
+    id: str
+    parts: tuple[ResultPart, ...]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingMessage:
+    """One message of the conversation that the server made up. `role` is `user` or `assistant`."""
+
+    role: str
+    parts: tuple[ResultPart | ToolUse | ToolUseResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRequest:
+    """A conversation that a model is to go on with, all of it the server's and not to be trusted.
+
+    `max_tokens` is what the server wants, or what the settings allow if that is less.
+    """
+
+    server: str
+    messages: tuple[SamplingMessage, ...]
+    max_tokens: int
+    system: str = ""
+    temperature: float | None = None
+    stop_sequences: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    may_use_tools: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingReply:
+    """What the model said; `model` is its name."""
+
+    text: str
+    model: str
+    uses: tuple[ToolUse, ...] = ()
+    stop: Stop = "endTurn"
+
+
+class SamplingRefused(Exception):
+    """No model is asked; the message says why, for the server and for the notes of the call."""
+
+
+SIGN_IN_SECONDS = 300.0
+"""The longest wait where nothing else was said: time to find a password and a second factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignInRequest:
+    """Somebody should open `url` in a browser and agree.
+
+    `server` is its name in the settings, `host` where the page is, for a person to judge. The page
+    sends the browser on to `redirect_uri`, with the outcome in that address. After
+    `limit_seconds` it is not waited for any longer.
+    """
+
+    server: str
+    url: str
+    host: str
+    redirect_uri: str
+    limit_seconds: float = SIGN_IN_SECONDS
+
+
+SignIn: TypeAlias = Callable[[SignInRequest], str | Awaitable[str | None] | None]
+"""Gets somebody to sign in. Returns the address the browser was sent to in the end, or the code in
+it; or None once the person has the link: the browser then brings the outcome by itself. A plain
+function is called in a thread of its own, a coroutine function on the bridge's event loop."""

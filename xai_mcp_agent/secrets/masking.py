@@ -1,8 +1,10 @@
-"""Results of tools without the secrets of the settings: a model's provider reads them."""
+"""Masks secrets in logs of the HTTP library and in results of tools."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +14,27 @@ from ..core.json import children, is_list, is_object
 from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolResult, UnknownPart
 from .redactor import redacted
 from .secrets import Mask
+
+_LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents come with their own
+
+
+@contextmanager
+def masked_logs(mask: Mask) -> Generator[None]:
+    """Mask what these write in the block, in the whole process, whoever reads it."""
+
+    def hide(record: logging.LogRecord) -> bool:
+        record.msg, record.args = mask(record.getMessage()), ()
+        return True
+
+    loggers = [logging.getLogger(x) for x in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(hide)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(hide)
+
 
 # Characters above which looking for secrets is worth a thread; each value stands for some.
 _LARGE, _EACH_VALUE = 128 * 1024, 32

@@ -1,0 +1,144 @@
+"""Small helpers: certificates, installed files, Python code, URI templates, tokens."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import re
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidArguments
+
+if TYPE_CHECKING:
+    import ssl
+
+
+def trusted_certificates() -> ssl.SSLContext:
+    """The certificates of this machine, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+
+    Raises:
+        OSError: the file or folder that the environment names cannot be read.
+    """
+    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Shared, because loading it takes a twentieth of a second."""
+    import httpx2  # here, because most runs reach nothing over HTTP
+
+    return httpx2.create_ssl_context()
+
+
+LIBRARY = "xai_mcp_agent"
+COMPONENTS = "xai_components"
+COMPONENT_FILES = "*_components.py"
+
+_ENGINE_FOLDER = Path(__file__).resolve().parents[1]
+
+
+def installed_components_folder() -> Path:
+    """Return the folder with the component files that belong to this engine.
+
+    In a checkout they lie beside the inner packages. A wheel puts them where
+    Xircuits looks for libraries, in `xai_components` beside the engine.
+    """
+    if any(_ENGINE_FOLDER.glob(COMPONENT_FILES)):
+        return _ENGINE_FOLDER
+    return _ENGINE_FOLDER.parent / COMPONENTS / LIBRARY
+
+
+_alone = threading.Lock()
+
+
+def module_of(source: str | bytes, name: str = "<unknown>") -> ast.Module:
+    """What a file holds, as `ast.parse` reads it.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+    """
+    with _alone:
+        return ast.parse(source, name)
+
+
+def expression_of(source: str) -> ast.expr:
+    """One expression. Raises as `module_of`."""
+    with _alone:
+        return ast.parse(source, mode="eval").body
+
+
+def literal_in(source: str) -> Any:
+    """The value that a literal such as `{'a': (1, 2)}` writes down; nothing is run for it.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError, TypeError: it is none.
+    """
+    return ast.literal_eval(expression_of(source.lstrip(" \t")))
+
+
+# Of a query, a fragment and the like; a hole in a path would be another resource.
+_OPTIONAL_AFTER = ("?", "&", ";", "#")
+
+
+def fill_template(template: str, values: Mapping[str, Any]) -> str:
+    """The URI that a template gives with these values, each encoded as its place wants it.
+
+    A value is text, a number, true or false, or a list of these. Parameters of a query may be
+    left out.
+
+    Raises:
+        InvalidArguments: a value is missing, or there is no place for it.
+    """
+    # Here, because most runs never fill in a template.
+    import uritemplate
+
+    parsed = uritemplate.URITemplate(template)
+    needed: dict[str, bool] = {}
+    for expression in parsed.variables:
+        is_needed = expression.operator.value not in _OPTIONAL_AFTER
+        needed |= {name: is_needed for name, _ in expression.variables}
+    given = {name: _as_text(x) for name, x in values.items() if x not in (None, "")}
+    problems = [f"{x} is missing" for x in needed if needed[x] and x not in given]
+    problems += [f"there is no parameter {x}" for x in values if x not in needed]
+    if problems:
+        raise InvalidArguments(template, problems, ", ".join(needed) or "no parameters")
+    return parsed.expand(given)
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return [_as_text(x) for x in value]  # pyright: ignore[reportUnknownVariableType]
+    return str(value)
+
+
+# UTF-8 bytes for a token of prose. In schemas, which have more signs than words, it is less.
+BYTES_PER_TOKEN = 3.5
+
+# What tokenizers hardly ever divide further: words of usual length, capitals in twos, digits in
+# threes, signs in threes; of other scripts one character, or two where they have words of letters.
+_WORDS_OF_LETTERS = r"\u0370-\u0fff\u10a0-\u10ff"
+_PIECE = re.compile(
+    r"[A-Z]?[a-z]{1,8}|[A-Z]{1,2}|[0-9]{1,3}|[^\w\s\\\x80-\U0010ffff]{1,3}|[\\_]|\s{2,}|\n"
+    rf"|[{_WORDS_OF_LETTERS}]{{1,2}}|[^\x00-\x7f]"
+)
+# Pictures, and scripts that tokenizers hardly know: two tokens and more for a character.
+_RARE = re.compile(r"[\u1200-\u1fff\u2600-\u27bf\ua000-\uabff\U00010000-\U0010ffff]")
+
+
+def tokens_in(text: str) -> int:
+    """How many tokens a model may see in this text: quick, for conversations of any length."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return math.ceil(size / BYTES_PER_TOKEN)
+
+
+def tokens_at_most(text: str) -> int:
+    """The same for what must stay within a budget, schemas too; takes fifty times as long."""
+    rare = 0 if text.isascii() else len(_RARE.findall(text))
+    return len(_PIECE.findall(text)) + rare
