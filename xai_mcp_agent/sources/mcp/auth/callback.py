@@ -41,24 +41,24 @@ def outcome_in(text: str, state: str) -> Outcome | None:
     `state` is ours, and goes with a code alone: whoever hands us one vouches for it.
     """
     text = text.strip()
-    found = outcome_in_query(urlsplit(text).query or text)
-    if found is not None:
-        return found
+    outcome = outcome_in_query(urlsplit(text).query or text)
+    if outcome is not None:
+        return outcome
     is_code = text and "://" not in text and not any(x.isspace() for x in text)
     return Outcome(text, state) if is_code else None
 
 
 def outcome_in_query(query: str) -> Outcome | None:
     """The outcome in what follows the question mark of such an address."""
-    found = {name: values[0] for name, values in parse_qs(query).items()}
-    if "code" not in found and "error" not in found:
+    fields = {name: values[0] for name, values in parse_qs(query).items()}
+    if "code" not in fields and "error" not in fields:
         return None
     return Outcome(
-        found.get("code", ""),
-        found.get("state"),
-        found.get("iss"),
-        found.get("error", ""),
-        found.get("error_description", ""),
+        fields.get("code", ""),
+        fields.get("state"),
+        fields.get("iss"),
+        fields.get("error", ""),
+        fields.get("error_description", ""),
     )
 
 
@@ -76,14 +76,14 @@ class Callback:
         if self._listener is None:
             await anyio.sleep_forever()
         assert self._listener is not None
-        found: list[Outcome] = []
+        outcomes: list[Outcome] = []
         async with anyio.create_task_group() as tasks:
 
             async def answer(stream: SocketStream) -> None:
-                await self._answer(stream, state, found, tasks)
+                await self._answer(stream, state, outcomes, tasks)
 
             await self._listener.serve(answer, tasks)
-        return found[0]
+        return outcomes[0]
 
     async def close(self) -> None:
         """Listen no longer."""
@@ -91,20 +91,20 @@ class Callback:
             await self._listener.aclose()
 
     async def _answer(
-        self, stream: SocketStream, state: str, found: list[Outcome], tasks: TaskGroup
+        self, stream: SocketStream, state: str, outcomes: list[Outcome], tasks: TaskGroup
     ) -> None:
-        """One request. What does not know the state is a stranger's, and changes nothing."""
+        """Answer one request. Whoever does not know the state is a stranger."""
         async with stream:
             target = ""
             with anyio.move_on_after(_REQUEST_SECONDS), suppress(anyio.BrokenResourceError):
                 target = await _target(stream)
             path, _, query = target.partition("?")
             outcome = outcome_in_query(query) if path == self._path else None
-            is_ours = outcome is not None and outcome.state == state and not found
+            is_ours = outcome is not None and outcome.state == state and not outcomes
             with anyio.move_on_after(_REQUEST_SECONDS), suppress(anyio.BrokenResourceError):
                 await stream.send(self._page(outcome if is_ours else None))
         if outcome is not None and is_ours:
-            found.append(outcome)
+            outcomes.append(outcome)
             tasks.cancel_scope.cancel()
 
     def _page(self, outcome: Outcome | None) -> bytes:
@@ -119,10 +119,10 @@ class Callback:
 
 
 async def open_callback(server: str, configured: str, port: int, usual_port: int) -> Callback:
-    """Begin to listen: at the port of a `configured` address, at `port`, or at one that is free.
+    """Listen at the port of a `configured` address, at `port`, or at one that is free.
 
-    `usual_port` is the one that was used before, and taken again if it is free; 0 for none. An
-    address elsewhere is not listened to: a person has to bring the outcome.
+    `usual_port` is the one used before, taken again if it is free; 0 for none. For an address on
+    another machine there is no listener: a person has to bring the outcome.
 
     Raises:
         OSError: the port that the settings demand is in use.
@@ -147,7 +147,7 @@ async def _listener(port: int, host: str = _HOST) -> MultiListener[SocketStream]
 
 
 async def _target(stream: SocketStream) -> str:
-    """What the request asks for, such as `/callback?code=...`; empty if it is no such request."""
+    """Return the target of a GET request, such as `/callback?code=...`; empty for any other."""
     received = b""
     while b"\r\n\r\n" not in received and len(received) < _MAX_REQUEST_BYTES:
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
 
+from ....core.json import as_object, as_text
 from ....settings.server import ServerSettings
 
 _SHOWN_CHARS = 200
@@ -52,14 +52,14 @@ def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
         problem = "access was denied when signing in"
     else:
         problem = f"signing in failed: {_short(error)}"
-    told = f" ({_short(description)})" if description else ""
-    return AuthFailure(f"{problem}{told}.", again(server))
+    detail = f" ({_short(description)})" if description else ""
+    return AuthFailure(f"{problem}{detail}.", again(server))
 
 
 def not_opened(server: ServerSettings, reason: str) -> AuthFailure:
     """The person did not open the page to sign in."""
-    told = f" ({_short(reason)})" if reason else ""
-    return AuthFailure(f"the page to sign in was not opened{told}.", again(server))
+    detail = f" ({_short(reason)})" if reason else ""
+    return AuthFailure(f"the page to sign in was not opened{detail}.", again(server))
 
 
 def too_late(server: ServerSettings, seconds: float) -> AuthFailure:
@@ -158,13 +158,13 @@ def key_problem(server: ServerSettings, reason: str) -> AuthFailure:
 def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
     """What the SDK's flow raised."""
     text = str(cause)
-    if found := _REGISTRATION_STATUS.match(text):
+    if refusal := _REGISTRATION_STATUS.match(text):
         return AuthFailure(
-            f"its sign-in service registers nobody by itself (HTTP {found[1]}).",
+            f"its sign-in service registers nobody by itself (HTTP {refusal[1]}).",
             f"Register a client there, and write its `clientId` under `auth` of {server.name!r}.",
         )
-    if found := _TOKEN_REFUSED.match(text):
-        return _token_refused(server, found[1], found[2])
+    if refusal := _TOKEN_REFUSED.match(text):
+        return _token_refused(server, refusal[1], refusal[2])
     if "State parameter" in text:
         text = "the answer does not match the question"
     if any(word in text for word in _MISMATCH):
@@ -177,27 +177,21 @@ def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
 
 
 def _token_refused(server: ServerSettings, status: str, body: str) -> AuthFailure:
-    words = " ".join(x for x in (f"HTTP {status}", *_told_in(body)) if x)
+    words = " ".join(x for x in (f"HTTP {status}", *_error_words(body)) if x)
     step = again(server)
     if server.auth.client_id:
         step = f"Check `clientId` and what proves it, under `auth` of {server.name!r}."
     return AuthFailure(f"its sign-in service gave no token: {words}.", step)
 
 
-def _told_in(body: str) -> tuple[str, str]:
-    """The two things that an error answer of OAuth may say; nothing else of it is shown."""
+def _error_words(body: str) -> tuple[str, str]:
+    """Return the error code and description of OAuth; nothing else of a refusal is shown."""
     try:
-        found: Any = json.loads(body)
+        error = as_object(json.loads(body))
     except (ValueError, RecursionError):
         return "", ""
-    if not isinstance(found, dict):
-        return "", ""
-    told = cast(dict[str, Any], found)
-    error, description = told.get("error"), told.get("error_description")
-    return (
-        _short(error) if isinstance(error, str) else "",
-        f"({_short(description)})" if isinstance(description, str) and description else "",
-    )
+    description = _short(as_text(error.get("error_description")))
+    return _short(as_text(error.get("error"))), f"({description})" if description else ""
 
 
 def _short(text: str) -> str:

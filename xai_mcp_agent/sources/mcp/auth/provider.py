@@ -271,8 +271,9 @@ class ServerAuth(OAuthClientProvider):
         if self._server.auth.is_for_machines or self._sign_in() is None:
             return
         auth, context = self._server.auth, self.context
-        known = [str(x) for x in (context.client_info and context.client_info.redirect_uris) or ()]
-        usual_port = urlsplit(known[0]).port or 0 if known else 0
+        client = context.client_info
+        registered = [str(uri) for uri in (client and client.redirect_uris) or ()]
+        usual_port = urlsplit(registered[0]).port or 0 if registered else 0
         try:
             self._callback = await open_callback(
                 self._server.name, auth.redirect_uri, auth.redirect_port, usual_port
@@ -281,9 +282,9 @@ class ServerAuth(OAuthClientProvider):
             raise errors.port_taken(self._server, reason.strerror or str(reason)) from None
         uri = self._callback.uri
         context.client_metadata.redirect_uris = [AnyUrl(uri)]
-        until = context.client_info.client_secret_expires_at if context.client_info else None
-        is_registered = (not known or uri in known) and not (until and until < time())
-        if not auth.client_id and not is_registered:
+        expires_at = client.client_secret_expires_at if client else None
+        is_expired = bool(expires_at and expires_at < time())
+        if not auth.client_id and (is_expired or (registered and uri not in registered)):
             context.client_info = None
 
     def _challenge(self, request: httpx2.Request, refused: httpx2.Response) -> httpx2.Response:

@@ -32,7 +32,7 @@ async def ask(
     callback: Callback,
     clocks: Clocks,
 ) -> Outcome:
-    """Have somebody open `link`, and wait for what comes of it.
+    """Have somebody open `link`, and wait for the outcome.
 
     Raises:
         AuthFailure: nothing came within the limit, or it was a refusal.
@@ -40,23 +40,28 @@ async def ask(
     seconds = server.auth.sign_in_seconds
     host = urlsplit(link).hostname or ""
     request = SignInRequest(server.name, link, host, callback.uri, seconds)
-    found: list[Outcome | AuthFailure] = []
+    outcomes: list[Outcome | AuthFailure] = []
     with clocks(), anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
 
             async def listen() -> None:
-                found.append(await callback.outcome(state))
+                outcomes.append(await callback.outcome(state))
                 tasks.cancel_scope.cancel()
 
-            async def tell() -> None:
-                brought = await _brought(server, sign_in, request, state)
-                if brought is not None:
-                    found.append(brought)
+            async def show() -> None:
+                outcome = await _outcome_of(server, sign_in, request, state)
+                if outcome is not None:
+                    outcomes.append(outcome)
                     tasks.cancel_scope.cancel()
 
             tasks.start_soon(listen)
-            tasks.start_soon(tell)
-    return _checked(server, found[0] if found else too_late(server, seconds))
+            tasks.start_soon(show)
+    outcome = outcomes[0] if outcomes else too_late(server, seconds)
+    if isinstance(outcome, AuthFailure):
+        raise outcome
+    if outcome.error:
+        raise denied(server, outcome.error, outcome.description)
+    return outcome
 
 
 async def agree(server: ServerSettings, host: Host, where: str, clocks: Clocks) -> None:
@@ -99,12 +104,12 @@ class Declined(Exception):
     """The person did not want to open the page."""
 
 
-async def _brought(
+async def _outcome_of(
     server: ServerSettings, sign_in: SignIn, request: SignInRequest, state: str
 ) -> Outcome | AuthFailure | None:
-    """What the person or program brings by itself."""
+    """Return what the person or program brings; None if they leave it to the browser."""
     try:
-        text = await _called(sign_in, request)
+        text = await _call(sign_in, request)
     except Declined as declined:
         return not_opened(server, str(declined))
     except Exception as cause:  # noqa: BLE001 - whatever a program raises, it did not sign in
@@ -113,17 +118,9 @@ async def _brought(
     return None if text is None else outcome_in(text, state) or no_outcome(server)
 
 
-async def _called(sign_in: SignIn, request: SignInRequest) -> str | None:
+async def _call(sign_in: SignIn, request: SignInRequest) -> str | None:
     if inspect.iscoroutinefunction(sign_in):
         return await sign_in(request)
     # Left alone once somebody else has brought the outcome: a thread cannot be ended.
     answer = await anyio.to_thread.run_sync(sign_in, request, abandon_on_cancel=True)
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def _checked(server: ServerSettings, found: Outcome | AuthFailure) -> Outcome:
-    if isinstance(found, AuthFailure):
-        raise found
-    if found.error:
-        raise denied(server, found.error, found.description)
-    return found

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import anyio.to_thread
+from pydantic import TypeAdapter
 
 from ....core.questions import SignIn
 from ....secrets.private_files import (
@@ -40,7 +41,7 @@ _LOOK_SECONDS = 0.05  # at the lock of a file
 
 @dataclass(frozen=True, repr=False)
 class Record:
-    """The access to the server at `url` that `issuer` gave, in the shapes that OAuth gives them.
+    """Access to the server at `url`, given by `issuer`, in the shapes of OAuth.
 
     `expires_at` is in seconds since 1970. `client` is who we are to the issuer, `service` what it
     says of itself, `resource` what the server says of itself. Printing it shows no secret.
@@ -85,43 +86,33 @@ class Record:
             if isinstance(text, str):
                 yield text
 
-    def as_json(self) -> str:
-        """For a file."""
-        return json.dumps(asdict(self), indent=1)
+    def as_json(self) -> bytes:
+        """Return it for a file."""
+        return _adapter().dump_json(self, indent=1)
 
     @classmethod
-    def of_json(cls, text: str, url: str) -> Record | None:
-        """What a file holds, if it can be used and is about this URL."""
+    def of_json(cls, data: bytes, url: str) -> Record | None:
+        """Read a file; None if it cannot be used, or is about another URL."""
         try:
-            found: Any = json.loads(text)
-        except (ValueError, RecursionError):
+            record = _adapter().validate_json(data)
+        except ValueError:
             return None
-        if not isinstance(found, dict):
-            return None
-        inside = cast(dict[str, Any], found)
-        known: dict[str, Any] = {x.name: inside.get(x.name) for x in fields(cls)}
-        return cls(**known) if known["url"] == url and _is_sound(known) else None
+        life = (record.tokens or {}).get("expires_in")
+        return record if record.url == url and isinstance(life, int | float | None) else None
 
     def __repr__(self) -> str:
         has = "a token" if self.tokens else "no token"
         return f"<Record of {self.url}: {has}, issuer {self.issuer or 'unknown'}>"
 
 
-def _is_sound(known: dict[str, Any]) -> bool:
-    parts = [known[x] for x in ("tokens", "client", "service", "resource")]
-    tokens = known["tokens"] or {"access_token": ""}
-    return (
-        all(x is None or isinstance(x, dict) for x in parts)
-        and isinstance(known["issuer"], str)
-        and isinstance(known["expires_at"], int | float | None)
-        and isinstance(tokens.get("access_token"), str)
-        and isinstance(tokens.get("expires_in"), int | float | None)
-    )
+@cache
+def _adapter() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 @dataclass(frozen=True)
 class Access:
-    """What all servers of a bridge share: where tokens are kept, and how somebody signs in.
+    """What all servers of a bridge share: the token store, and how somebody signs in.
 
     `sign_in` is None where nobody is there. `is_forced`: sign in also where it is not demanded.
     """
@@ -137,62 +128,62 @@ def can_be_signed_in_to(server: ServerSettings) -> bool:
 
 
 class TokenStore:
-    """The tokens in one folder. `notes` say what was wrong with it and what was done about it."""
+    """Tokens in one folder. `notes` are about the folder, for people."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.notes: list[str] = []
 
     async def read(self, server: ServerSettings) -> Record:
-        """What is kept about this server; an empty record if nothing is, or nothing of use."""
+        """Return the record of a server; an empty one if nothing useful is stored."""
         return await anyio.to_thread.run_sync(self.read_now, server)
 
     async def write(self, server: ServerSettings, record: Record) -> None:
-        """Keep this from now on. Not given up half-way: what it replaces may be void by now.
+        """Store a record. It is not cancelled half-way: the record before may be void by now.
 
-        Where nothing can be written, that is noted: the token still serves for this run.
+        If nothing can be written, that is noted, and the token still serves for this run.
         """
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._write, self._file(server), record)
 
     @asynccontextmanager
     async def locked(self, server: ServerSettings) -> AsyncGenerator[None]:
-        """Nobody else who uses this folder renews or gets a token for this server meanwhile."""
+        """Hold the lock of a server: of all processes, one gets a token at a time."""
         await anyio.to_thread.run_sync(self._has_folder)
         async with _file_lock(self._file(server).with_suffix(".lock")):
             yield
 
     def read_now(self, server: ServerSettings) -> Record:
-        """As `read`, for callers that may wait."""
+        """Like `read`, for callers that may block."""
         nothing = Record(server.url)
         file = self._file(server)
         try:
             if not self._is_ours_alone(file):
                 return nothing
             with file.open("rb") as opened:
-                text = opened.read(_MAX_BYTES).decode("utf-8", "replace")
+                data = opened.read(_MAX_BYTES)
         except FileNotFoundError:
             return nothing
         except OSError as reason:
             self._note(f"{file} cannot be read ({reason.strerror}): sign in again.")
             return nothing
-        record = Record.of_json(text, server.url)
+        record = Record.of_json(data, server.url)
         if record is None:
             self._note(f"{file} was not understood: sign in again.")
         return record or nothing
 
     async def where_signed_in(self, servers: Iterable[ServerSettings]) -> dict[str, str]:
-        """The service that somebody has signed in at, for each server that there is a token for."""
-        asked = [x for x in servers if can_be_signed_in_to(x)]
+        """Return the service that gave a token, for each server that has one."""
+        candidates = [x for x in servers if can_be_signed_in_to(x)]
 
-        def look() -> dict[str, str]:
-            records = {x.name: self.read_now(x) for x in asked}
+        def read_all() -> dict[str, str]:
+            records = {x.name: self.read_now(x) for x in candidates}
             return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
 
-        return await anyio.to_thread.run_sync(look) if asked else {}
+        return await anyio.to_thread.run_sync(read_all) if candidates else {}
 
     def forget(self, server: ServerSettings) -> bool:
-        """Keep nothing about this server any more; whether there was a token."""
+        """Delete what is stored about a server; return whether there was a token."""
         had_token = bool(self.read_now(server).access_token)
         self._file(server).unlink(missing_ok=True)
         return had_token
@@ -206,7 +197,7 @@ class TokenStore:
     def _write(self, file: Path, record: Record) -> None:
         try:
             if self._has_folder():
-                replace_private(file, record.as_json().encode())
+                replace_private(file, record.as_json())
         except OSError as reason:
             self._note(f"{file} cannot be written ({reason.strerror}): nobody stays signed in.")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from pydantic_core import from_json, to_json
 
+from ....core.json import as_object
+from ....core.tools import JsonObject
 from .facts import Trouble, error_data
 
 
@@ -44,28 +46,27 @@ def answer_to(request: Any, body: bytes) -> bytes:
     if not body.strip():
         raise ValueError("it is empty")
     try:
-        message: Any = from_json(body)
+        message = as_object(from_json(body))
     except ValueError:
         raise ValueError("it is not valid JSON") from None
-    if not isinstance(message, dict) or not ({"result", "error"} & cast(Any, message).keys()):
+    if "result" not in message and "error" not in message:
         raise ValueError("it is not a JSON-RPC response")
-    if cast(Any, message).get("id") == request:
+    if message.get("id") == request:
         return body
-    return to_json({**cast("dict[str, Any]", message), "id": request})
+    return to_json({**message, "id": request})
 
 
-def rpc_error_in(body: bytes) -> dict[str, Any] | None:
+def rpc_error_in(body: bytes) -> JsonObject | None:
     """Return the JSON-RPC error that a body holds, if it holds one."""
     try:
-        message: Any = from_json(body)
+        message = as_object(from_json(body))
     except ValueError:
         return None
-    error = cast(Any, message).get("error") if isinstance(message, dict) else None
-    is_rpc = isinstance(error, dict) and "jsonrpc" in message and "code" in error
-    return cast("dict[str, Any]", error) if is_rpc else None
+    error = as_object(message.get("error"))
+    return error if "jsonrpc" in message and "code" in error else None
 
 
-def is_forgotten(status: int, error: dict[str, Any] | None) -> bool:
+def is_forgotten(status: int, error: JsonObject | None) -> bool:
     """Whether a server refused a request because of its session, and so did not carry it out.
 
     In a session it has to answer 404 once it has forgotten it (MCP, transports). Servers made from
