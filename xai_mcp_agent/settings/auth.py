@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from pydantic import Field, PlainValidator, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.questions import SIGN_IN_SECONDS
@@ -20,7 +20,7 @@ from .fields import (
     trimmed_text,
     wrong_with_url,
 )
-from .validation import Section, context_of, mistake, written_as
+from .validation import Section, context_of, mistake, read_by, written_as
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
 """auto: sign in when the server asks for it in the way of OAuth. yes: whatever it answers 401."""
@@ -59,9 +59,7 @@ class AuthSettings(Section):
     # Written by other clients; what they say is so anyway.
     ignored_keys: ClassVar = ("//", "comment", "type")
 
-    use: Annotated[
-        Use, PlainValidator(_use, json_schema_input_type=bool), written_as("enabled")
-    ] = "auto"
+    use: Annotated[Use, read_by(_use, bool), written_as("enabled")] = "auto"
     grant: Annotated[Grant, written_as("grant", "grantType", "grant_type")] = "authorization_code"
     client_id: Annotated[TrimmedText, written_as("clientId", "client_id", "CLIENT_ID")] = ""
     client_secret: Annotated[
@@ -77,9 +75,7 @@ class AuthSettings(Section):
         TrimmedText, written_as("signingAlgorithm", "signing_algorithm")
     ] = "RS256"
     client_metadata_url: Annotated[
-        str,
-        PlainValidator(_file_url, json_schema_input_type=str),
-        written_as("clientMetadataUrl", "client_metadata_url"),
+        str, read_by(_file_url), written_as("clientMetadataUrl", "client_metadata_url")
     ] = ""
     issuer: OptionalUrl = ""
     scopes: Annotated[Words, written_as("scopes", "scope")] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, WithJsonSchema
 
 from ..core.calls import DefinitionLock
 from ..core.patterns import guard
@@ -17,7 +17,16 @@ from .document import Place
 from .fields import ALL_TOOLS as ALL_TOOLS
 from .fields import Count, Flag, Seconds, Texts, ToolNames
 from .interpolation import Variables
-from .validation import INTERNAL, Section, ValidationContext, mistake, read, written_as
+from .validation import (
+    INTERNAL,
+    Section,
+    ValidationContext,
+    mistake,
+    prepared_by,
+    read,
+    read_by,
+    written_as,
+)
 
 T = TypeVar("T", bound="SourceSettings")
 
@@ -72,8 +81,7 @@ def _lock(value: Any) -> DefinitionLock:
 
 
 Approval = Annotated[
-    dict[str, ApprovalWord],
-    PlainValidator(_approval, json_schema_input_type=ApprovalWord | dict[str, ApprovalWord]),
+    dict[str, ApprovalWord], read_by(_approval, ApprovalWord | dict[str, ApprovalWord])
 ]
 
 
@@ -104,14 +112,11 @@ class SourceSettings(Section):
     auto_approve: Annotated[ToolNames, written_as("autoApprove")] = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
     disabled_tools: Annotated[Texts, AfterValidator(_guarding), written_as("disabledTools")] = ()
-    lock: Annotated[
-        DefinitionLock, PlainValidator(_lock, json_schema_input_type=DefinitionLock)
-    ] = False
+    lock: Annotated[DefinitionLock, read_by(_lock, DefinitionLock)] = False
     required: Flag = False
-    breaker: Annotated[
-        BreakerSettings | None,
-        BeforeValidator(_breaker, json_schema_input_type=BreakerSettings | bool),
-    ] = BreakerSettings()
+    breaker: Annotated[BreakerSettings | None, prepared_by(_breaker, BreakerSettings | bool)] = (
+        BreakerSettings()
+    )
     secrets: Annotated[Secrets, INTERNAL, WithJsonSchema({})] = field(
         default_factory=Secrets, compare=False, repr=False
     )

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticKnownError
 
 from ..core.errors import SettingsError
 from ..core.patterns import fits
 from ..secrets.secrets import Secret
 from .document import Place
-from .validation import context_of, mistake, refuse_doubled_keys
+from .validation import context_of, mistake, prepared_by, read_by, refuse_doubled_keys
 
 T = TypeVar("T")
 
@@ -214,40 +214,29 @@ def _optional_url(value: Any, info: ValidationInfo) -> str:
 
 
 # The names of the JSON Schema say what an editor should offer; a validator reads more than that.
-Text = Annotated[str, PlainValidator(read_text, json_schema_input_type=str)]
-TrimmedText = Annotated[str, PlainValidator(trimmed_text, json_schema_input_type=str)]
-SecretText = Annotated[Secret | None, PlainValidator(_secret_text, json_schema_input_type=str)]
-Path = Annotated[str, PlainValidator(read_path, json_schema_input_type=str)]
-Url = Annotated[str, PlainValidator(_url, json_schema_input_type=str)]
-OptionalUrl = Annotated[str, PlainValidator(_optional_url, json_schema_input_type=str)]
+Text = Annotated[str, read_by(read_text)]
+TrimmedText = Annotated[str, read_by(trimmed_text)]
+SecretText = Annotated[Secret | None, read_by(_secret_text)]
+Path = Annotated[str, read_by(read_path)]
+Url = Annotated[str, read_by(_url)]
+OptionalUrl = Annotated[str, read_by(_optional_url)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(read_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(read_list)]
-Words = Annotated[
-    tuple[TrimmedText, ...], BeforeValidator(read_words, json_schema_input_type=str | list[str])
-]
-Patterns = Annotated[
-    tuple[str, ...], PlainValidator(read_patterns, json_schema_input_type=str | list[str])
-]
+Words = Annotated[tuple[TrimmedText, ...], prepared_by(read_words, str | list[str])]
+Patterns = Annotated[tuple[str, ...], read_by(read_patterns, str | list[str])]
 UsablePatterns = Annotated[Patterns, AfterValidator(usable_patterns)]
 Environment = Annotated[
-    dict[
-        str,
-        Annotated[
-            str,
-            PlainValidator(_environment_text, json_schema_input_type=str | int | float | bool),
-        ],
-    ],
+    dict[str, Annotated[str, read_by(_environment_text, str | int | float | bool)]],
     BeforeValidator(read_object),
     AfterValidator(_environment_names),
 ]
 ToolNames = Annotated[
-    tuple[Annotated[str, Field(strict=True)], ...],
-    BeforeValidator(_tool_names, json_schema_input_type=bool | list[str]),
+    tuple[Annotated[str, Field(strict=True)], ...], prepared_by(_tool_names, bool | list[str])
 ]
-HeaderText = Annotated[str, PlainValidator(_header_text, json_schema_input_type=str)]
+HeaderText = Annotated[str, read_by(_header_text)]
 Headers = Annotated[
     dict[str, HeaderText], BeforeValidator(read_object), AfterValidator(header_names)
 ]

@@ -6,14 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
@@ -36,7 +29,7 @@ from .fields import (
     trimmed_text,
     wrong_with_url,
 )
-from .validation import INTERNAL, Section, context_of, mistake, written_as
+from .validation import INTERNAL, Section, context_of, mistake, prepared_by, read_by, written_as
 
 ANY_SCHEME = ""
 """Stands for every scheme that has no credentials of its own."""
@@ -124,9 +117,7 @@ def _by_scheme(value: Any) -> dict[Any, Any]:
 
 CredentialsByScheme = Annotated[
     dict[str, CredentialSettings],
-    BeforeValidator(
-        _by_scheme, json_schema_input_type=CredentialSettings | dict[str, CredentialSettings]
-    ),
+    prepared_by(_by_scheme, CredentialSettings | dict[str, CredentialSettings]),
 ]
 """The `auth` of an entry: one object for whatever scheme an operation wants, as `ANY_SCHEME`, or
 one for each scheme, by the names that the document gives them."""
@@ -230,7 +221,7 @@ class OpenApiSettings(SourceSettings):
     example: ClassVar = '{"spec": ...}'
 
     transport: Annotated[str, INTERNAL] = "http"
-    spec: Annotated[str, PlainValidator(_spec, json_schema_input_type=str)]
+    spec: Annotated[str, read_by(_spec)]
     base_url: Annotated[
         OptionalUrl, AfterValidator(_base_url), written_as("baseUrl", "base_url")
     ] = ""

@@ -15,14 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    TypeAdapter,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field, PlainValidator, TypeAdapter, ValidationInfo, model_validator
 
 from ..core.approval import RuleWord
 from ..core.errors import SettingsError
@@ -37,7 +30,9 @@ from .validation import (
     ValidationContext,
     adapter,
     mistake,
+    prepared_by,
     read,
+    read_by,
     refuse_doubled_keys,
     written_as,
 )
@@ -274,10 +269,7 @@ def _conditions(value: Any, info: ValidationInfo) -> tuple[Condition, ...]:
     return tuple(tests.values())
 
 
-Conditions = Annotated[
-    tuple[Condition, ...],
-    PlainValidator(_conditions, json_schema_input_type=dict[str, Any]),
-]
+Conditions = Annotated[tuple[Condition, ...], read_by(_conditions, dict[str, Any])]
 
 
 @dataclass(frozen=True)
@@ -290,11 +282,9 @@ class Outcome(Section):
     is_strict: ClassVar = True
 
     word: Annotated[RuleWord, INTERNAL] = ""
-    limit: Annotated[Limit | None, PlainValidator(_limit, json_schema_input_type=str)] = None
-    prefer: Annotated[float, PlainValidator(_preference, json_schema_input_type=float)] = 0.0
-    derived: Annotated[
-        str, PlainValidator(_derived_word, json_schema_input_type=str), written_as(DERIVED)
-    ] = ""
+    limit: Annotated[Limit | None, read_by(_limit)] = None
+    prefer: Annotated[float, read_by(_preference, float)] = 0.0
+    derived: Annotated[str, read_by(_derived_word), written_as(DERIVED)] = ""
 
 
 def _outcome(value: Any) -> Any:
@@ -313,10 +303,7 @@ class RuleEntry(Section):
     is_strict: ClassVar = True
 
     when: Conditions
-    then: Annotated[
-        Outcome,
-        BeforeValidator(_outcome, json_schema_input_type=Literal["allow", "ask", "deny"] | Outcome),
-    ]
+    then: Annotated[Outcome, prepared_by(_outcome, Literal["allow", "ask", "deny"] | Outcome)]
     unless: Conditions = ()
     name: Annotated[str, Field(strict=True)] = ""
     because: Annotated[str, Field(strict=True)] = ""
@@ -348,7 +335,7 @@ class StoredRules(Section):
     is_strict: ClassVar = True
 
     source: Annotated[Literal["store"], written_as("from")] = STORE
-    revision: Annotated[int, PlainValidator(_revision, json_schema_input_type=int)] = 1
+    revision: Annotated[int, read_by(_revision, int)] = 1
 
 
 def read_rules(

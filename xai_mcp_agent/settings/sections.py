@@ -9,13 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    PlainValidator,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_validator
 
 from ..core.errors import SettingsError
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
@@ -40,7 +34,9 @@ from .validation import (
     adapter,
     context_of,
     mistake,
+    prepared_by,
     read,
+    read_by,
     read_lenient,
     written_as,
 )
@@ -65,7 +61,7 @@ def _learns(value: Any) -> bool:
     raise mistake(f"must be true or false, but is {kind_of(value)}.", fix)
 
 
-_Learns = Annotated[bool, PlainValidator(_learns, json_schema_input_type=bool)]
+_Learns = Annotated[bool, read_by(_learns, bool)]
 
 
 # How the history is kept
@@ -78,7 +74,7 @@ def _limit(value: Any) -> float | None:
     raise mistake("must be a number above 0.", "Write a number above 0, or null for no limit.")
 
 
-_Limit = Annotated[float | None, PlainValidator(_limit, json_schema_input_type=float | None)]
+_Limit = Annotated[float | None, read_by(_limit, float | None)]
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ class EmbeddingSettings(Section):
     # A password may stand in it.
     base_url: Annotated[OptionalUrl, written_as("baseUrl")] = field(default="", repr=False)
     api_key: Annotated[SecretText, written_as("apiKey")] = None
-    folder: Annotated[Path | None, PlainValidator(_folder, json_schema_input_type=str)] = None
+    folder: Annotated[Path | None, read_by(_folder)] = None
 
     @model_validator(mode="after")
     def _check_model(self, info: ValidationInfo) -> Self:
@@ -189,9 +185,9 @@ class ToolSearchSettings(Section):
     example: ClassVar = '{"blocked": [...]}, or leave it out'
     if_wrong: ClassVar = {"learn": False}
 
-    budget_tokens: Annotated[
-        int, PlainValidator(_budget, json_schema_input_type=int), written_as("tokenBudget")
-    ] = DEFAULT_BUDGET_TOKENS
+    budget_tokens: Annotated[int, read_by(_budget, int), written_as("tokenBudget")] = (
+        DEFAULT_BUDGET_TOKENS
+    )
     always_shown: Annotated[Patterns, written_as("alwaysShown", "always_shown")] = ()
     blocked: Patterns = ()
     trusted: Patterns = ()
@@ -324,19 +320,10 @@ class GroupSettings(Section):
 
     name: Annotated[str, INTERNAL] = ""
     selectors: Annotated[
-        tuple[
-            Annotated[
-                Mapping[str, tuple[str, ...]],
-                PlainValidator(_selector, json_schema_input_type=Selector),
-            ],
-            ...,
-        ],
-        BeforeValidator(_selectors, json_schema_input_type=list[Selector]),
+        tuple[Annotated[Mapping[str, tuple[str, ...]], read_by(_selector, Selector)], ...],
+        prepared_by(_selectors, list[Selector]),
     ] = ()
-    include: Annotated[
-        tuple[tuple[str, str], ...],
-        PlainValidator(_tools, json_schema_input_type=str | list[str]),
-    ] = ()
+    include: Annotated[tuple[tuple[str, str], ...], read_by(_tools, str | list[str])] = ()
     exclude: UsablePatterns = ()
 
     @model_validator(mode="after")

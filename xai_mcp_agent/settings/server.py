@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticKnownError
 
 from ..core.errors import SettingsError
@@ -43,7 +43,7 @@ from .fields import (
     wrong_with_url,
 )
 from .interpolation import Variables
-from .validation import INTERNAL, known_keys, mistake, written_as
+from .validation import INTERNAL, known_keys, mistake, prepared_by, read_by, written_as
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
 ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
@@ -95,12 +95,8 @@ def _close_seconds(value: Any) -> Any:
     return value
 
 
-_Auth = Annotated[
-    AuthSettings, BeforeValidator(read_auth, json_schema_input_type=AuthSettings | bool)
-]
-_Transport = Annotated[
-    Any, PlainValidator(_named_transport, json_schema_input_type=TransportName | str)
-]
+_Auth = Annotated[AuthSettings, prepared_by(read_auth, AuthSettings | bool)]
+_Transport = Annotated[Any, read_by(_named_transport, TransportName | str)]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -9,14 +9,7 @@ from itertools import chain
 from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from ..core.names import did_you_mean
 from ..core.tools import ACP, BUILTIN, FUNCTIONS, WORKFLOW
@@ -36,7 +29,7 @@ from .fields import (
     read_text,
     trimmed_text,
 )
-from .validation import INTERNAL, context_of, mistake, written_as
+from .validation import INTERNAL, context_of, mistake, read_by, written_as
 
 PLAIN_TOOLS = ("current_time", "calculate")
 FILE_TOOLS = ("list_files", "read_file", "write_file")
@@ -82,7 +75,7 @@ class FunctionSettings(SourceSettings):
 
     transport: Annotated[str, INTERNAL] = "python"
     file: Annotated[Path, BeforeValidator(_function_file)] = ""
-    module: Annotated[str, PlainValidator(_module, json_schema_input_type=str)] = ""
+    module: Annotated[str, read_by(_module)] = ""
     folder: Annotated[Path, Field(validate_default=True)] = ""
     include: Texts = ()
     exclude: Texts = ()
@@ -235,8 +228,7 @@ class WorkflowSettings(SourceSettings):
     file: Annotated[Path, BeforeValidator(_workflow_file)]
     description: Text = ""
     arguments: Annotated[
-        dict[str, Annotated[Any, PlainValidator(_json_value, json_schema_input_type=Any)]],
-        BeforeValidator(read_object),
+        dict[str, Annotated[Any, read_by(_json_value, Any)]], BeforeValidator(read_object)
     ] = field(default_factory=dict[str, Any], hash=False, repr=False)
     env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS

@@ -7,15 +7,17 @@ the file, the path of keys and the nearest name, and never quote a value: it may
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_type_hints
 
 from pydantic import (
     AliasChoices,
+    BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -54,6 +56,16 @@ def mistake(problem: str, fix: str, key: str = "") -> PydanticCustomError:
 def context_of(info: ValidationInfo) -> ValidationContext:
     """The context of a validator."""
     return cast(ValidationContext, info.context)
+
+
+def read_by(validator: Callable[..., Any], kind: Any = str) -> Any:
+    """Says that a function reads a field by itself; the JSON Schema describes it as `kind`."""
+    return PlainValidator(validator, json_schema_input_type=kind)
+
+
+def prepared_by(validator: Callable[..., Any], kind: Any) -> Any:
+    """Says that a function goes over a value first; the JSON Schema describes it as `kind`."""
+    return BeforeValidator(validator, json_schema_input_type=kind)
 
 
 def written_as(*keys: str) -> Any:
