@@ -90,8 +90,8 @@ class Context:
                 refused[name] = reason.with_traceback(None)
         return refused
 
-    async def connect_sources(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
-        """Wait for all of these at once, each to its own limit; the errors of those that failed."""
+    async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
+        """Wait for these servers, each to its own limit; the errors of those that failed."""
         wanted = [x for x in names if self.own is None or x != CANVAS_SOURCE]
         refused = self.start_sources(wanted)
         verdicts = await self.engine.pool.ready(
@@ -118,11 +118,12 @@ class Context:
         lock = self.lock_of(tool.source)
         return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), lock)
 
-    async def find_tool(self, server: str, name: str) -> Tool:
-        """One tool of one server, connecting it first if needed.
+    async def tool(self, server: str, name: str) -> Tool:
+        """One tool of a server, which is connected for it.
 
         Raises:
-            UnknownTool: the server does not offer it; the message names the nearest it does.
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            UnknownTool: it has none of that name; the message has the nearest.
         """
         if self.own is not None and server == CANVAS_SOURCE:
             return self.own.tool(name)

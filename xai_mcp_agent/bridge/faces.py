@@ -180,11 +180,7 @@ class AioBridge:
     ) -> AioSubscription:
         tell = None if on_change is None else partial(_on_loop, get_running_loop(), on_change)
         changes = await self.run(Operations.listen, server, whats, tell)
-        return AioSubscription(self.portal, changes, partial(self.leave, server, whats, changes))
-
-    async def leave(self, server: str, whats: Sequence[str], changes: Changes) -> None:
-        """For our own parts: end a subscription."""
-        await self.run(Operations.stop_listening, server, whats, changes)
+        return AioSubscription(self.portal, changes, partial(_leave, self, server, whats, changes))
 
 
 class Bridge:
@@ -397,7 +393,11 @@ class Bridge:
         self, server: str, whats: Sequence[str], on_change: OnChange | None
     ) -> Subscription:
         aio, changes = self.aio, self.run(Operations.listen, server, whats, on_change)
-        return Subscription(aio.portal, changes, partial(aio.leave, server, whats, changes))
+        return Subscription(aio.portal, changes, partial(_leave, aio, server, whats, changes))
+
+
+async def _leave(aio: AioBridge, server: str, whats: Sequence[str], changes: Changes) -> None:
+    await aio.run(Operations.stop_listening, server, whats, changes)
 
 
 def _on_loop(loop: AbstractEventLoop, on_change: OnChange, what: str) -> None:

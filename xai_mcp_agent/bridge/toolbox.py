@@ -256,7 +256,7 @@ class SourceToolset(Toolset):
         before, started = self._failed.get(name), anyio.current_time()
         is_second = before is not None and before.was_slow and not is_required
         with anyio.move_on_after(_SECOND_CHANCE_SECONDS if is_second else None):
-            reason = (await self._context.connect_sources([name])).get(name)
+            reason = (await self._context.wait_for(name)).get(name)
             was_slow = anyio.current_time() - started > _SLOW_SECONDS
             self._failed.pop(name, None)
             if reason is not None:

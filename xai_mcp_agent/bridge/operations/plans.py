@@ -167,7 +167,7 @@ class Planning(Search):
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
             SourceFailed: the server cannot be used.
         """
-        listed = await self.find_tool(server, tool)
+        listed = await self.tool(server, tool)
         key = listed.key
         found = await self.find_tools(
             request, limit=_LOOKED_AT, choice=choice, preferences=preferences
@@ -192,7 +192,7 @@ class Planning(Search):
         preferences: Preferences | None,
     ) -> list[str]:  # fmt: skip
         await self.engine.decisions.read()
-        entry = self.entry(await self.find_tool(key.source, key.name))
+        entry = self.entry(await self.tool(key.source, key.name))
         is_chosen = choice is None or choice.has(entry.require())
         obstacles = {
             "it is switched off": not entry.is_enabled,

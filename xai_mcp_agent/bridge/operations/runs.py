@@ -169,8 +169,8 @@ class _PlanCalls:
         sources = dict.fromkeys(source for source, _ in later.values())
         for source in sources:
             context.settings.source(source)
-        await context.connect_sources(sources)
-        self._tools = {n: await context.find_tool(*x) for n, x in later.items()}
+        await context.wait_for(*sources)
+        self._tools = {n: await context.tool(*x) for n, x in later.items()}
         await engine.decisions.read()
         preferences = context.preferences(self._options.preferences)
         for number, tool in self._tools.items():

@@ -198,7 +198,7 @@ class Search(Tools):
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
             SourceFailed: the server cannot be used.
         """
-        listed = await self.find_tool(server, tool)
+        listed = await self.tool(server, tool)
         await self.engine.decisions.read()
         await self.engine.catalog.read(listed.source, _RECORD_SECONDS)
         # In a thread: a stranger's schema.

@@ -77,7 +77,7 @@ class Tools(Context):
         wanted = names or self.settings.usable
         raise_first(self.start_sources(wanted, is_anew=True))
         if wait:
-            await self.connect_sources(wanted)
+            await self.wait_for(*wanted)
 
     async def start(self, *names: str) -> dict[str, XaiMcpError]:
         """Begin to connect these servers, without waiting; the errors of names that cannot be used.
@@ -85,10 +85,6 @@ class Tools(Context):
         A circuit breaker that is open stays so, unlike with `connect`.
         """
         return self.start_sources(names)
-
-    async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
-        """Wait for these servers, each to its own limit; the errors of those that failed."""
-        return await self.connect_sources(names)
 
     async def disconnect(self, server: str) -> None:
         """Close one server; the next use connects it again.
@@ -163,15 +159,6 @@ class Tools(Context):
         with self.engine.recorder.writing_all(server) if force else nullcontext():
             return list((await self.engine.pool.start(server).refresh(self.caller)).tools)
 
-    async def tool(self, server: str, name: str) -> Tool:
-        """One tool of a server, which is connected for it.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            UnknownTool: it has none of that name; the message has the nearest.
-        """
-        return await self.find_tool(server, name)
-
     async def listed(
         self, choice: ToolChoice | None
     ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
@@ -191,7 +178,7 @@ class Tools(Context):
         names = list(self.settings.usable if choice is None else choice.all_sources)
         problems = self.settings.problems if choice is None else {}
         failed = {name: str(reason) for name, reason in problems.items()}
-        failed |= {name: str(why) for name, why in (await self.connect_sources(names)).items()}
+        failed |= {name: str(why) for name, why in (await self.wait_for(*names)).items()}
         tools: dict[str, Sequence[Tool]] = {}
         for name in (x for x in names if x not in failed):
             try:
@@ -208,7 +195,7 @@ class Tools(Context):
         Servers that cannot be used offer nothing, and are not an error here.
         """
         names, catalog = list(servers), self.engine.catalog
-        await self.connect_sources(name for name in names if not catalog.tools(name))
+        await self.wait_for(*(name for name in names if not catalog.tools(name)))
         key = catalog.find(tool, names)
         return key.source if key else None
 
