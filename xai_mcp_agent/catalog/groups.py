@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..core.names import did_you_mean
-from ..core.patterns import Fits, Patterns, fits, idle, is_wild, names_of
+from ..core.patterns import Fits, Patterns, fits, is_wild, names_of, unmatched
 from ..core.tools import Tool, ToolKey
 from ..settings.sections import GroupSettings
 
@@ -153,7 +153,7 @@ class ToolFilter:
         """A line for all that it names and that is none of these tools."""
         known = [x.key for x in tools]
         names = {name for key in known for name in _own_names(key)}
-        wrong = idle((*(self.only or ()), *self.without), names)
+        wrong = unmatched((*(self.only or ()), *self.without), names)
         hints = [did_you_mean(x, _some(key.name for key in known)) for x in wrong]
         return tuple(f"{x!r}. {hint}".rstrip() for x, hint in zip(wrong, hints, strict=True))
 

@@ -26,7 +26,7 @@ _BY_WORD: dict[str, ApprovalScope] = {
 
 
 def scope_of(word: object) -> ApprovalScope | None:
-    """The scope that is said by this word; None if it is none of them."""
+    """The scope of this word; None for another word."""
     return _BY_WORD.get(word) if isinstance(word, str) else None
 
 
@@ -50,18 +50,18 @@ class ApprovalRequest:
 
     @property
     def title(self) -> str:
-        """What is to be called, in a line."""
+        """One line that names the call."""
         return f"{self.agent or 'An agent'} wants to call {self.whole_name}"
 
     @property
     def whole_name(self) -> str:
-        """The tool, and the server that has it."""
+        """The tool and its server."""
         return f"{self.tool} of {self.server}" if self.server else self.tool
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What was said. `run` and `always` hold for the tool as it was shown, with any arguments.
+    """The answer of a person. `run` and `always` hold for the tool as shown, with any arguments.
 
     `reason` is why it is no. Not `was_asked`: nobody was there. `by` says who answered, and where.
     """
@@ -73,17 +73,17 @@ class ApprovalAnswer:
 
     @staticmethod
     def no(reason: str, by: str = "") -> ApprovalAnswer:
-        """It is not to be called."""
+        """An answer of no."""
         return ApprovalAnswer("no", reason, by=by)
 
     @staticmethod
     def nobody(reason: str) -> ApprovalAnswer:
-        """There is nobody who could say anything."""
+        """No, because nobody is there to ask."""
         return ApprovalAnswer("no", reason, was_asked=False)
 
 
 def approval_too_late(request: ApprovalRequest) -> ApprovalAnswer:
-    """What a request comes to whose time is over."""
+    """The answer to a request whose time is over."""
     return ApprovalAnswer.no(f"nobody answered within {request.limit_seconds:g} s")
 
 
@@ -113,7 +113,7 @@ class AwaitedCall:
 
 
 def awaited_from_json(value: JsonObject) -> AwaitedCall:
-    """The call of which `asdict` made this.
+    """Read a call that `asdict` wrote.
 
     Raises:
         KeyError, TypeError, ValueError: it is none.
@@ -155,12 +155,12 @@ class RunApprovals:
     _asking: anyio.Lock | None = None
 
     def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
-        """What was said of this call before; it counts once."""
-        found = next((x for x in self.given if x.decides(call)), None)
-        if found is None:
+        """The answer given earlier to this call; it counts once."""
+        decided = next((x for x in self.given if x.decides(call)), None)
+        if decided is None:
             return None
-        self.given.remove(found)
-        return found.answer
+        self.given.remove(decided)
+        return decided.answer
 
     @property
     def asking(self) -> anyio.Lock:
@@ -178,7 +178,7 @@ RuleWord: TypeAlias = Literal["", "allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the strongest rule says, which one that is, and why, in words.
+    """The decision of the strongest rule about a call, and why, in words.
 
     `words` are those that rules derived of the call. `limits` are the rules that count it. `prefer`
     moves a tool in rankings. `perhaps` are rules that may deny it or have it asked for, depending
@@ -197,7 +197,7 @@ class Ruling:
 
 @dataclass(slots=True)
 class RunFacts:
-    """What happened in one run, as far as rules ask for it: which tools, and never their results.
+    """Facts of one run that rules ask for: which tools were called, never their results.
 
     `was` are the words that rules derived of calls that were sent; `counted` is how often a rule's
     limit was used.
@@ -209,7 +209,7 @@ class RunFacts:
     counted: Counter[str] = field(default_factory=Counter[str])
 
     def ended(self, tool: ToolKey, words: Iterable[str], *, is_error: bool) -> None:
-        """A call was made."""
+        """Note a call that was made."""
         (self.failed if is_error else self.succeeded).add(tool)
         self.was.update(words)
 
@@ -233,7 +233,7 @@ class RunFacts:
         return RunFacts(succeeded, failed, set(value["was"]), Counter(value["counted"]))
 
     def go_on_from(self, before: RunFacts) -> None:
-        """What was so when the run was left is still so. Of two counts the higher one is true."""
+        """Take over the facts of the run before it was left; of two counts the higher one holds."""
         self.succeeded |= before.succeeded
         self.failed |= before.failed
         self.was |= before.was

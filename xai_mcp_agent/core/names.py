@@ -115,7 +115,7 @@ class Claims:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """The names in a sentence; of more than so many only how many more there are."""
+    """The names in a sentence, at most so many, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -155,12 +155,12 @@ def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     # Here, because most names are right.
     from rapidfuzz import fuzz, process
 
-    wanted = name[:_MOST_NAME_CHARS].lower()
+    text = name[:_MOST_NAME_CHARS].lower()
     lowered = {x.lower(): x for x in known}
-    close = process.extract(wanted, lowered.keys(), scorer=fuzz.ratio, limit=count, score_cutoff=50)
-    holding = (low for low in lowered if wanted and (wanted in low or low in wanted))
-    found = dict.fromkeys((*(low for low, _, _ in close), *holding))
-    return [lowered[low] for low in islice(found, count)]
+    close = process.extract(text, lowered.keys(), scorer=fuzz.ratio, limit=count, score_cutoff=50)
+    holding = (low for low in lowered if text and (text in low or low in text))
+    best = dict.fromkeys((*(low for low, _, _ in close), *holding))
+    return [lowered[low] for low in islice(best, count)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -170,7 +170,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _seen(letter: str) -> str:
-    """What is seen of it: nothing of marks and of what is drawn as nothing."""
+    """The visible part of a letter: nothing of marks and of what is drawn as nothing."""
     category = unicodedata.category(letter)
     if category in _AS_SEPARATOR or letter.isspace():
         return "_"

@@ -1,4 +1,4 @@
-"""Patterns of people for names: a text with `*`, or a regular expression. None can hang.
+"""Patterns for names: a text with `*`, or a regular expression. None can hang.
 
 `guard` is the matcher of every list that holds calls back: no server gets past it by spelling a
 name otherwise. `fits` compares letter by letter, for what lets calls through, or selects.
@@ -19,7 +19,7 @@ from .names import folded, letters, skeleton
 from .tools import ToolKey
 
 REGEX = "regex:"
-"""What a regular expression begins with, where one may be written."""
+"""Prefix of a regular expression, where one may be written."""
 
 Fits: TypeAlias = Callable[[str], bool]
 
@@ -31,7 +31,7 @@ _MOST_BYTES = 1_000_000  # of one that is compiled: what counts to thousands is 
 
 
 def names_of(key: ToolKey) -> tuple[str, ...]:
-    """What a pattern may call a tool: its name, that of its source, or both."""
+    """The names a pattern may give a tool: its name, that of its source, or both."""
     if not key.source:
         return (key.name,)
     return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
@@ -51,45 +51,45 @@ def _is_plain(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Patterns with `*`, parted in names, which are looked up, and the others."""
+    """Patterns with `*`, compiled: plain names, which are looked up, and the others."""
 
     names: frozenset[str]
     wild: tuple[_Parts, ...]
 
     @staticmethod
     def of(patterns: Iterable[str]) -> Patterns:
-        """These."""
-        given = tuple(patterns)
-        wild = tuple(tuple(x.split("*")) for x in given if "*" in x)
-        return Patterns(frozenset(x for x in given if "*" not in x), wild)
+        """Compile these patterns."""
+        texts = tuple(patterns)
+        wild = tuple(tuple(x.split("*")) for x in texts if "*" in x)
+        return Patterns(frozenset(x for x in texts if "*" not in x), wild)
 
     def name(self, key: ToolKey) -> bool:
         """Whether one of them names this tool."""
         return bool(self.names or self.wild) and self.fit_any(names_of(key))
 
     def fit_any(self, names: Iterable[str]) -> bool:
-        """Whether one of them fits one of these."""
-        known = tuple(names)
-        if not self.names.isdisjoint(known):
+        """Whether one of them fits one of these names."""
+        names = tuple(names)
+        if not self.names.isdisjoint(names):
             return True
-        return any(_fits(pattern, name) for pattern in self.wild for name in known)
+        return any(_fits(pattern, name) for pattern in self.wild for name in names)
 
 
 def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """These, and those in the groups they name, however deep. Groups may name each other."""
-    found = dict.fromkeys(patterns)
-    waiting = list(found)
+    """The patterns, and those of the groups they name, however deep; groups may name each other."""
+    expanded = dict.fromkeys(patterns)
+    waiting = list(expanded)
     while waiting:
         named = Patterns.of([waiting.pop()])
-        fitting = (x for name, x in groups.items() if named.fit_any([name]))
-        fresh = [x for group in fitting for x in group if x not in found]
-        found.update(dict.fromkeys(fresh))
-        waiting += fresh
-    return tuple(found)
+        members = (x for name, x in groups.items() if named.fit_any([name]))
+        new = [x for group in members for x in group if x not in expanded]
+        expanded.update(dict.fromkeys(new))
+        waiting += new
+    return tuple(expanded)
 
 
-def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the patterns that fit none of the names, each once."""
+def unmatched(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The patterns that fit none of the names, each once."""
     known = names if isinstance(names, set | frozenset) else set(names)
     return tuple(
         x
@@ -98,8 +98,8 @@ def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def idle_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the patterns that hold back none of the names, each once."""
+def unmatched_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The patterns that, as guards, hold back none of the names, each once."""
     known = list(names)
     return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), known)))
 

@@ -1,4 +1,4 @@
-"""Where an address is: on this machine, on the local network, or on the internet."""
+"""Places of addresses: this machine, the local network, or the internet."""
 
 from __future__ import annotations
 

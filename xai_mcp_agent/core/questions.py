@@ -22,7 +22,7 @@ _MESSAGE_CHARS = 4000  # a page; nobody reads more before they answer
 _WORDS_CHARS = 1000  # what is said of one field
 _MOST_LEVELS = 4  # a list of values has two; a form is flat
 _LABEL_CHARS = 200  # a field, or one of the values to choose
-_SAID = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
+_TEXTS = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Question:
         url: str = "",
         limit_seconds: float = ANSWER_SECONDS,
     ) -> Question:
-        """One in words of a server, as they look: nothing is hidden in them, nothing endless.
+        """A question in a server's words, as they look: nothing hidden in them, nothing endless.
 
         The names of fields, and values to choose, stay as they are: they are sent back.
         """
@@ -67,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a question is answered. `content` has the values of a form that was accepted.
+    """The answer to a question. `content` has the values of a form that was accepted.
 
     `reason` says why it was not: for the log and for the notes of the call's result.
     """
@@ -93,7 +93,7 @@ class Answer:
 
 
 def too_late(question: Question) -> Answer:
-    """What a question comes to whose time is over."""
+    """The answer to a question whose time is over."""
     return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
 
@@ -132,7 +132,7 @@ def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> object:
     if not isinstance(spec, dict) or not depth:
         return cast(object, spec)
     field = dict(cast(JsonObject, spec))
-    for name, most in _SAID.items():
+    for name, most in _TEXTS.items():
         if isinstance(text := field.get(name), str):
             field[name] = visible_text(text, most)
     for name in ("oneOf", "anyOf"):
@@ -160,7 +160,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolUseResult:
-    """What came of a tool use."""
+    """The result of a tool use."""
 
     id: str
     parts: tuple[ResultPart, ...]
@@ -194,7 +194,7 @@ class SamplingRequest:
 
 @dataclass(frozen=True, slots=True)
 class SamplingReply:
-    """What the model said; `model` is its name."""
+    """The reply of the model; `model` is its name."""
 
     text: str
     model: str

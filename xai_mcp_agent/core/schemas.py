@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: checking arguments, reading text as values, telling a person what fits.
+"""JSON Schemas of tools: checks of arguments, text read as values, parameters in one line.
 
 Nothing a schema points to is ever fetched: a `$ref` that leaves its document is an error.
 """

@@ -1,4 +1,4 @@
-"""Text of strangers without what nobody sees who looks at it: one cleaning for all that is read.
+"""Text of strangers without invisible characters: one cleaning for all that is read.
 
 Terminal codes, control characters, marks that turn the direction of writing, invisible signs and
 tags: a person who reads a text sees none of them, and a model does. What a tool is called with is
@@ -54,7 +54,7 @@ def visible(text: str) -> str:
 
 
 def marked(text: str, mark: str) -> str:
-    """The same with a mark for each character that would not be seen, for people to wonder at."""
+    """The same with a mark in place of each invisible character, so that people notice it."""
     if not _PLAIN.search(text):
         return text
     seen = _LINE_ENDS.sub("\n", text)
@@ -84,7 +84,7 @@ def visible_text(text: str, at_most: int) -> str:
 
 
 def count_hidden(text: str) -> int:
-    """How many characters of it are drawn as nothing, besides codes for colours and the like."""
+    """The number of invisible characters, without terminal codes."""
     return 0 if text.isascii() else len(_HIDDEN.findall(text))
 
 

@@ -15,7 +15,7 @@ from ...core.calls import ToolInvocation, left_of
 from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, idle, idle_guards
+from ...core.patterns import Patterns, guard, unmatched, unmatched_guards
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...core.tools import ACP
@@ -158,9 +158,9 @@ class AgentSource(ReadSource[RemoteAgent]):
 
     def _unknown(self, found: dict[str, Offer]) -> Iterator[str]:
         idle_names = {
-            "include": idle(self._settings.include, found),
-            "exclude": idle(self._settings.exclude, found),
-            "disabledTools": idle_guards(self._settings.disabled_tools, found),
+            "include": unmatched(self._settings.include, found),
+            "exclude": unmatched(self._settings.exclude, found),
+            "disabledTools": unmatched_guards(self._settings.disabled_tools, found),
         }
         for key, names in idle_names.items():
             for name in names:

@@ -10,7 +10,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, idle, idle_guards
+from ...core.patterns import Patterns, guard, unmatched, unmatched_guards
 from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
 from .function import Function
@@ -79,9 +79,9 @@ def _public(
 
 def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]:
     idle_names = {
-        "include": idle(settings.include, found),
-        "exclude": idle(settings.exclude, found),
-        "disabledTools": idle_guards(settings.disabled_tools, found),
+        "include": unmatched(settings.include, found),
+        "exclude": unmatched(settings.exclude, found),
+        "disabledTools": unmatched_guards(settings.disabled_tools, found),
     }
     for key, names in idle_names.items():
         for name in names:

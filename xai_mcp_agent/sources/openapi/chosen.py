@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...core.errors import BadSetting
 from ...core.events import Inventory
 from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, idle, idle_guards
+from ...core.patterns import Patterns, guard, unmatched, unmatched_guards
 from ...settings.openapi import OpenApiSettings
 from .conversion.operations import Operation, Problem
 from .requests.overrides import check_templates
@@ -49,10 +49,10 @@ def _problems(found: tuple[Problem, ...]) -> list[str]:
 def _unknown(settings: OpenApiSettings, operations: Mapping[str, Operation]) -> list[str]:
     """What the settings name and the document does not have."""
     idle_names = {
-        "include": idle(settings.include, operations),
-        "exclude": idle(settings.exclude, operations),
-        "disabledTools": idle_guards(settings.disabled_tools, operations),
-        "operations": idle(settings.operations, operations),
+        "include": unmatched(settings.include, operations),
+        "exclude": unmatched(settings.exclude, operations),
+        "disabledTools": unmatched_guards(settings.disabled_tools, operations),
+        "operations": unmatched(settings.operations, operations),
     }
     missing = [(key, x) for key, names in idle_names.items() for x in names]
     known = list(operations)
