@@ -231,6 +231,9 @@ def test_a_server_written_twice_is_disabled_and_named(tmp_path: Path) -> None:
     [
         ('{"command": "a", "command": "b"}', "x.command"),
         ('{"command": "a", "env": {"A": "1", "A": "2"}}', "x.env.A"),
+        ('{"command": "a", "approval": {"b": "deny", "b": "allow"}}', "x.approval.b"),
+        ('{"url": "http://h", "auth": {"clientId": "1", "clientId": "2"}}', "x.auth.clientId"),
+        ('{"command": "a", "breaker": {"failures": 1, "failures": 2}}', "x.breaker.failures"),
     ],
 )
 def test_a_key_written_twice_in_an_entry_is_a_problem(
@@ -245,6 +248,13 @@ def test_the_whole_map_written_twice_is_an_error(tmp_path: Path) -> None:
     file = write(tmp_path, '{"mcpServers": {}, "mcpServers": {}}')
     with pytest.raises(SettingsError, match="more than once"):
         load_settings(file)
+
+
+def test_a_word_of_approval_written_twice_is_an_error(tmp_path: Path) -> None:
+    """The milder one might count."""
+    words = '{"mcpServers": {}, "approval": {"b": "deny", "b": "allow"}}'
+    with pytest.raises(SettingsError, match=r"approval\.b: this key is written more than once"):
+        load_settings(write(tmp_path, words))
 
 
 def test_a_server_without_a_name_is_a_problem() -> None:

@@ -25,6 +25,7 @@ from .validation import (
     prepared_by,
     read,
     read_by,
+    refuse_doubled_keys,
     written_as,
 )
 
@@ -59,6 +60,7 @@ def _breaker(value: Any) -> Any:
 
 
 def _approval(value: Any) -> dict[str, ApprovalWord]:
+    refuse_doubled_keys(value)
     try:
         return read_words(value)
     except ValueError as why:

@@ -246,6 +246,8 @@ def _check_name(
 
 def _approval(written: Any, place: Place) -> ApprovalWords:
     """The words by patterns of tools. A slip in them must not open a door."""
+    for key in repeated_in(written):
+        raise place.at(key).error("this key is written more than once.", "Remove all but one.")
     try:
         return {} if written is None else read_words(written)
     except ValueError as why:

@@ -29,7 +29,16 @@ from .fields import (
     trimmed_text,
     wrong_with_url,
 )
-from .validation import INTERNAL, Section, context_of, mistake, prepared_by, read_by, written_as
+from .validation import (
+    INTERNAL,
+    Section,
+    context_of,
+    mistake,
+    prepared_by,
+    read_by,
+    refuse_doubled_keys,
+    written_as,
+)
 
 ANY_SCHEME = ""
 """Stands for every scheme that has no credentials of its own."""
@@ -106,6 +115,7 @@ def _by_scheme(value: Any) -> dict[Any, Any]:
     """What is written, with the name of its scheme before each."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
+    refuse_doubled_keys(value)
     written = dict(cast(Mapping[Any, Any], value))
     if not any(isinstance(x, Mapping) for x in written.values()):
         return {ANY_SCHEME: written} if written else {}
