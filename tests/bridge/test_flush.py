@@ -91,7 +91,9 @@ def test_of_two_agents_each_waits_for_what_it_was_shown(tmp_path: Path):
         other.execute("BEGIN IMMEDIATE")
 
         async def wait(operations: Operations, name: str) -> None:
-            operations.record_static([Tool(ToolKey("tools", "", name), "x", {"type": "object"})])
+            operations.engine.record_static(
+                [Tool(ToolKey("tools", "", name), "x", {"type": "object"})]
+            )
             order.append(f"{name} asks")
             await operations.engine.flush()
             order.append(f"{name} goes on")

@@ -145,10 +145,6 @@ class Context:
         """Whether the settings, or the caller, want the source held to what was accepted of it."""
         return self.engine.lock_of(source, self.caller)
 
-    def record_static(self, tools: Iterable[Tool]) -> None:
-        """Write down that these tools are there from the start."""
-        self.engine.record_static(tools)
-
     def choice(
         self, names: Iterable[str], filters: Mapping[str, ToolFilter] | None = None
     ) -> ToolChoice:
