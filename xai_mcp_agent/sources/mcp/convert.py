@@ -8,10 +8,11 @@ compared, and programs use them; whoever shows them cleans them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
+from ...core.json import as_list, as_object
 from ...core.results import (
     AudioPart,
     Completion,
@@ -39,19 +40,9 @@ _MOST_PROMPT_CHARS = 200_000  # of one message; more fits into no model's window
 _MOST_TAGS, _TAG_CHARS = 100, 200
 
 
-def object_in(value: Any) -> JsonObject:
-    """The value, or an empty object in place of one that is none."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
-def list_in(value: Any) -> list[Any]:
-    """The value, or an empty list in place of one that is none."""
-    return cast(list[Any], value) if isinstance(value, list) else []
-
-
 def tool_of(source: str, raw: JsonObject) -> Tool:
     """A tool as the server sent it, with a name and an input schema. Odd fields read as absent."""
-    hints, meta, schema = (object_in(raw.get(x)) for x in ("annotations", "_meta", "outputSchema"))
+    hints, meta, schema = (as_object(raw.get(x)) for x in ("annotations", "_meta", "outputSchema"))
     return Tool(
         key=ToolKey(MCP.name, source, raw["name"]),
         description=_text(raw.get("description")),
@@ -72,7 +63,7 @@ def tool_of(source: str, raw: JsonObject) -> Tool:
 
 async def read_result(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
     """As `result_of`; one of very many parts is made in a thread, and holds up nobody."""
-    if len(list_in(raw.get("content"))) > _MANY:
+    if len(as_list(raw.get("content"))) > _MANY:
         return await anyio.to_thread.run_sync(result_of, raw, notes)
     return result_of(raw, notes)
 
@@ -80,13 +71,13 @@ async def read_result(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
 def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
     """The parts of a result in their order, with these notes."""
     content: Any = raw.get("content")
-    blocks: list[Any] = [content] if isinstance(content, str | dict) else list_in(content)
+    blocks: list[Any] = [content] if isinstance(content, str | dict) else as_list(content)
     return ToolResult(
         parts=tuple(part_of(block) for block in blocks),
         structured=raw.get("structuredContent"),
         is_error=raw.get("isError") in (True, "true"),
         notes=tuple(notes),
-        meta=object_in(raw.get("_meta")) or None,
+        meta=as_object(raw.get("_meta")) or None,
     )
 
 
@@ -112,7 +103,7 @@ def part_of(block: Any) -> ResultPart:
 
 def resource_part_of(contents: Any) -> ResourcePart | None:
     """The content of one resource, text or binary; None where it has no uri, or nothing in it."""
-    fields = object_in(contents)
+    fields = as_object(contents)
     uri, text, data, kind = (fields.get(x) for x in ("uri", "text", "blob", "mimeType"))
     if not isinstance(uri, str) or not (isinstance(text, str) or isinstance(data, str)):
         return None
@@ -129,7 +120,7 @@ def usable(
 ) -> list[JsonObject]:
     """The listed items that have the texts they need; `note` is told of the others."""
     found: list[JsonObject] = []
-    for item in map(object_in, list_in(items)):
+    for item in map(as_object, as_list(items)):
         missing = [x for x in required if not isinstance(item.get(x), str)]
         if missing:
             named = next((f" {item[x]!r}" for x in required if x not in missing), "")
@@ -156,7 +147,7 @@ def prompt_of(raw: JsonObject) -> Prompt:
     """A listed prompt with its arguments."""
     arguments = tuple(
         PromptArgument(x["name"], _shown(x.get("description")), x.get("required") is True)
-        for x in map(object_in, list_in(raw.get("arguments")))
+        for x in map(as_object, as_list(raw.get("arguments")))
         if isinstance(x.get("name"), str)
     )
     title = _shown(raw.get("title")) or None
@@ -186,8 +177,8 @@ def seen_part(part: ResultPart) -> ResultPart:
 
 def completion_of(raw: JsonObject) -> Completion:
     """What a value may be completed to; values that are not what they look like are left out."""
-    completion = object_in(raw.get("completion"))
-    listed, total = list_in(completion.get("values")), completion.get("total")
+    completion = as_object(raw.get("completion"))
+    listed, total = as_list(completion.get("values")), completion.get("total")
     total = total if isinstance(total, int) else None
     has_more = completion.get("hasMore") is True or (total or 0) > len(listed)
     texts = (x for x in listed if isinstance(x, str) and len(x) <= _MOST_VALUE_CHARS)
@@ -200,17 +191,17 @@ def _icons(raw: Any) -> tuple[Icon, ...]:
         Icon(
             x["src"],
             _text(x.get("mimeType")) or None,
-            tuple(size for size in list_in(x.get("sizes")) if isinstance(size, str)),
+            tuple(size for size in as_list(x.get("sizes")) if isinstance(size, str)),
         )
-        for x in map(object_in, list_in(raw))
+        for x in map(as_object, as_list(raw))
         if isinstance(x.get("src"), str)
     )
 
 
 def _tags(meta: JsonObject) -> tuple[str, ...]:
     """The tags of a tool, where fastmcp puts them. Sorted: a set has another order in each run."""
-    places = [object_in(meta.get(x)) for x in _TAGGED]
-    texts = {x for place in places for x in list_in(place.get("tags")) if isinstance(x, str) and x}
+    places = [as_object(meta.get(x)) for x in _TAGGED]
+    texts = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
     return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
 
 

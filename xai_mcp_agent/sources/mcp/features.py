@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...core.calls import PROGRAM, Caller
+from ...core.json import as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ...core.tools import JsonObject
 from ..base import LISTS, Completed, OnUpdate
@@ -65,7 +66,7 @@ class McpFeatures:
         """The contents of one resource."""
         method = "resources/read"
         raw, note = await self._get(method, f"reading {uri!r}", lambda x: x.read_resource(uri))
-        parts = [convert.resource_part_of(x) for x in convert.list_in(raw.get("contents"))]
+        parts = [convert.resource_part_of(x) for x in as_list(raw.get("contents"))]
         if None in parts:
             note("Contents without a uri, or with nothing in them, were left out.")
         return [x for x in parts if x is not None]
@@ -79,8 +80,8 @@ class McpFeatures:
         """One prompt, filled in."""
         method, what = "prompts/get", f"the prompt {name!r}"
         raw, note = await self._get(method, what, lambda x: x.get_prompt(name, dict(arguments)))
-        listed = convert.list_in(raw.get("messages"))
-        messages = [x for x in map(convert.object_in, listed) if x]
+        listed = as_list(raw.get("messages"))
+        messages = [x for x in map(as_object, listed) if x]
         if len(messages) < len(listed):
             note("Messages of a prompt that are none were left out.")
         return [convert.prompt_message_of(x) for x in messages]

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
+from ...core.json import as_object, children, is_list, is_object
 from ...core.tools import JsonObject
 from ..web.large_json import TOO_DEEP
 
@@ -90,30 +91,28 @@ def _handshake(method: str, result: JsonObject) -> JsonObject:
     """What a server says of itself, where it says it as it should."""
     said = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
     able = said.get("capabilities")
-    abilities: JsonObject = cast(JsonObject, able) if isinstance(able, dict) else {"tools": {}}
-    said["capabilities"] = {name: {} for name, x in abilities.items() if isinstance(x, dict)}
-    if not isinstance(said.get("_meta"), dict):
+    abilities: JsonObject = able if is_object(able) else {"tools": {}}
+    said["capabilities"] = {name: {} for name, x in abilities.items() if is_object(x)}
+    if not is_object(said.get("_meta")):
         said.pop("_meta", None)
     if method == "server/discover":
         return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **said}
     if not isinstance(said.get("protocolVersion"), str):
         said["protocolVersion"] = _USUAL_VERSION
-    info = said.get("serverInfo")
-    fields = cast(JsonObject, info) if isinstance(info, dict) else {}
-    texts = {x: y for x, y in fields.items() if x in _INFO_TEXTS and isinstance(y, str)}
+    info = as_object(said.get("serverInfo"))
+    texts = {x: y for x, y in info.items() if x in _INFO_TEXTS and isinstance(y, str)}
     said["serverInfo"] = {"name": "", "version": "", **texts}
     return said
 
 
 def _usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
     """The tools as they came, and by name those with arguments for headers as the SDK gets them."""
-    if not isinstance(listed, list):
+    if not is_list(listed):
         note("The listing has no tools in it, not even an empty list.")
         return [], {}
     tools: list[JsonObject] = []
     framed: JsonObject = {}
-    for raw in cast(list[Any], listed)[:_MAX_TOOLS]:
-        tool = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+    for tool in map(as_object, listed[:_MAX_TOOLS]):
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not name:
             note("A tool without a name was left out.")
@@ -131,7 +130,7 @@ def _usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject
 
 def _problem_of(tool: JsonObject) -> str:
     schema = tool.get("inputSchema")
-    kind = cast(JsonObject, schema).get("type", "object") if isinstance(schema, dict) else None
+    kind = schema.get("type", "object") if is_object(schema) else None
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
         return "its inputSchema is not an object schema"
     if _is_deep(tool):
@@ -147,13 +146,7 @@ def _is_deep(value: Any) -> bool:
     """Whether some reader or writer of JSON will refuse it: each has a limit to its depth."""
     level = [value]
     for _ in range(_MAX_DEPTH):
-        level = [part for x in level for part in _parts(x)]
+        level = [part for x in level for part in children(x)]
         if not level:
             return False
     return True
-
-
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast(JsonObject, value).values())
-    return cast(list[Any], value) if isinstance(value, list) else []

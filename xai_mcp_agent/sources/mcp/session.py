@@ -47,19 +47,19 @@ _SHOWN = 200  # characters of a name, for people
 class Listener(Protocol):
     """What a session reports to."""
 
-    def ready(self) -> None:
+    def session_ready(self, session: McpSession) -> None:
         """It has listed its tools and can be called."""
         ...
 
-    def over(self) -> None:
+    def session_over(self) -> None:
         """It can no longer be called; it is closing."""
         ...
 
-    def listed(self, inventory: Inventory) -> None:
+    def session_listed(self, session: McpSession) -> None:
         """It has listed its tools, for the first time or again."""
         ...
 
-    def unlisted(self, problem: str) -> None:
+    def session_unlisted(self, session: McpSession, problem: str) -> None:
         """It could not list its tools again; those listed last stay."""
         ...
 
@@ -81,7 +81,7 @@ class McpSession:
         self.was_ready = False
         self.inventory = Inventory(connection.settings.name, ())
         self.instructions = ""  # also where agents are not told
-        self.requests = Requests(connection, failures, listener.over, host)
+        self.requests = Requests(connection, failures, listener.session_over, host)
         self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
         self._listing = Listing(connection)
         self._mode = mode
@@ -128,7 +128,7 @@ class McpSession:
                 limit.deadline = float("inf")
                 self.was_ready = True
                 self.connection.in_a_hurry = False
-                self._listener.ready()
+                self._listener.session_ready(self)
                 await self._health.over.wait()
                 if self._client_outlives_the_server:
                     await self.requests.pending.none(_DRAIN_SECONDS)
@@ -167,13 +167,13 @@ class McpSession:
             except SourceError as error:
                 if not is_missing_method(error):
                     if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
-                        self._listener.unlisted(error.problem)
+                        self._listener.session_unlisted(self, error.problem)
                     raise
                 await self._listing.clear()
             self.instructions = client.instructions or ""
             tells = self.connection.settings.instructions
             self.inventory = self._listing.inventory(self.instructions if tells else "")
-        self._listener.listed(self.inventory)
+        self._listener.session_listed(self)
         return self.inventory
 
     async def fresh_inventory(self, caller: Caller = PROGRAM) -> Inventory:

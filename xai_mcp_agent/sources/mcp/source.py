@@ -56,6 +56,9 @@ class McpSource:
 
     kind = "mcp"
 
+    _observer: Observer  # of the owner
+    _began_at = 0.0  # the start of the attempt
+
     def __init__(
         self,
         settings: ServerSettings,
@@ -125,9 +128,9 @@ class McpSource:
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
-        self._state = "connecting"
+        self._state, self._observer = "connecting", observer
         try:
-            await self._heal_until_stopped(observer)
+            await self._heal_until_stopped()
         finally:
             self._state = "closed"
             self._verdict.settle(self._closed())
@@ -227,10 +230,10 @@ class McpSource:
                 self.status().stderr_tail,
             ) from cause
 
-    async def _heal_until_stopped(self, observer: Observer) -> None:
+    async def _heal_until_stopped(self) -> None:
         while await self._has_its_turn():
             self._ready_at = None
-            error = await self._attempt(observer)
+            error = await self._attempt()
             self._start.end()
             self._backoff.count(self._ready_at)
             await self._pause(gives_up=isinstance(error, LastingFailure))
@@ -245,15 +248,15 @@ class McpSource:
     def _new_start(self) -> Start:
         return Start(self._starts, lambda: self._verdict.wanted.is_set())
 
-    async def _attempt(self, observer: Observer) -> SourceError | None:
+    async def _attempt(self) -> SourceError | None:
         """One session from start to end; why it ended. A failed start is told to those who wait."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
         way = TransportOption(self._settings, eras.mode_for(self._settings))
-        error, other = await self._serve_once(observer, way, left)
+        error, other = await self._serve_once(way, left)
         if other is not None:
             seconds = other.seconds(left - (anyio.current_time() - started))
-            again, _ = await self._serve_once(observer, other, seconds)
+            again, _ = await self._serve_once(other, seconds)
             if not (other.is_guess and isinstance(again, SourceFailed)):
                 error = again
         if self._stopping.is_set() or error is None:
@@ -261,21 +264,18 @@ class McpSource:
         self._error = error
         logger.info("%s", error)  # whoever needs the server is told by an exception
         if isinstance(error, SourceFailed):
-            observer.notice(SourceUnreachable(self.name, error.problem))
+            self._observer.notice(SourceUnreachable(self.name, error.problem))
             self._state = "retrying"
             self._tell(error)
         return error
 
     async def _serve_once(
-        self, observer: Observer, way: TransportOption, seconds: float
+        self, way: TransportOption, seconds: float
     ) -> tuple[SourceError | None, TransportOption | None]:
         """One process or connection; why it ended, and which other way might go better."""
         connection = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
-        sitting = _Sitting(self, observer)
-        session = McpSession(
-            connection, way.mode, self._failures, sitting, self._host, self.updates
-        )
-        self._session = sitting.session = session
+        session = McpSession(connection, way.mode, self._failures, self, self._host, self.updates)
+        self._session, self._began_at = session, anyio.current_time()
         self._state = "connecting"
         try:
             await connection.start()
@@ -295,17 +295,19 @@ class McpSource:
             await connection.end()
         on_purpose = self._stopping.is_set()
         error = None if on_purpose else self._failures.of_loss(connection)
-        observer.notice(SourceLost(self.name, error.problem if error else CLOSED, on_purpose))
+        self._observer.notice(SourceLost(self.name, error.problem if error else CLOSED, on_purpose))
         return error, None
 
     def _hosts(self) -> list[Host]:
         """Who could be asked while it connects: the one that waits longest is the last."""
         return [self._host, *reversed(self._waiting)]
 
-    def became_ready(self, session: McpSession, seconds: float) -> None:
-        """Told by the session once it has listed its tools."""
-        self._connect_seconds = seconds
+    # What the session reports, see `Listener`.
+
+    def session_ready(self, session: McpSession) -> None:
+        """Let it be used."""
         self._ready_at = anyio.current_time()
+        self._connect_seconds = self._ready_at - self._began_at
         self._settings = session.connection.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if not is_modern(self._era):
@@ -315,10 +317,23 @@ class McpSource:
         self._start.end()
         self._tell(session)
 
-    def became_unusable(self) -> None:
-        """Told by the session as soon as it is over, before it has closed."""
+    def session_over(self) -> None:
+        """Let it be used no more, before it has closed."""
         if self._state == "ready":
             self._state = "retrying"
+
+    def session_listed(self, session: McpSession) -> None:
+        """Report the first listing after the connection, and each that follows."""
+        if not session.was_ready:
+            transport = session.connection.settings.transport
+            connected = SourceConnected(self.name, transport, session.era, title=session.server)
+            self._observer.notice(connected)
+        self._observer.notice(InventoryChanged(self.name, session.inventory))
+
+    def session_unlisted(self, session: McpSession, problem: str) -> None:
+        """Report that it could not be listed again."""
+        if session.was_ready:
+            self._observer.notice(SourceUnreachable(self.name, problem))
 
     def _tell(self, outcome: McpSession | SourceError) -> None:
         verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
@@ -338,36 +353,3 @@ class McpSource:
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else self._backoff.seconds):
             await self._verdict.wanted.wait()
-
-
-class _Sitting:
-    """What one session tells its source and the observer."""
-
-    session: McpSession
-
-    def __init__(self, source: McpSource, observer: Observer) -> None:
-        self._source = source
-        self._observer = observer
-        self._started = anyio.current_time()
-
-    def ready(self) -> None:
-        self._source.became_ready(self.session, anyio.current_time() - self._started)
-
-    def over(self) -> None:
-        self._source.became_unusable()
-
-    def listed(self, inventory: Inventory) -> None:
-        if not self.session.was_ready:
-            self._observer.notice(
-                SourceConnected(
-                    inventory.source,
-                    self.session.connection.settings.transport,
-                    self.session.era,
-                    title=self.session.server,
-                )
-            )
-        self._observer.notice(InventoryChanged(inventory.source, inventory))
-
-    def unlisted(self, problem: str) -> None:
-        if self.session.was_ready:
-            self._observer.notice(SourceUnreachable(self._source.name, problem))
