@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _NOISE_CHARACTERS = 200
 _NOISE_BYTES = 4 * _NOISE_CHARACTERS
+_MAX_CONTAINERS = 10_000  # what nests more deeply than this is slow to read
 # Where every library puts it: an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
 # Escapes from left to right; the group catches half a pair. Servers in JavaScript send those when
@@ -78,7 +79,7 @@ class Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
-            if len(line) <= SHORT_BYTES:
+            if _is_quick(line):
                 self._messages.extend(self._messages_in(line))
             else:
                 # In a thread, and there in small steps: others on the loop go on meanwhile.
@@ -113,6 +114,11 @@ class Incoming(_Stream):
         # A server that ended in the middle of an answer is lost, which says more than this would.
         if answered and not isinstance(line, UnfinishedLine):
             yield unreadable_answer(int(answered[1]), why)
+
+
+def _is_quick(line: bytes) -> bool:
+    """Whether it is read in no time, whatever it holds."""
+    return len(line) <= SHORT_BYTES and line.count(b"[") + line.count(b"{") <= _MAX_CONTAINERS
 
 
 def _json_in(line: bytes) -> Any:
