@@ -17,6 +17,7 @@ from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
 from ..agent.protocols.arguments import parse_arguments
 from ..agent.protocols.reading import beside_loop
 from ..core.errors import XaiMcpError
+from ..core.json import clipped
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
 from ..core.questions import (
     SamplingMessage,
@@ -185,7 +186,7 @@ def _last_words(request: SamplingRequest) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}..."
+    return clipped(line, _SHOWN_CHARS)
 
 
 async def _unheard(_text: str) -> None:

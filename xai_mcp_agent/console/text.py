@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agent.models.base import Usage
+from ..core.json import clipped
 from ..core.tools import JsonObject
 from ..core.visible import marked
 from ..secrets.secrets import Mask
@@ -104,7 +105,7 @@ def count(number: int, thing: str) -> str:
 def one_line(text: str, most_chars: int) -> str:
     """The words of a text on one line; of a long one the beginning."""
     words = " ".join(text.split())
-    return words if len(words) <= most_chars else f"{words[:most_chars]}..."
+    return clipped(words, most_chars)
 
 
 def wrap(text: str, width: int, first: str = "", after: str = "") -> list[str]:
@@ -306,4 +307,4 @@ def _value(value: Any, most_chars: int, mask: Mask) -> str:
         text = mask(json.dumps(value, ensure_ascii=False, default=str))
     except RecursionError:
         return TOO_DEEP
-    return text if len(text) <= most_chars else f"{text[:most_chars]}..."
+    return clipped(text, most_chars)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
+from ..core.json import clipped
 from ..core.names import did_you_mean
 from ..core.schemas import properties
 from ..core.tools import JsonObject, Tool
@@ -385,7 +386,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _quoted(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return clipped(text, _SHOWN)
 
 
 def _schema(tool: Tool | JsonObject) -> JsonObject:

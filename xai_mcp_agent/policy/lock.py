@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
+from ..core.json import clipped
 from ..core.names import did_you_mean, letters, nearest, skeleton
 from ..core.tools import KIND_NAMES, MCP, JsonObject, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
@@ -256,7 +257,7 @@ def _object(value: Any, where: str) -> JsonObject:
 
 
 def _shown(key: str) -> str:
-    return json.dumps(key if len(key) <= _MOST_CHARS else f"{key[:_MOST_CHARS]}...")
+    return json.dumps(clipped(key, _MOST_CHARS))
 
 
 def _refuse(problem: str) -> NoReturn:

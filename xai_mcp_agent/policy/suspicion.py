@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, cast
 
 from ..core.events import Inventory
-from ..core.json import children
+from ..core.json import children, clipped
 from ..core.names import skeleton
 from ..core.tools import JsonObject, Tool
 from ..core.visible import count_hidden, visible
@@ -87,7 +87,7 @@ def _oddities(text: str) -> Iterator[tuple[str, str]]:
 
 def _words(text: str) -> str:
     words = " ".join(visible(text[:MOST_CHARS]).split())
-    return words if len(words) <= _WORDS_CHARS else f"{words[:_WORDS_CHARS]}..."
+    return clipped(words, _WORDS_CHARS)
 
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
@@ -141,7 +141,7 @@ def _parts_of(name: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
 
 def _short(name: str) -> str:
     words = " ".join(visible(name[:_WORDS_CHARS]).split())
-    return words if len(words) <= 40 else f"{words[:40]}..."
+    return clipped(words, 40)
 
 
 class _Names:

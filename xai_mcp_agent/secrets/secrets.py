@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
+from ..core.json import clipped
 from ..core.visible import visible
 
 MASK = "***"
@@ -26,7 +27,7 @@ def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
     Masked before it is cut: half a secret is not known. Nor is one with hidden characters in it.
     """
     shown = mask(visible(text[:_LOOKED_AT]).replace("\n", " "))
-    return shown if len(shown) <= at_most else f"{shown[:at_most]}..."
+    return clipped(shown, at_most)
 
 
 # Shorter texts occur in ordinary words: masking them hides little and ruins what is read.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..console.text import one_line, wrap
+from ..core.json import clipped
 from ..planning.plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
 
 _VALUE_CHARS = _NAME_CHARS = 200
@@ -88,4 +89,4 @@ def _shown(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         text = repr(value)
-    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}..."
+    return clipped(text, _VALUE_CHARS)

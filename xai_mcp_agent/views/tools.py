@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
 from ..console.text import clean, count, one_line, wrap
+from ..core.json import clipped
 from ..core.schemas import signature
 from ..core.tools import META, STATIC, JsonObject
 from ..history.event import Subject
@@ -66,7 +67,7 @@ def tool_text(entry: CatalogEntry) -> str:
     said = marks_of(entry)
     marks = f" ({said})" if said else ""
     first = (tool.description.strip().splitlines() or [""])[0]
-    short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
+    short = clipped(first, _DESCRIPTION_CHARS)
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"

@@ -22,6 +22,7 @@ from ...core.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
+from ...core.json import clipped
 from ...secrets.secrets import Secrets
 from .fields import mapping
 
@@ -304,4 +305,4 @@ def _not_set_up(words: str, service: Service) -> ModelError:
 
 def _one_line(words: str) -> str:
     folded = " ".join(words.split()).removesuffix(".")
-    return folded if len(folded) <= _MAX_WORDS_CHARS else f"{folded[:_MAX_WORDS_CHARS]}..."
+    return clipped(folded, _MAX_WORDS_CHARS)
