@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from xai_mcp_agent import Settings, SettingsError, settings_from
+from xai_mcp_agent import Settings, SettingsError, load_settings, settings_from
 from xai_mcp_agent.core.patterns import fits
 
 
@@ -66,6 +67,15 @@ def test_a_group_may_not_be_called_like_a_source():
     assert any("a source of this file has this name too" in x for x in settings.notes)
     assert settings.group("a") is None
     assert settings.source("a").name == "a"
+
+
+def test_a_group_that_is_written_twice_is_not_used(tmp_path: Path):
+    file = tmp_path / "mcp_settings.json"
+    group = '{"include": ["a/one"]}'
+    file.write_text(f'{{"mcpServers": {{}}, "groups": {{"g": {group}, "g": {group}}}}}')
+    settings = load_settings(file)
+    with pytest.raises(SettingsError, match="written more than once"):
+        settings.group("g")
 
 
 def test_a_section_that_is_none_is_noted():

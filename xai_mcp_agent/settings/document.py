@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -70,7 +70,7 @@ class ParsedObject(dict[str, Any]):
 def with_key(value: Mapping[str, Any], key: str, item: Any) -> ParsedObject:
     """The object with one key more, or another value of it."""
     changed = ParsedObject({**value, key: item})
-    changed.repeated = value.repeated if isinstance(value, ParsedObject) else ()
+    changed.repeated = repeated_in(value)
     return changed
 
 
@@ -79,14 +79,9 @@ def without_frames(error: SettingsError) -> SettingsError:
     return SettingsError(error.file, error.key_path, error.problem, error.fix)
 
 
-def repeated_keys(value: Any, place: Place) -> Iterator[Place]:
-    """The places in a parsed value, two levels deep, whose key is written more than once."""
-    if not isinstance(value, ParsedObject):
-        return
-    yield from (place.at(name) for name in value.repeated)
-    for name, inner in value.items():
-        if isinstance(inner, ParsedObject):
-            yield from (place.at(name, key) for key in inner.repeated)
+def repeated_in(value: Any) -> tuple[str, ...]:
+    """The keys of an object that are written more than once."""
+    return value.repeated if isinstance(value, ParsedObject) else ()
 
 
 def read_document(file: Path) -> ParsedObject:

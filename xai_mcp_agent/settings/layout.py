@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from ..core.names import did_you_mean
-from .document import ParsedObject, Place, kind_of
+from .document import ParsedObject, Place, kind_of, repeated_in
 from .entry import SourceSettings
 from .models import SECTIONS
 from .rules import holds_rules
@@ -59,11 +59,6 @@ def layout_of(document: Any, place: Place) -> Layout:
         raise place.at(name).error("there are rules here.", "Rename it to 'rules'.")
     notes = tuple(_notes(top, place)) if key else ()
     return Layout(sources, {x: top[x] for x in keys if x in _OTHERS}, notes)
-
-
-def repeated_in(value: Any) -> tuple[str, ...]:
-    """The keys of an object that are written more than once."""
-    return value.repeated if isinstance(value, ParsedObject) else ()
 
 
 def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:

@@ -15,11 +15,11 @@ from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWords, read_words
 from .approval import WORDS as _APPROVAL_WORDS
-from .document import ParsedObject, Place, read_document, without_frames
+from .document import ParsedObject, Place, read_document, repeated_in, without_frames
 from .entry import SourceSettings
 from .guards import guards_beside, guards_of_entries, widening
 from .interpolation import Variables
-from .layout import Layout, layout_of, repeated_in
+from .layout import Layout, layout_of
 from .models import Settings
 from .parts import parts_of
 from .rules import read_rules

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_vali
 
 from ..core.errors import SettingsError
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
-from .document import Place, kind_of, repeated_keys, with_key, without_frames
+from .document import Place, kind_of, repeated_in, with_key, without_frames
 from .entry import WAIT_SECONDS
 from .fields import (
     OptionalUrl,
@@ -359,6 +359,7 @@ def read_groups(
     for name, value in _items(written, place, '{"name": {"selectors": [...]}}', notes):
         there = place.at(name)
         try:
+            _refuse_doubled(name, written, there)
             if not name.strip():
                 raise there.error("a group needs a name.", "Put one before the colon.")
             if name in sources:
@@ -468,6 +469,7 @@ def read_registries(
             kind = "github" if keys.get("repository") else "list" if keys.get("path") else "api"
             entry = with_key(keys, "type", kind)
         try:
+            _refuse_doubled(name, written, place.at(name))
             registry = read(RegistrySettings, entry, place.at(name), context, notes)
         except SettingsError as reason:
             notes.append(str(reason))
@@ -487,6 +489,10 @@ def _items(written: Any, place: Place, example: str, notes: list[str]) -> Iterat
         problem = f"must be an object, but is {kind_of(written)}."
         notes.append(str(place.error(problem, f"Write {example}.")))
         return
-    for twice in repeated_keys(written, place):
-        notes.append(str(twice.error("this key is written more than once.", "Join them.")))
     yield from ((str(x), y) for x, y in cast(Mapping[Any, Any], written).items())
+
+
+def _refuse_doubled(name: str, written: Any, place: Place) -> None:
+    if name in repeated_in(written):
+        problem = "this name is written more than once."
+        raise place.error(problem, "Rename or remove all but one.")

@@ -28,7 +28,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean, nearest
-from .document import ParsedObject, Place, kind_of
+from .document import Place, kind_of, repeated_in
 from .interpolation import Variables
 
 T = TypeVar("T")
@@ -125,9 +125,8 @@ def checked_keys(cls: type[Section], value: Any, context: ValidationContext) -> 
 
 def refuse_doubled_keys(value: Any) -> None:
     """Raise a mistake for a key that is written more than once; the last one would count."""
-    if isinstance(value, ParsedObject) and value.repeated:
-        problem = "this key is written more than once."
-        raise mistake(problem, "Remove all but one.", value.repeated[0])
+    for key in repeated_in(value):
+        raise mistake("this key is written more than once.", "Remove all but one.", key)
 
 
 def read(cls: type[T], value: Any, place: Place, context: ValidationContext, notes: list[str]) -> T:
