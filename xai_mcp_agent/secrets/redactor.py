@@ -159,11 +159,11 @@ def secrets_in_url(url: str) -> Iterator[str]:
     except ValueError:
         return
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
-    found = [password, *_secret_parameters(parts.query)]
+    secrets = [password, *_secret_parameters(parts.query)]
     if not colon or len(user) >= _LONG_USER_NAME:
-        found.append(user)
-    yield from found
-    yield from (unquote(x) for x in found)
+        secrets.append(user)
+    yield from secrets
+    yield from map(unquote, secrets)
     yield from (x for x in parts.path.split("/") if _RANDOM_SEGMENT.fullmatch(x))
 
 
@@ -217,14 +217,14 @@ def _named_secrets(text: str) -> Iterator[tuple[int, int]]:
     What follows one may be a command, which somebody must read before they agree to it.
     """
     position = 0
-    while found := _NAME_AND_MARK.search(text, position):
-        position = found.end() + text.startswith(("'", '"'), found.end())
+    while match := _NAME_AND_MARK.search(text, position):
+        position = match.end() + text.startswith(("'", '"'), match.end())
         # After a bare `=` a shell would take the second word for a command.
-        has_scheme = ":" in found[0] or position > found.end()
+        has_scheme = ":" in match[0] or position > match.end()
         scheme = _AFTER_SCHEME.match(text, position) if has_scheme else None
         end = _END_IN_SHELL.search(text, scheme.end(1) + 1 if scheme else position)
         ends = end.start() if end else len(text)
-        if is_secret(found[1], text[position:ends]):
+        if is_secret(match[1], text[position:ends]):
             yield position, ends
             # Names within the value are part of it.
             position = ends
@@ -257,8 +257,8 @@ def _secrets_in_value(value: Any, depth: int) -> Iterator[str]:
 class Redactor:
     """Redacts the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
 
-    With `guesses`, also what its name or the words around it tell to be one, and short ones of
-    `environ`: for what is kept. On a screen that hides answers, too ("the key: turn it twice").
+    With `guesses`, also texts that their name or the words around them mark as secrets, and short
+    ones of `environ`: for what is kept. On a screen that hides answers, too ("the key: turn it twice").
     """
 
     def __init__(
@@ -275,9 +275,9 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
-        # What the words around it tell comes first, before any of those is redacted.
-        found = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
-        for secrets in (Secrets(found), *self._known) if found else self._known:
+        # Guesses come first: they need the words around a secret, before any is redacted.
+        guessed = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
+        for secrets in (Secrets(guessed), *self._known) if guessed else self._known:
             text = secrets.redact(text)
         return text
 
