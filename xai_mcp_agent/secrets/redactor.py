@@ -258,7 +258,8 @@ class Redactor:
     """Redacts the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
 
     With `guesses`, also texts that their name or the words around them mark as secrets, and short
-    ones of `environ`: for what is kept. On a screen that hides answers, too ("the key: turn it twice").
+    ones of `environ`: for what is kept. On a screen that would hide answers, too ("the key: turn
+    it twice").
     """
 
     def __init__(
