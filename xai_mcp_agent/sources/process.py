@@ -235,13 +235,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._end(in_a_hurry)
 
     async def _end(self, in_a_hurry: bool) -> None:
-        if self.stdout_ended:
-            await self.last_words()
-            in_a_hurry = True  # it has had its time
-        self._own_exit_code = self.exit_code
-        self._closing = True
         self._next_look.cancel()
         try:
+            if self.stdout_ended:
+                await self.last_words()
+                in_a_hurry = True  # it has had its time
+            self._own_exit_code = self.exit_code
+            self._closing = True
             await anyio.to_thread.run_sync(self._family.look)
             self._lines.clear()
             # A server that flushes into a full pipe would never see its stdin end.
