@@ -87,7 +87,7 @@ def test_patterns_hold_up_nobody_however_large_they_are(kind: str):
     began = time.process_time()
     check = SchemaCheck(PATTERNS[kind])
     assert check.problems({"a": 1}) == []
-    assert check.broken == "" or "is no pattern, or is too large" in check.broken
+    assert check.broken == "" or 'is not a "regex"' in check.broken
     assert function_parameters(PATTERNS[kind])["type"] == "object"
     assert time.process_time() - began < QUICK_SECONDS
 

@@ -90,7 +90,6 @@ def test_only_a_handful_of_problems_is_told():
         {"$ref": "#/definitions/nowhere"},
         {"$ref": "file:///etc/passwd"},
         {"type": "no-such-type"},
-        {"pattern": "("},
         {"properties": 5},
         {"$schema": "https://example.invalid/meta"},
     ],
@@ -112,6 +111,12 @@ def test_a_value_that_is_not_json_is_a_problem_not_a_crash(value: Any):
 @given(json_values)
 def test_any_json_can_be_checked(value: Any):
     assert isinstance(SchemaCheck(ADD).problems(value), list)
+
+
+def test_a_wrong_pattern_costs_no_other_check():
+    check = SchemaCheck({"properties": {"a": {"pattern": "("}, "b": {"type": "integer"}}})
+    assert check.problems({"a": "x", "b": "no"}) == ['b: "no" is not of type "integer"']
+    assert "is no pattern" in check.why_unusable(with_patterns=True)
 
 
 def test_a_check_is_made_anew_when_the_schema_is_replaced():

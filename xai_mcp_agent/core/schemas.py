@@ -42,13 +42,14 @@ class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
     A schema that cannot be compiled, or takes too long to check, checks nothing (fail open):
-    `broken` says why. A value that would take too long passes unchecked, too, and one with very
-    long texts is checked without the patterns for them.
+    `broken` says why. A value that would take too long passes unchecked, too. Patterns are left
+    out where one of them is wrong or too large, and for very long texts.
     """
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
         self.broken = ""
+        self._wrong_pattern = ""
         self._cost: SchemaCost | None = None
         self._validators: dict[bool, jsonschema_rs.Validator] = {}  # with patterns, or without
 
@@ -59,7 +60,7 @@ class SchemaCheck:
         """
         if cost := self._counted():
             self._validator(cost, with_patterns=with_patterns)
-        return self.broken
+        return self.broken or self._wrong_pattern
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
@@ -93,14 +94,20 @@ class SchemaCheck:
     def _validator(
         self, cost: SchemaCost, *, with_patterns: bool
     ) -> jsonschema_rs.Validator | None:
-        with_patterns = with_patterns and cost.patterns > 0
+        with_patterns = with_patterns and cost.patterns > 0 and not self._wrong_pattern
         if with_patterns not in self._validators and not self.broken:
             size_limit = _MAX_PATTERN_BYTES // max(cost.patterns, 1)
             try:
                 self._validators[with_patterns] = _compiled(self.schema, size_limit, with_patterns)
             except ValueError as cause:
                 reason = str(cause).splitlines()[0]
-                self.broken = reason.replace('is not a "regex"', "is no pattern, or is too large")
+                if not with_patterns:
+                    self.broken = reason
+                    return None
+                self._wrong_pattern = reason.replace(
+                    'is not a "regex"', "is no pattern, or is too large"
+                )
+                return self._validator(cost, with_patterns=False)
         return self._validators.get(with_patterns)
 
 
