@@ -320,7 +320,7 @@ class Redactor:
 
     def _clean_text(self, text: str) -> str:
         shown = redact_beginning(text, self, _MOST_CHARS)
-        is_short = len(shown) <= _MOST_CHARS
+        is_short = len(text) <= _MOST_CHARS
         return shown if is_short else f"{shown[:_MOST_CHARS]}... ({len(text)} characters)"
 
 
