@@ -368,6 +368,7 @@ class Family:
         self._members: set[psutil.Process] = set()
         self._groups = {pid}
         self._lock = threading.Lock()
+        self._is_over = False
         guard.protect(pid)
 
     def look(self) -> None:
@@ -375,6 +376,8 @@ class Family:
         import psutil  # here: only what starts a process needs it
 
         with self._lock:
+            if self._is_over:  # a thread that came late
+                return
             # psutil knows a process by its start time, too: numbers are used again.
             members = {x for x in self._members if x.is_running()}
             for parent in (self._pid, *[x.pid for x in members]):
@@ -386,6 +389,7 @@ class Family:
     def release(self) -> None:
         """Have the guard leave them alone: they were ended."""
         with self._lock:
+            self._is_over = True
             self._protect(set())
 
     def _protect(self, groups: set[int]) -> None:
