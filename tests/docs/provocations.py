@@ -25,7 +25,6 @@ from starlette.routing import Route
 from tests.support.agents_in_ctx import init_agent
 from tests.support.asking_server import asking_entry, form
 from tests.support.authorization_server import go_there, protected_server
-from tests.support.callers import Answering, at_once
 from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
@@ -307,15 +306,6 @@ def asked() -> Iterator[str]:
         waiting.set()
 
 
-def queued() -> Iterator[str]:
-    """A call that waits for one of another caller to end."""
-    with Bridge({"mcpServers": {"notes": asking_entry(mode="legacy")}}) as made:
-        made.connect(wait=True)
-        room = {"room": "it", "count": 2, "seconds": 1.5}
-        calls = [(Answering(name), "notes", "meet", room) for name in "ab"]
-        yield str(at_once(made, *calls, limits={1: 0.2})[1])
-
-
 # Nodes
 
 
@@ -456,7 +446,6 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield from calling()
     yield from changed()
     yield from asked()
-    yield from queued()
     yield from models()
     yield from without_answer()
     yield from offline()

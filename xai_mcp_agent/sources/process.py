@@ -267,7 +267,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._family = Family(self.pid)
         loop = asyncio.get_running_loop()
         self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
-        loop.run_in_executor(None, self._family.look)  # imports psutil meanwhile
+        with suppress(RuntimeError):  # Python is ending, and starts no threads any more
+            loop.run_in_executor(None, self._family.look)  # imports psutil meanwhile
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -335,7 +336,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._next_look.cancel()
         self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
         self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
-        loop.run_in_executor(None, self._family.look)
+        with suppress(RuntimeError):  # Python is ending, and starts no threads any more
+            loop.run_in_executor(None, self._family.look)
 
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
