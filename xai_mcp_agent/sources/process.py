@@ -242,7 +242,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 in_a_hurry = True  # it has had its time
             self._own_exit_code = self.exit_code
             self._closing = True
-            await anyio.to_thread.run_sync(self._family.look)
+            await self._look_now()
             self._lines.clear()
             # A server that flushes into a full pipe would never see its stdin end.
             self._stdout().resume_reading()
@@ -251,13 +251,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if not await self._exits_within(0.0 if in_a_hurry else self._grace_seconds):
                 self._signal_all(signal.SIGTERM)
                 await self._exits_within(_TERM_GRACE_SECONDS)
-            await anyio.to_thread.run_sync(self._family.look)
+            await self._look_now()
             self._signal_all(_KILL)
             await self._exits_within(_TERM_GRACE_SECONDS)
         finally:  # the whole event loop may be ended meanwhile
             self._family.release()
             # A grandchild that left our group may still hold a pipe; we do not wait for it.
             self._transport.close()
+
+    async def _look_now(self) -> None:
+        try:
+            await anyio.to_thread.run_sync(self._family.look)
+        except RuntimeError:  # Python is ending, and starts no threads any more
+            self._family.look()
 
     # What asyncio calls.
 
