@@ -296,7 +296,8 @@ def _status(bridge: Bridge) -> JsonObject:
 
 
 def _without_project(graph: Mapping[str, Any]) -> JsonObject:
-    return {name: x for name, x in graph.items() if name != "project"}
+    nodes = [{**x, "label": "..."} if x["kind"] == "project" else x for x in graph["nodes"]]
+    return {**{name: x for name, x in graph.items() if name != "project"}, "nodes": nodes}
 
 
 def _fields(value: object, names: tuple[str, ...]) -> JsonObject:
