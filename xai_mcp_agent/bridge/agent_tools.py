@@ -120,7 +120,7 @@ async def ready_tools(
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
     if not left_out:  # else what they name may be there, and is not known
         await _tell_idle(operations, spec, CombinedToolset(*parts), listener)
-        await _tell_unknown(spec.choice, sources, listener)
+        await _tell_unknown(operations, spec.choice, listener)
     offered = [x.tool for x in (await tools.available()).definitions]
 
     def has_usable(is_wanted: Callable[[Tool], bool]) -> bool:
@@ -209,11 +209,11 @@ async def _tell_idle(
         listener.tell(_nothing_named(idle, [*sources, *(x.name for x in keys)]))
 
 
-async def _tell_unknown(choice: ToolChoice, sources: Toolset, listener: Listener) -> None:
+async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Listener) -> None:
     """Have a person know which names of groups and filters there are no sources and tools for."""
     if choice.is_everything:
         return
-    tools = await sources.tools()
+    tools = [x for name in choice.all_sources for x in operations.engine.catalog.tools(name)]
     for line in await to_thread.run_sync(choice.describe_unmatched, tools):
         listener.tell(line)
 
