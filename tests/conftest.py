@@ -32,7 +32,7 @@ os.environ["XAI_MCP_TRUST"] = "1"
 # then what others log could not be seen any more.
 logging.getLogger().addHandler(logging.NullHandler())
 
-_MAX_STEP_SECONDS = 0.2  # of the processor, in any loop: what a person would notice
+_MAX_STEP_SECONDS = 0.3  # of the processor, in any loop: what a person would notice
 _GARBAGE = 20_000, 50, 100  # Python's own thresholds are for less memory: a fourteenth of the time
 
 # What takes long begins first, so that the processes end at about the same time.

@@ -19,7 +19,7 @@ from .catalogue import FAULTS, GROUPS, group_of
 from .driver import Report, Run, Step, run_faults
 from .fault import LAST_WORDS, Expected, Fails
 
-_MAX_STALL_SECONDS = 0.2  # of computing: the machine's other work does not count
+_MAX_STALL_SECONDS = 0.3  # of computing: the machine's other work does not count
 # Of all threads together, many of which are the tests' own.
 _MAX_HOLD_SECONDS = 0.5
 

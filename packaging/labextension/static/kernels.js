@@ -129,7 +129,10 @@ class Link {
 
   replay({ runs, questions }) {
     for (const { events, nodes, is_over: isOver } of runs) {
-      if (events.length) this.runs.set(events[0].run, { events, nodes, isOver });
+      // A run may end while this is on the way: what is known to be over is not begun again.
+      const id = events[0]?.run;
+      const hasEnded = isOver || events.some(x => x.event === 'Ended');
+      if (id && !this.runs.get(id)?.isOver) this.runs.set(id, { events, nodes, isOver: hasEnded });
     }
     for (const question of questions) this.questions.set(question.id, question);
     this.isRead = true;
