@@ -222,8 +222,8 @@ def typed(
     folder: Path, files: Mapping[str, Any], steps: Sequence[Step], variables: Mapping[str, str]
 ) -> Rows:
     """The rows of these commands, typed one after the other in a folder with these files."""
-    work, home = folder / "work", folder / "home"
-    for name, value in {**_AT_HOME, **{f"work/{x}": y for x, y in files.items()}}.items():
+    project, home = folder / "project", folder / "home"
+    for name, value in {**_AT_HOME, **{f"project/{x}": y for x, y in files.items()}}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         text = value if isinstance(value, str) else json.dumps(value)
@@ -231,7 +231,7 @@ def typed(
     kept = {x: y for x, y in os.environ.items() if x in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
     environment = {**kept, "TZ": "UTC", "HOME": str(home), **variables}
     with _shell(environment) as shell:
-        return {f"{folder.name}: {name}": _row(shell, work, line) for name, line in steps}
+        return {f"{folder.name}: {name}": _row(shell, project, line) for name, line in steps}
 
 
 @contextmanager
