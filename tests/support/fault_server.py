@@ -257,8 +257,10 @@ def pid(_server: FaultServer, _message: dict) -> Iterator[dict]:
 
 
 def environment(_server: FaultServer, _message: dict) -> Iterator[dict]:
-    """Say its environment and folder."""
-    yield _text(json.dumps({"env": dict(os.environ), "cwd": os.getcwd()}))
+    """Say its environment and folder, without what every machine has otherwise."""
+    machine = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE")
+    env = {name: value for name, value in os.environ.items() if name not in machine}
+    yield _text(json.dumps({"env": env, "cwd": os.getcwd()}, sort_keys=True))
 
 
 def seen(server: FaultServer, _message: dict) -> Iterator[dict]:

@@ -46,6 +46,7 @@ class Panel:
         path = self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
         expect(self.page.locator(".xai-head b")).to_have_attribute("title", path)
         expect(self.page.locator(".xai-chat")).to_have_attribute("aria-busy", "false")
+        expect(self.bar).to_be_hidden()  # a run that goes on has its conversation
         anew = self.button("New conversation")
         if anew.is_enabled():
             anew.click()

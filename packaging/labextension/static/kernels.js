@@ -29,12 +29,12 @@ class Link {
     /** @type {Map<string, {events: any[], nodes: Record<string, any>, isOver: boolean}>} */
     this.runs = new Map();
     this.questions = new Map();
+    this.ended = new Set(); // the cells that have ended since this page came
     this.path = session.path; // also when the session has gone
     this.kernel.iopubMessage.connect((_, message) => {
       const { header, parent_header: parent, content } = message;
       if (header.msg_type === MESSAGE) this.take(content);
-      // A run is the cell that it is in: its last event may have been dropped on a busy line.
-      else if (content.execution_state === 'idle' && this.isOpen(parent.msg_id)) this.begin();
+      else if (content.execution_state === 'idle') this.endCell(parent.msg_id);
     });
     this.kernel.statusChanged.connect((_, status) => {
       if (ENDED.includes(status)) {
@@ -46,6 +46,12 @@ class Link {
       }
     });
     this.begin();
+  }
+
+  /** A run is the cell that it is in: its last event may have been dropped on a busy line. */
+  endCell(id) {
+    this.ended.add(id);
+    if (this.runs.get(id)?.isOver === false) this.begin();
   }
 
   begin() {
@@ -136,6 +142,8 @@ class Link {
     }
     for (const question of questions) this.questions.set(question.id, question);
     this.isRead = true;
+    // The end of a run may have overtaken this.
+    if ([...this.runs].some(([id, run]) => !run.isOver && this.ended.has(id))) this.begin();
   }
 
   end() {
@@ -155,10 +163,6 @@ class Link {
     if (!this.side) return;
     this.side.subshellId = null; // else it asks for its end, for which it must know the kernel
     this.side.dispose();
-  }
-
-  isOpen(id) {
-    return this.runs.get(id)?.isOver === false;
   }
 
   answer(id, sent) {
