@@ -31,8 +31,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from xai_mcp_agent.core.errors import InvalidArguments
+from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import ArgumentChecks
-from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.secrets.secrets import Secret
 from xai_mcp_agent.settings.openapi import ANY_SCHEME, CredentialSettings
 from xai_mcp_agent.sources.openapi.calls.auth import CredentialsMissing, access_of, grants_for

@@ -45,6 +45,7 @@ from .core.errors import (
     XaiMcpError,
 )
 from .core.events import SourceState, SourceStatus
+from .core.json import JsonObject
 from .core.questions import Answer, Answerer, Question, SignIn, SignInRequest, answer_with_defaults
 from .core.results import (
     AudioPart,
@@ -62,7 +63,7 @@ from .core.results import (
     UnknownPart,
     bytes_of,
 )
-from .core.tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
+from .core.tools import Icon, Operation, Tool, ToolAnnotations, ToolKey
 from .history.diff.changes import ToolChanged, Version
 from .history.event import Event, Subject
 from .history.graph import Graph

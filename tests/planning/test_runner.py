@@ -13,8 +13,9 @@ import pytest
 
 from xai_mcp_agent.core.approval import ApprovalAwaited, ApprovalRequest, AwaitedCall
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments, SourceClosed
+from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.results import ToolResult
-from xai_mcp_agent.core.tools import JsonObject, ToolKey
+from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.planning import BadPlan, Lacking, Plan, PlanRun, plan_from_json
 from xai_mcp_agent.planning.plan_run import places_of
 from xai_mcp_agent.planning.runner import run_plan

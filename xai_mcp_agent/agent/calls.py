@@ -13,8 +13,8 @@ from ..catalog.definitions import ToolDefinition
 from ..core.approval import ApprovalAwaited, AwaitedCall
 from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import UnknownTool, XaiMcpError
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..core.visible import own_names
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from .media import content_of, fold_old
 from .messages import ADDED, Message, ToolCall, with_calls
 from .protocols.text import format_call, format_result, is_results, text_of

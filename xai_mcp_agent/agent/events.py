@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import ToolKey
 from ..search.selector import Selection
 from .models.base import ModelRequest, Usage
 

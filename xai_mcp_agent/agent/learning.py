@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import Tool, ToolKey
 
 Learn: TypeAlias = Callable[[ToolKey, Sequence[str]], None]
 """Remembers, for later searches, what was asked for when a tool was used. Returns at once."""

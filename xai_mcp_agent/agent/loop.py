@@ -20,8 +20,8 @@ from ..core.errors import (
     ModelContextOverflow,
     NoTools,
 )
+from ..core.json import JsonObject
 from ..core.provider_schema import FunctionSpec
-from ..core.tools import JsonObject
 from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias, cast
 from ..catalog.definitions import ToolDefinition
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, UnknownTool
+from ..core.json import JsonObject
 from ..core.patterns import Patterns
 from ..core.results import TextPart, ToolResult
-from ..core.tools import META, JsonObject, Tool, ToolAnnotations, ToolKey
+from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
 from ..search.found import SelectedTool
 from ..search.meta_tools import tool_line

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.json import JsonObject
 from ..core.names import listed
 from ..core.provider_schema import FunctionSpec
-from ..core.tools import JsonObject
 from ..core.visible import visible
 from .events import ToolProtocol
 from .protocols.text import INSTRUCTION, describe_tools

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall, RunFacts, scope_of
 from ..core.errors import BadSetting
-from ..core.tools import JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import ToolKey
 from ..secrets.redactor import redact_json
 from .conversation import BadConversation
 from .signed_file import RunFileError, Stamp, place_of, read_signed, write_signed

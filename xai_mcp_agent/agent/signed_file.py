@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..secrets.private_files import (
     file_lock,
     followed,

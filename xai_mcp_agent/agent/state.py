@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..core.approval import AwaitedCall, awaited_from_json
+from ..core.json import JsonObject
 from ..core.results import result_as_json, result_from_json
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import ToolKey
 from .conversation import Conversation
 from .events import ToolFinished, ToolProtocol
 from .messages import Message, ToolCall

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from ..core.errors import BadSetting, ModelAnswerInvalid
+from ..core.json import JsonObject
 from ..core.schemas import SchemaCheck
-from ..core.tools import JsonObject
 from .models.base import ModelReply
 from .protocols.arguments import NOT_JSON, read_json
 from .protocols.extents import closing, without_fence

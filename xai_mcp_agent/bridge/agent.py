@@ -27,7 +27,7 @@ from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.calls import Caller, Host
 from ..core.errors import BadSetting
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
 from .agent_tools import FunctionToolset, Listener, ToolSpec, ready_tools

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..core.tools import META, JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import META, ToolKey
 
 if TYPE_CHECKING:
     from ..history.event import Subject

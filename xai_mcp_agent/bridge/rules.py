@@ -15,7 +15,8 @@ import anyio.to_thread
 from ..core.approval import Ruling
 from ..core.calls import Caller
 from ..core.errors import RulesUnknown, SettingsError, StoreFailed
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.rules.gate import RuleGate
 from ..policy.rules.rulebook import RuleBooks

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio.to_thread
 
 from ..agent.learning import UsedTool
+from ..core.json import JsonObject
 from ..core.results import TextPart, ToolResult
-from ..core.tools import META, JsonObject, Tool, ToolKey
+from ..core.tools import META, Tool, ToolKey
 from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import Teaching

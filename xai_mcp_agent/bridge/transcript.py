@@ -22,8 +22,8 @@ from secrets import token_hex
 from typing import Any
 
 from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned, ToolsSelected
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..secrets.private_files import append_private
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets

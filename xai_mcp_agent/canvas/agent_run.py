@@ -28,8 +28,9 @@ from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals, RunFacts
 from ..core.calls import Caller
 from ..core.errors import BadSetting, NoTools
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject, ToolKey
+from ..core.tools import ToolKey
 from ..planning.plans import Plan
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor

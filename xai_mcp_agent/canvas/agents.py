@@ -13,8 +13,8 @@ from ..agent.models.choice import OFFLINE, window_for
 from ..agent.models.registry import model_for
 from ..agent.structured import OutputSchema
 from ..core.errors import BadSetting, UnknownAgent
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject
 from ..secrets.secrets import Secret, Secrets
 from .model_settings import (
     NODE as MODEL_NODE,

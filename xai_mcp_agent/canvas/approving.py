@@ -23,8 +23,8 @@ from ..core.approval import (
 )
 from ..core.calls import Host
 from ..core.errors import BadSetting
+from ..core.json import JsonObject
 from ..core.questions import Answer, Question, SamplingReply, SamplingRequest
-from ..core.tools import JsonObject
 from .ports import optional
 
 logger = logging.getLogger(__name__)

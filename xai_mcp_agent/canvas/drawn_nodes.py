@@ -9,8 +9,8 @@ from typing import Any
 
 from ..bridge.context import OwnTools
 from ..console.console import Console
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import own_agents
 from .drawn_tools import DrawnToolset, all_drawn

@@ -17,8 +17,9 @@ import anyio
 from ..agent.toolsets import Toolset
 from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, XaiMcpError
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from ..sources.canvas import DrawnTool, drawn_tools
 from .workflow_thread import OutOfTime
 

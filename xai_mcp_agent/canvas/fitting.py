@@ -14,7 +14,7 @@ from ..bridge.operations import Operations
 from ..bridge.operations.plans import named_calls
 from ..console.text import count
 from ..core.errors import BadSetting
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.plan_file import plan_from_json

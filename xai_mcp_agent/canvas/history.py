@@ -13,7 +13,7 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.errors import BadSetting, StoreFailed, UnknownServer
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..history.event import Event
 from ..history.records import Records
 from ..views.history import change_json, event_json, events_text

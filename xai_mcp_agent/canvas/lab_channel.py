@@ -20,7 +20,7 @@ from typing import Any
 
 from ..console.text import clean
 from ..core.errors import XaiMcpError, node_in
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..secrets.redactor import Redactor
 from .interrupts import stop
 

@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import Any, Protocol
 
 from ..console.question_page import Served, serving
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from . import lab_channel
 
 

@@ -12,8 +12,8 @@ from ..agent.limits import RunLimits
 from ..agent.models.base import ModelSettings
 from ..agent.models.registry import PROVIDERS, unknown_provider
 from ..core.errors import BadSetting
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject
 from ..secrets.redactor import redact_url
 from ..secrets.secrets import MASK, Secret
 from .ports import mapping, optional, positive, secret_on, whole

@@ -16,7 +16,7 @@ from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count
 from ..core.errors import BadSetting, XaiMcpError
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..planning.plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
 from ..planning.plan_run import PlanRun
 from ..planning.plans import Plan

@@ -17,7 +17,7 @@ from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
 from ..agent.protocols.arguments import parse_arguments
 from ..agent.protocols.reading import beside_loop
 from ..core.errors import XaiMcpError
-from ..core.json import clipped
+from ..core.json import JsonObject, clipped
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
 from ..core.questions import (
     SamplingMessage,
@@ -29,7 +29,6 @@ from ..core.questions import (
     ToolUseResult,
 )
 from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
-from ..core.tools import JsonObject
 from ..core.visible import own_names
 from .agents import model_of, settings_of
 from .model_settings import as_model_settings

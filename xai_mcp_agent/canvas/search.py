@@ -8,7 +8,7 @@ from typing import Any
 
 from ..bridge.operations import Operations
 from ..console.text import count
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..search.found import FoundTools
 from ..views.found import explained_json, explained_text, found_json, found_text
 from ..views.selection import selection_text

@@ -14,8 +14,8 @@ from ..bridge.operations import Operations
 from ..bridge.transcript import new_run_id
 from ..catalog.entry import CatalogEntry
 from ..console.text import count
+from ..core.json import JsonObject
 from ..core.results import ToolResult, describe
-from ..core.tools import JsonObject
 from ..core.util import fill_template
 from ..views.servers import (
     feature_json,

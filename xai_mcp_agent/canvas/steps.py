@@ -8,9 +8,9 @@ from typing import Any, cast
 from ..bridge.faces import Bridge
 from ..bridge.transcript import new_run_id
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..steps.reading import BadStep, read_step
 from ..steps.references import CANVAS_SOURCE, Step
 from ..steps.results import NotInResult, StepResult, fill, value_of

@@ -12,8 +12,9 @@ from ..bridge.context import Context
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.calls import DefinitionLock
 from ..core.errors import BadSetting, SettingsError, UnknownServer
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..core.tools import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, JsonObject, SourceKind
+from ..core.tools import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..settings.document import Place
 from ..settings.entry import SourceSettings

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ..bridge.faces import Bridge
 from ..bridge.transcript import Recorder, transcript_file
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .agents import learn_keys
 from .lab_channel import is_in_lab
 from .lease import bridge_of

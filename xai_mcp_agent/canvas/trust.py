@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..console.console import Console
 from ..core.errors import SettingsError
+from ..core.json import JsonObject
 from ..core.questions import Question
-from ..core.tools import JsonObject
 from ..policy.approval_trust import approvals_in
 from ..settings.models import Settings
 from ..settings.parts import Part

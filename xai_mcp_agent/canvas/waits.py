@@ -10,8 +10,8 @@ from ..agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..console.console import Console
+from ..core.json import JsonObject
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..secrets.redactor import Redactor
 from .interactive_host import stage_for
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..core.errors import UnknownTool
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import Tool, ToolKey
 from ..history.records import NO_USAGE, ToolRecord, Usage
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import typer
 from typer.core import TyperCommand
 
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
+from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..core.schemas import signature
 from ..core.shell import shown_command
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from ..secrets.redactor import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings

@@ -18,7 +18,7 @@ from ..console.console import Console
 from ..console.screen import Screen
 from ..console.surface import Detail, surface_of
 from ..core.errors import NoTools
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..secrets.redactor import Redactor
 from ..settings.entry import WAIT_SECONDS
 from .bridges import open_bridge, require_settings, servers_named

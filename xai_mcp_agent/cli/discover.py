@@ -10,8 +10,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..core.errors import SettingsError, UnknownServer
+from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
-from ..core.tools import JsonObject
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from .add import notes_on_secrets, plain_secrets

@@ -14,8 +14,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..console.text import count
+from ..core.json import JsonObject
 from ..core.shell import shown_command
-from ..core.tools import JsonObject
 from ..drawing.calls import DrawnCall
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools

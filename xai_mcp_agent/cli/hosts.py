@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import SettingsError
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..settings.document import MAX_FILE_BYTES, Place, parse_yaml, parsed_text, text_of_file
 
 _MOST_SERVERS = 200  # of one file; nobody has more

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..console.text import count, wrap
+from ..core.json import JsonObject
 from ..core.schemas import signature
-from ..core.tools import JsonObject
 from .output import AsJson, echo_json, say, text_width
 
 if TYPE_CHECKING:

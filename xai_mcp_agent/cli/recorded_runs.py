@@ -10,7 +10,7 @@ from typing import Any, cast
 from ..canvas.transcript import read_transcript
 from ..console.text import count
 from ..core.errors import XaiMcpError
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..drawing.calls import DrawnCall
 from ..drawing.plans import calls_of_plan
 from ..drawing.recorded import (

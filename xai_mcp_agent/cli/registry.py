@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..core.errors import BadSetting, SettingsError, XaiMcpError
+from ..core.json import JsonObject
 from ..core.shell import shown_command
-from ..core.tools import JsonObject
 from ..settings.document import read_document
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..console.text import count, one_line, wrap
+from ..core.json import JsonObject
 from ..core.shell import shown_command
-from ..core.tools import JsonObject
 from ..sources.openapi.document.values import text_of, texts_of
 from .output import text_width
 

@@ -13,7 +13,7 @@ from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN, CallEvent, PlanOptions
 from ..canvas.planning import perform
 from ..console.console import Console
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..planning.plan_file import read_plan
 from ..planning.plan_run import PlanRun
 from ..planning.plans import Plan

@@ -19,10 +19,11 @@ from ..console.terminal_questions import Ended, open_page, read_line, why_not_he
 from ..console.text import count, progress_text
 from ..core.errors import InvalidArguments
 from ..core.events import SourceStatus
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.questions import SignInRequest
 from ..core.schemas import properties, signature, value_from_text
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from ..views.servers import (
     marks_text,
     result_json,

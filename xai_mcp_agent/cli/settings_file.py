@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import SettingsError
+from ..core.json import JsonObject
 from ..core.shell import shown_command
-from ..core.tools import JsonObject
 from ..secrets.private_files import file_lock, replace_file, replace_private
 from ..settings.editing import sections_with, text_with_server
 from ..settings.load import FILE_NAME, load_settings, settings_from

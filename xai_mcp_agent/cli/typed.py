@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..secrets.redactor import secrets_in_url
 
 TYPED = "what you typed"

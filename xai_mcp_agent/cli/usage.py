@@ -11,8 +11,8 @@ import typer
 
 from ..console.text import as_it_is, count, wrap
 from ..core.errors import UnknownServer, UnknownTool
+from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
-from ..core.tools import JsonObject
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .bridges import name_in_history

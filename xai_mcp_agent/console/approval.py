@@ -18,8 +18,9 @@ from ..core.approval import (
     approval_too_late,
     scope_of,
 )
+from ..core.json import JsonObject
 from ..core.questions import Answer
-from ..core.tools import JsonObject, ToolAnnotations
+from ..core.tools import ToolAnnotations
 from ..core.visible import escaped
 from .question_page import html
 from .terminal_questions import Ended, Read, Say, forget_typed

@@ -10,10 +10,9 @@ from datetime import date, datetime
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from ..core.json import as_list, as_text
+from ..core.json import JsonObject, as_list, as_text
 from ..core.questions import seen_label
 from ..core.schemas import SchemaCheck, properties, required, types_of, value_from_text
-from ..core.tools import JsonObject
 
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
 

@@ -15,8 +15,8 @@ from string import punctuation
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
+from ..core.json import JsonObject
 from ..core.questions import Answer, Question
-from ..core.tools import JsonObject
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
 from .text import clean, template
 

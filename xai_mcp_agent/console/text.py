@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agent.models.base import Usage
-from ..core.json import clipped
-from ..core.tools import JsonObject
+from ..core.json import JsonObject, clipped
 from ..core.visible import marked
 from ..secrets.secrets import Mask
 

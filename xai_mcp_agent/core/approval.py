@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .errors import XaiMcpError
+from .json import JsonObject
 from .questions import ANSWER_SECONDS
-from .tools import JsonObject, ToolAnnotations, ToolKey
+from .tools import ToolAnnotations, ToolKey
 
 if TYPE_CHECKING:
     import anyio

@@ -9,9 +9,10 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from .approval import ApprovalAnswer, ApprovalRequest, Ruling, RunApprovals, RunFacts
 from .errors import BadSetting
+from .json import JsonObject
 from .questions import Answer, Question, SamplingRefused, SamplingReply, SamplingRequest
 from .results import OnProgress
-from .tools import JsonObject, Tool
+from .tools import Tool
 
 _SHORTEST_SECONDS = 0.1  # enough to ask at all
 _Limit = TypeVar("_Limit", float, float | None)

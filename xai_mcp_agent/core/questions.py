@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
+from .json import JsonObject
 from .results import ResultPart
 from .schemas import properties, required
-from .tools import JsonObject, Tool
+from .tools import Tool
 from .visible import visible_text
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]

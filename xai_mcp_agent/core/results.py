@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from .tools import Icon, JsonObject
+from .json import JsonObject
+from .tools import Icon
 
 _TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+
+from .json import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,6 @@ def kind_named(name: str) -> SourceKind:
     Every kind belongs in this file: what is read of it must come out as it was written.
     """
     return _KNOWN.get(name) or SourceKind(name)
-
-
-JsonObject: TypeAlias = dict[str, Any]
-"""A JSON object as `json.loads` returns it. Treated as read-only once handed over."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

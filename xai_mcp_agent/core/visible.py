@@ -11,9 +11,8 @@ import hashlib
 import re
 from typing import Any, cast
 
-from .json import children
+from .json import JsonObject, children
 from .schema_cost import TooCostly, check_size
-from .tools import JsonObject
 
 CUT = " ... (cut)"
 """Stands at the end of a text that was too long."""

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ..core.json import as_list
-from ..core.tools import META, STATIC, JsonObject
+from ..core.json import JsonObject, as_list
+from ..core.tools import META, STATIC
 from ..history.event import Event
 from ..secrets.secrets import MASK
 from ..steps.references import CANVAS_SOURCE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..planning.tracing import TracedResults
 from ..steps.references import Joined, Number, Reference
 from .calls import DrawnCall

@@ -10,7 +10,7 @@ from typing import cast
 
 from sqlalchemy import Connection, delete, select
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .database import insert_rows
 from .tables import callers, kept_json, kept_words, log_rows
 from .use import Use

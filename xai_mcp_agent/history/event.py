@@ -8,7 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..core.tools import META, STATIC, JsonObject, SourceKind, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import META, STATIC, SourceKind, ToolKey
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}

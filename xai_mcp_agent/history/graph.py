@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias, cast
 
-from ..core.tools import MCP, META, STATIC, JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import MCP, META, STATIC, ToolKey
 from .event import Links, Project, Subject
 from .flowchart import Flowchart
 from .records import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import Connection, select
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .tables import definitions, loaded
 
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement

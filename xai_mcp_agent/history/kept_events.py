@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-from ..core.tools import JsonObject, kind_named
+from ..core.json import JsonObject
+from ..core.tools import kind_named
 from .event import (
     Change,
     Event,

@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 
 from sqlalchemy import Connection, delete, select
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .database import insert_rows
 from .store import Store
 from .tables import Unreadable, facts, loaded

@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .callers import KnownCallers, caller_numbers
 from .database import insert_rows
 from .event import (

@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from . import log
 from .database import insert_rows
 from .event import Change, Event, Subject

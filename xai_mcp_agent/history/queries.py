@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
+from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
-from ..core.tools import JsonObject
 from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject

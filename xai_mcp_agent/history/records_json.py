@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .event import Subject
 from .records import NO_USAGE, SourceRecord, ToolRecord, Usage
 from .tables import Unreadable

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, select
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..settings.sections import Retention
 from . import log
 from .callers import drop_unused_callers

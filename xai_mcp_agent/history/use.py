@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..core.calls import Caller
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..core.visible import visible_text
 
 Use: TypeAlias = tuple[tuple[str, str], ...]

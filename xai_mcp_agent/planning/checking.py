@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from ..core.json import clipped
+from ..core.json import JsonObject, clipped
 from ..core.names import did_you_mean
 from ..core.schemas import properties
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from .answers import (
     MOST_CALLS,
     Refers,

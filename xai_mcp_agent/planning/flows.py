@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.tools import JsonObject, Tool
+from ..core.json import JsonObject
+from ..core.tools import Tool
 from .affinity import Affinity, affinity
 from .deeds import listed
 from .fits import fit

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from ..core.json import JsonObject
 from ..core.names import skeleton
 from ..core.schemas import SchemaCheck, types_of, value_from_text
-from ..core.tools import JsonObject
 
 _NAMED_ALIKE = 85  # of 100: one letter in a short name, two or three in a long one
 _CLEARLY_BEST = 5

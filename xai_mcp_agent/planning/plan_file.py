@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.tools import JsonObject, ToolKey, digest_of_definition
+from ..core.json import JsonObject
+from ..core.tools import ToolKey, digest_of_definition
 from ..secrets.private_files import open_to_read
 from .plans import (
     EARLIER,

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.approval import AwaitedCall, awaited_from_json
 from ..core.errors import BadSetting
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject
 from ..steps.results import parsed
 from .plan_file import digest_of_plan
 from .plans import Plan, missing_in

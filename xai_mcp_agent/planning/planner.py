@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ..core.tools import JsonObject, Tool
+from ..core.json import JsonObject
+from ..core.tools import Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
 from .alignment import aligned

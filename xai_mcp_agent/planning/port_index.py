@@ -13,7 +13,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..core.tools import JsonObject, Tool
+from ..core.json import JsonObject
+from ..core.tools import Tool
 from ..search.terms import root
 from ..search.tools import key_of
 from .ports import Input, Output, ToolPorts, is_generic, ports_of

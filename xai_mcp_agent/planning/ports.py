@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
 
-from ..core.tools import JsonObject, Tool
+from ..core.json import JsonObject
+from ..core.tools import Tool
 from ..search.terms import STOP_WORDS, root, singular, terms
 from ..search.tools import key_of
 from .deeds import groups_of, listed, listed_roots

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..core.json import JsonObject
 from ..core.schemas import signature
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence

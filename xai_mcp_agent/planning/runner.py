@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from ..core.approval import ApprovalAwaited
 from ..core.errors import BadSetting, NotApproved, SourceClosed, ToolTimeout, XaiMcpError
+from ..core.json import JsonObject
 from ..core.names import listed
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
 from ..steps.results import NotInResult, fill, value_of
 from ..steps.results import StepResult as Result
 from .plan_file import digest_of_plan

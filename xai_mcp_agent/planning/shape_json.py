@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .shapes import ANY, KINDS, Field, Shape
 
 _DEEPEST = 20  # of what is read: nobody wrote more

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..core.tools import JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import ToolKey
 from ..steps.reading import BadStep, read_path
 from ..steps.references import (
     BARE,

@@ -22,10 +22,11 @@ import anyio.to_thread
 from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall, Ruling
 from ..core.calls import NO_RULING, Caller, Host, ToolInvocation
 from ..core.errors import LockFailed, NotApproved
+from ..core.json import JsonObject
 from ..core.names import skeleton
 from ..core.patterns import fits, guard, is_wild, names_of, sure_names_of
 from ..core.shell import tool_command
-from ..core.tools import META, STATIC, JsonObject, Tool, ToolKey, digest_of
+from ..core.tools import META, STATIC, Tool, ToolKey, digest_of
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
 from ..settings.approval import (

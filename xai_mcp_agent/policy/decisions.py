@@ -28,9 +28,9 @@ from ..core.errors import (
     StoreFailed,
 )
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
+from ..core.json import JsonObject
 from ..core.tools import (
     MCP,
-    JsonObject,
     SourceKind,
     Tool,
     ToolKey,

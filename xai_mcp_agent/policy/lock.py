@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
-from ..core.json import clipped
+from ..core.json import JsonObject, clipped
 from ..core.names import did_you_mean, letters, nearest, skeleton
-from ..core.tools import KIND_NAMES, MCP, JsonObject, SourceKind, ToolKey, kind_named
+from ..core.tools import KIND_NAMES, MCP, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
 

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any, cast
 
 from ..core.events import Inventory
-from ..core.json import children, clipped
+from ..core.json import JsonObject, children, clipped
 from ..core.names import skeleton
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
 from .orders import MOST_CHARS, orders_in
 

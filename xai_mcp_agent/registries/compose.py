@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..core.errors import BadSetting
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .placeholders import GIVEN, Need, NotWritable, Values, finished, prefix_of
 from .server_json import REMOTE_TYPES, RUNNERS
 from .values import Argument, Package, Refused, Remote, Server

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..core.json import as_list, as_object
-from ..core.tools import JsonObject
+from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
 from ..sources.openapi.document.values import texts_of
 from .forms.npm import Manifest

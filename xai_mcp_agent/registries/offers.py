@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..settings.sections import RegistrySettings
 from ..sources.openapi.document.values import text_of
 from ..sources.web.fetching import Answered, FetchLimits

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..core.json import as_list
+from ..core.json import JsonObject, as_list
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject
 from ..core.visible import visible_text
 from ..search import ToolIndex
 from ..settings.load import load_settings

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.json import as_list, as_object
-from ..core.tools import JsonObject
+from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
 from ..settings.fields import wrong_with_url
 from .values import NAME_CHARS, TEXT_CHARS, Argument, Input, Package, Refused, Remote, Server

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from ..core.json import JsonObject
 from ..core.names import skeleton
 from ..core.places import INTERNET, place_of_host
-from ..core.tools import JsonObject
 from ..sources.openapi.document.values import text_of
 from .compose import Composition
 from .forms.npm import Manifest

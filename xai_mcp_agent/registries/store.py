@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..core.tools import JsonObject, digest_of
+from ..core.json import JsonObject
+from ..core.tools import digest_of
 from .values import Document, RegistryError
 from .versions import order_of
 

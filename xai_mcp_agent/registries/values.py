@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..core.errors import XaiMcpError
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..core.visible import visible_text
 
 NAME_CHARS = 200

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..catalog.entry import CatalogEntry
-from ..core.tools import JsonObject, Tool
+from ..core.json import JsonObject
+from ..core.tools import Tool
 from .ranking import Ranked
 
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.imports import import_aside
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from .embeddings import Embedder
 from .vectors import BadVector, Vector, unit
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog.definitions import ToolDefinition
+from ..core.json import JsonObject
 from ..core.names import listed
 from ..core.results import TextPart, ToolResult
 from ..core.schemas import signature
-from ..core.tools import META, JsonObject, Tool, ToolAnnotations, ToolKey
+from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from .shortening import first_sentence
 
 DEFAULT_RESULTS, MOST_RESULTS = 5, 20

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import Tool, ToolKey
 from .preferences import Preferences
 from .remembered import NOTHING_REMEMBERED, Remembered
 from .terms import terms

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
-from ..core.tools import JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import ToolKey
 from .meta_tools import is_meta_tool
 
 ALL_FIT = "all tools fit"

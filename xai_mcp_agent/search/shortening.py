@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..catalog.definitions import ToolDefinition, definition_with
+from ..core.json import JsonObject
 from ..core.provider_schema import FunctionSpec
-from ..core.tools import JsonObject
 
 # Nothing that tells a model how to call: it may be left out first.
 _METADATA = ("title", "examples", "deprecated", "additionalProperties")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from ..core.json import JsonObject
 from ..core.schemas import References, properties, walk
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..secrets.redactor import is_secret, redact_args, redact_url
 from ..secrets.secrets import MASK, Secrets
 from .document import Place, parsed_text, text_of_file

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..core.json import JsonObject
 from ..core.results import TextPart, ToolResult
-from ..core.tools import STATIC, JsonObject, Tool, ToolKey
+from ..core.tools import STATIC, Tool, ToolKey
 from .plain_json import plain, written
 
 CANVAS = ""

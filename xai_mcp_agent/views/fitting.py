@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..console.text import count, wrap
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..history.diff.wording import plain
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.suggestions import Suggestion

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from ..console.text import wrap
+from ..core.json import JsonObject
 from ..core.schemas import References, properties, required, signature, value_label, walk
-from ..core.tools import JsonObject
 from ..search.found import ExplainedTool, FoundTool
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text

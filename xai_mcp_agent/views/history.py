@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..console.text import count, one_line, wrap
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..history.diff.changes import ToolChanged, Version
 from ..history.event import Change, Event, Subject
 from .folding import FoldedSessions

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..console.text import count, wrap
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..core.visible import visible_text
 from .history import subject_text
 from .times import time_text, utc_text

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..console.text import count, one_line, wrap
 from ..core.approval import Ruling
-from ..core.tools import JsonObject, ToolKey
+from ..core.json import JsonObject
+from ..core.tools import ToolKey
 from ..policy.rules.ruled import RuledTool
 from ..settings.rules import Rule
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..catalog.entry import Refreshed
 from ..console.text import clean, count, cut
 from ..core.events import SourceStatus
+from ..core.json import JsonObject
 from ..core.results import (
     ImagePart,
     Prompt,
@@ -19,7 +20,6 @@ from ..core.results import (
     ToolResult,
     describe,
 )
-from ..core.tools import JsonObject
 from ..history.place import StoreStatus
 from .history import change_json, changes_text
 from .times import time_text

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from ..console.text import clean, columns, count, cut
-from ..core.tools import JsonObject
+from ..core.json import JsonObject
 from ..history.stats import CallStats, Stats
 from .history import subject_text
 from .times import seconds_text, time_text, utc_text

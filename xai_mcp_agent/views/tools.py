@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
 from ..console.text import clean, count, one_line, wrap
-from ..core.json import clipped
+from ..core.json import JsonObject, clipped
 from ..core.schemas import signature
-from ..core.tools import META, STATIC, JsonObject
+from ..core.tools import META, STATIC
 from ..history.event import Subject
 from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
 from ..policy.decisions import Choice

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.openapi.documents import OK, body, document, query
+from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import SchemaCheck
-from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
 from xai_mcp_agent.sources.openapi.document.document import Document
 from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.sources.openapi.documents import body, only, query, schemas, service
+from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import SchemaCheck
-from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.sources.openapi import Operation
 
 COMPONENTS = "#/components/schemas"

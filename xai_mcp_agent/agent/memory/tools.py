@@ -11,8 +11,9 @@ import anyio.to_thread
 
 from ...core.calls import ToolInvocation
 from ...core.errors import XaiMcpError
+from ...core.json import JsonObject
 from ...core.results import ToolResult
-from ...core.tools import META, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..toolsets import Toolset
 from .notes import Memory, MemoryFailed
 

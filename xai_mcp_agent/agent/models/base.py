@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
-from ...core.tools import JsonObject
 from ..messages import Message, ToolCall
 
 OnText: TypeAlias = Callable[[str], Awaitable[None]]

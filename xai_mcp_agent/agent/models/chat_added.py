@@ -11,7 +11,7 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ..messages import ADDED, Message
 from .fields import mapping
 from .wire import added_by

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ..messages import ToolCall
 from .base import FinishReason, ModelReply, Usage
 from .chat_added import AddedFields, AddedToCall

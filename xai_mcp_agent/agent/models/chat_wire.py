@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
-from ...core.tools import JsonObject
 from ..media import split, without
 from ..messages import Message, with_calls
 from .chat_added import added_names, without_private

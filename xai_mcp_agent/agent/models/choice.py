@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow

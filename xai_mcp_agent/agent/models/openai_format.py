@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 
 _NAME = "answer"
 # What strict mode knows; with any other word it refuses the whole request.

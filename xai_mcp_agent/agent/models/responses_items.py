@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ..messages import Message
 from ..protocols.text import text_of
 from .fields import mapping, sequence

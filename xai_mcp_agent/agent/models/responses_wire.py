@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
-from ...core.tools import JsonObject
 from ..media import without
 from ..messages import Message
 from ..protocols.text import text_of

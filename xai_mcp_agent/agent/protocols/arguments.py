@@ -12,8 +12,8 @@ import re
 from typing import Any, NoReturn, cast
 
 from ...core.errors import InvalidArguments
+from ...core.json import JsonObject
 from ...core.schemas import properties, required, signature, value_from_text
-from ...core.tools import JsonObject
 from ...core.util import literal_in
 from .extents import closing, without_fence
 

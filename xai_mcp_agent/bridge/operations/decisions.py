@@ -15,9 +15,10 @@ from ...catalog.entry import CatalogEntry
 from ...core.approval import ApprovalAnswer
 from ...core.calls import PROGRAM
 from ...core.errors import LockFailed, ReviewNeeded, UnknownTool, XaiMcpError
+from ...core.json import JsonObject
 from ...core.names import did_you_mean, listed
 from ...core.questions import Question
-from ...core.tools import STATIC, JsonObject, Tool, ToolKey, digest_of
+from ...core.tools import STATIC, Tool, ToolKey, digest_of
 from ...core.visible import escaped
 from ...history.event import NAMELESS
 from ...history.recording.reports import Decided as DecidedReport

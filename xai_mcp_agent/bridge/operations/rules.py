@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.calls import Caller
-from ...core.tools import JsonObject, Tool
+from ...core.json import JsonObject
+from ...core.tools import Tool
 from ...policy.rules.rulebook import reason
 from ...policy.rules.ruled import RuledTool
 from ...settings.rules import Rule, rules_of_store

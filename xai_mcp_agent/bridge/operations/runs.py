@@ -23,11 +23,12 @@ from ...agent.signed_file import RunFileError, held, place_of, remove_used
 from ...core.approval import ApprovalAwaited, RunApprovals, RunFacts
 from ...core.calls import Caller, ToolInvocation, checked_limit
 from ...core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
+from ...core.json import JsonObject
 from ...core.names import did_you_mean
 from ...core.results import ToolResult
 from ...core.schemas import properties
 from ...core.shell import shown_command, tool_command
-from ...core.tools import MCP, JsonObject, Tool, ToolKey
+from ...core.tools import MCP, Tool, ToolKey
 from ...planning.plan_file import plan_as_json, plan_from_json
 from ...planning.plan_run import Place, PlanRun, places_of
 from ...planning.plans import Plan

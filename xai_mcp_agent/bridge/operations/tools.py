@@ -14,9 +14,10 @@ from ...catalog.entry import CatalogEntry
 from ...core.calls import ToolInvocation, checked_limit, left_of
 from ...core.errors import UnknownTool, XaiMcpError
 from ...core.events import SourceStatus
+from ...core.json import JsonObject
 from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import MCP, JsonObject, Tool, ToolKey
+from ...core.tools import MCP, Tool, ToolKey
 from ...settings.entry import SourceSettings
 from ..context import Context, raise_first
 

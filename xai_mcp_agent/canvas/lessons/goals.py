@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 
 _MOST_QUOTED = 160  # characters of a text that a hint quotes: two lines
 _WHOLE = ("problem", "error", "left_out")  # they end with what to do, and are not cut

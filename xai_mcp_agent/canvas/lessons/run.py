@@ -20,7 +20,7 @@ from typing import Any
 from ...console.surface import surface_of
 from ...console.text import wrap
 from ...core.errors import node_in
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ..lab_channel import kernel, tell
 from .goals import Judged, judge
 from .lessons import LESSONS, Lesson, lesson_of_file

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...agent.events import ModelAskedAgain, RunEvent, RunFinished, TextArrived, ThoughtFinished
 from ...bridge.transcript import Recorder
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...secrets.secrets import Secrets
 from ..lab_channel import BRIEF, tell
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...drawing.components import ComponentClass
 from .document import (
     COMPULSORY_MARK,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...canvas.model_settings import UNDECIDED
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from .added import Drawing, Source, in_port
 from .document import links_of, nodes_of, text_of, texts_by_port
 from .migrate import AdoptedNode, Migration, Remark, is_authorizing

@@ -17,8 +17,8 @@ import typer
 
 from ...console.text import clean, cut
 from ...core.errors import XaiMcpError
+from ...core.json import JsonObject
 from ...core.shell import shown_command
-from ...core.tools import JsonObject
 from ...core.util import LIBRARY
 from ...drawing.components import ComponentClass, homes_of_components, our_components
 from ..component_files import Clash, clash_lines, find_clashes

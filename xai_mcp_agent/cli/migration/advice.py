@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from ...agent.models.registry import PROVIDERS
 from ...agent.prompt import PLACEHOLDERS
+from ...core.json import JsonObject
 from ...core.names import did_you_mean
-from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass
 from .address import naming_an_address
 from .document import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...drawing.components import ComponentClass
 from .added import in_port
 from .document import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from ...core.errors import XaiMcpError
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 
 COMPULSORY_MARK = "\u2605"
 DYNAMIC = ("dynalist", "dynatuple")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...secrets.redactor import tokens_in_text
 from .added import new_id
 from .document import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...core.util import COMPONENTS
 from ...drawing.components import ComponentClass, PortSpec
 from .document import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...drawing.components import ComponentClass, PortSpec
 from .added import FLOW_IN, FLOW_OUT, Wanted, in_port, new_id, new_port
 from .document import (

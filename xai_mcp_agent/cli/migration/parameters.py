@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...console.text import cut
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...secrets.redactor import tokens_in_text
 from .added import Drawing, Source, in_port
 from .document import COMPULSORY_MARK, links_of, nodes_of, ports_of, text_of, texts_by_port

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from .document import nodes_of, ports_of, text_of, texts_by_port
 from .migrate import Remark, is_upstream, path_of
 

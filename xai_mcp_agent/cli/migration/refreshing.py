@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...drawing.components import ComponentClass
 from .added import Wanted, new_port, wanted_ports
 from .document import links_of, nodes_of, number_of, ports_of, text_of, with_nodes

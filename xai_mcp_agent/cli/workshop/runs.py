@@ -22,8 +22,8 @@ from ...canvas.lessons.goals import Judged, judge
 from ...canvas.lessons.lessons import WORKSHOP, Lesson
 from ...canvas.lessons.problems import last_lines, why_not_compiled, why_stopped
 from ...canvas.transcript import read_transcript
+from ...core.json import JsonObject
 from ...core.shell import shown_command
-from ...core.tools import JsonObject
 from ...core.util import COMPONENTS, LIBRARY
 from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.trust import TRUST_VARIABLE

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from ...core.json import as_list
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list
 from ..event import Subject
 from .renames import as_if_named, likely_renames
 from .schema import PARAMETERS, RESULT, SchemaComparison, as_object, type_label

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, cast
 
-from ...core.json import as_object
+from ...core.json import JsonObject, as_object
 from ...core.schemas import properties
-from ...core.tools import JsonObject
 
 _MOST_PAIRS = 2000  # that are compared by their names: a blink; a store waits meanwhile
 _COMPARED_CHARS = 200

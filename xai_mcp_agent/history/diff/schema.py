@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ...core.json import as_object
+from ...core.json import JsonObject, as_object
 from ...core.schemas import types_of
-from ...core.tools import JsonObject
 from .wording import LINE_CHARS, from_to, is_same, plain, quoted, shown
 
 _MAX_DEPTH = 20  # schemas may be as deep as a server likes, and refer to themselves

@@ -24,7 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...core.tools import JsonObject, kind_named
+from ...core.json import JsonObject
+from ...core.tools import kind_named
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Subject
 from ..place import Place

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
-from ...core.tools import JsonObject, Tool
+from ...core.json import JsonObject
+from ...core.tools import Tool
 from ..diff.wording import plain
 from ..event import (
     Change,

@@ -23,8 +23,9 @@ from ...core.events import (
     SourceLost,
     SourceUnreachable,
 )
+from ...core.json import JsonObject
 from ...core.results import ToolResult
-from ...core.tools import MCP, JsonObject, SourceKind, Tool, ToolKey, kind_named
+from ...core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from ...core.tools import JsonObject, SourceKind, Tool, definition_text, digest_of, inventory_digest
+from ...core.json import JsonObject
+from ...core.tools import SourceKind, Tool, definition_text, digest_of, inventory_digest
 from ..event import Subject, Teller
 from ..learned_calls import KeptCall
 from ..records import ToolRecord

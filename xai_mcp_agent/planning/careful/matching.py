@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.tools import JsonObject, Tool
+from ...core.json import JsonObject
+from ...core.tools import Tool
 from ...search.terms import singular
 from ...search.tools import initials, key_of
 from ..choosing import Words

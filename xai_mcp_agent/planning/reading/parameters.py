@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
-from ...core.json import as_text
+from ...core.json import JsonObject, as_text
 from ...core.schemas import properties, required
-from ...core.tools import JsonObject
 from .words import name_words, stem_set
 
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object"]

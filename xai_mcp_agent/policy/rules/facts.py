@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...core.calls import Caller
+from ...core.json import JsonObject
 from ...core.patterns import names_of, sure_names_of
 from ...core.schemas import properties
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import Tool, ToolKey
 from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 
 _CHARS_PER_VALUE = 1_000

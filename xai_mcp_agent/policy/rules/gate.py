@@ -13,7 +13,8 @@ import anyio.to_thread
 
 from ...core.calls import Caller, ToolInvocation
 from ...core.errors import RuleDenied, RulesUnknown
-from ...core.tools import META, JsonObject, Tool
+from ...core.json import JsonObject
+from ...core.tools import META, Tool
 from ...secrets.secrets import Mask
 from ...settings.rules import Limit, Rule
 from .facts import Facts

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.json import as_list, as_object
+from ...core.json import JsonObject, as_list, as_object
 from ...core.schemas import properties, required
-from ...core.tools import JsonObject
 from ...sources.openapi.document.values import texts_of
 from ..values import Document
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.json import as_list, as_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object
 from ..values import Document
 
 _KEYS = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...core.json import as_list, as_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object
 from ...core.visible import visible_text
 from ..server_json import read_server
 from ..values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError

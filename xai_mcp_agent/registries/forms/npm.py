@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.json import as_list, as_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object
 from ...core.visible import visible_text
 from ...sources.openapi.document.values import texts_of
 from ..values import NAME_CHARS, Document

@@ -10,8 +10,7 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from ...core.json import as_list, as_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object
 from ..values import Document, Refused
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

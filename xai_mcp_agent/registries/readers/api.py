@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
-from ...core.json import as_list, as_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object
 from ...secrets.redactor import redact_url
 from ...sources.web.fetching import FetchLimits
 from ..forms.lists import entry_document

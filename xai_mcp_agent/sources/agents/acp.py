@@ -15,9 +15,8 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ServerError, SourceClosed, SourceFailed
-from ...core.json import as_text
+from ...core.json import JsonObject, as_text
 from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, TextPart
-from ...core.tools import JsonObject
 from ..web.large_json import read_large
 from .answer import Answer, AnswerPart, Asked, DataPart, Tell, text_in
 from .card import MOST_SKILLS, Card, Clean, Interface, Skill, is_skill_id

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from ...core.json import JsonObject
 from ...core.results import ResultPart, TextPart, ToolResult
-from ...core.tools import JsonObject
 from ..plain_json import written
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]

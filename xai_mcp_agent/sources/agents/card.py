@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urljoin
 
-from ...core.json import as_list, as_object, as_text
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_list, as_object, as_text
 
 MOST_SKILLS = 500
 """Of one agent; a model could not choose among more, and no agent has as many."""

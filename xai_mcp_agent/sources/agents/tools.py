@@ -7,7 +7,8 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 
-from ...core.tools import ACP, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.json import JsonObject
+from ...core.tools import ACP, Tool, ToolAnnotations, ToolKey
 from .card import Card, Skill
 
 _MAX_NAME = 64  # characters; providers allow no more

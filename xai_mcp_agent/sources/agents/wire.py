@@ -21,7 +21,7 @@ from uuid import uuid4
 import httpx
 import httpx2
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from .failures import MAX_ANSWER_BYTES
 from .http import AgentHttp
 

@@ -18,9 +18,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
 from ...core.errors import InvalidArguments
+from ...core.json import JsonObject
 from ...core.results import ResultPart, ToolResult
 from ...core.schemas import signature
-from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import Tool, ToolAnnotations, ToolKey
 from ..canvas import result_of
 from ..plain_json import MAX_CHARS, Plain, TooLarge, plain
 from .context import CallCancelled, RunningCall, ToolContext

@@ -21,6 +21,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import FileUrl, ValidationError
 
+from ...core.json import JsonObject
 from ...core.questions import (
     Answer,
     Question,
@@ -33,7 +34,6 @@ from ...core.questions import (
     answer_with_defaults,
 )
 from ...core.schemas import SchemaCheck
-from ...core.tools import JsonObject
 from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from . import convert

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from ...core.json import as_list, as_object
+from ...core.json import JsonObject, as_list, as_object
 from ...core.results import (
     AudioPart,
     Completion,
@@ -28,7 +28,7 @@ from ...core.results import (
     ToolResult,
     UnknownPart,
 )
-from ...core.tools import MCP, Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import MCP, Icon, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
 _MANY = 200

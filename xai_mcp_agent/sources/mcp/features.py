@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...core.calls import PROGRAM, Caller
-from ...core.json import as_list, as_object
+from ...core.json import JsonObject, as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
-from ...core.tools import JsonObject
 from ..base import LISTS, Completed, OnUpdate
 from . import convert
 from .pending import Request

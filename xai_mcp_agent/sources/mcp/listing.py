@@ -18,9 +18,10 @@ import anyio.lowlevel
 
 from ...core.errors import SourceError
 from ...core.events import Inventory
+from ...core.json import JsonObject
 from ...core.patterns import guard
 from ...core.schemas import SchemaCheck
-from ...core.tools import JsonObject, Tool
+from ...core.tools import Tool
 from .connection import Connection
 from .convert import tool_of
 from .requests import Pages, all_pages

@@ -14,7 +14,7 @@ import anyio
 
 from ...core.calls import PROGRAM, Caller, Host
 from ...core.errors import NotAccepted, NotApproved, SourceError
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from .connection import Connection
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
 from .messages import is_modern

@@ -11,8 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
-from ...core.json import as_object, children, is_list, is_object
-from ...core.tools import JsonObject
+from ...core.json import JsonObject, as_object, children, is_list, is_object
 from ..web.large_json import TOO_DEEP
 
 RAW = "xai-mcp-agent/raw"

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 from ...core.visible import visible_text
 
 _SHOWN = 300

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from ...core.tools import JsonObject
+from ...core.json import JsonObject
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "querystring", "body"]
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadSetting, InvalidArguments, UnknownTool
+from ...core.json import JsonObject
 from ...core.names import did_you_mean
 from ...core.schemas import ArgumentChecks, signature
-from ...core.tools import JsonObject, definition_of
+from ...core.tools import definition_of
 from .conversion.operations import Operation, Problem, convert
 from .document.document import Document, Folder, Place, Site, read_file
 from .document.given import as_json_has_it

@@ -13,8 +13,8 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
+from ...core.json import JsonObject
 from ...core.results import OnProgress
-from ...core.tools import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_process
 from ..web.large_json import TooMuch, read_large, takes_long
 from .child import BOOTSTRAP

@@ -14,9 +14,10 @@ import anyio.to_thread
 from ...core.calls import ToolInvocation, left_of
 from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory
+from ...core.json import JsonObject
 from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import WORKFLOW, JsonObject
+from ...core.tools import WORKFLOW
 from ...settings.sources import WorkflowSettings
 from ..reading import ReadSource, file_stamp
 from .nesting import CHAIN_VARIABLE, chain_with, why_not_nested

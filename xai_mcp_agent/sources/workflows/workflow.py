@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import SourceFailed
+from ...core.json import JsonObject
 from ...core.names import did_you_mean
 from ...core.results import ToolResult
-from ...core.tools import WORKFLOW, JsonObject, Tool, ToolKey
+from ...core.tools import WORKFLOW, Tool, ToolKey
 from ...secrets.redactor import looks_secret
 from ...settings.sources import WorkflowSettings
 from ..canvas import result_of

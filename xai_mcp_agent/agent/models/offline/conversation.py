@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
+from ....core.json import JsonObject
 from ....core.provider_schema import FunctionSpec
-from ....core.tools import JsonObject
 from ...messages import Message, calls_of, with_calls
 from ...protocols import text as text_protocol
 from ...protocols.text import text_of

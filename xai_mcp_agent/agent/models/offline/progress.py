@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from ....core.json import JsonObject
 from ....core.names import nearest
-from ....core.tools import JsonObject
 from ....planning.planner import Planner
 from ....planning.plans import FromResult, Given, Missing, Plan, PlannedCall
 from ....planning.reading.parameters import Parameter

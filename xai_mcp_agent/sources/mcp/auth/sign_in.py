@@ -12,8 +12,8 @@ import anyio
 import anyio.to_thread
 
 from ....core.calls import Host
+from ....core.json import JsonObject
 from ....core.questions import Question, SignIn, SignInRequest
-from ....core.tools import JsonObject
 from ....settings.server import ServerSettings
 from .callback import Callback, Outcome, outcome_in
 from .errors import AuthFailure, denied, no_outcome, not_opened, too_late

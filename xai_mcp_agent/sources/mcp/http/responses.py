@@ -10,8 +10,7 @@ import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from pydantic_core import from_json, to_json
 
-from ....core.json import as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_object
 from .facts import Trouble, error_data
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ....core.json import as_list, as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object
 from ..document.references import References
 from ..document.values import text_of, texts_of
 from ..plan import Body, Part, Style

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ....core.json import as_list, as_object, children
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object, children
 from ..document.references import Scopes
 
 PREFIX = "#/$defs/"

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
-from ....core.json import children
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, children
 from ..document.values import is_whole, text_of
 
 NOTHING = object()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
-from ....core.tools import JsonObject
+from ....core.json import JsonObject
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME = 128  # shown names are cut further; nobody reads a longer one

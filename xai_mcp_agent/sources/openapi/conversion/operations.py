@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....core.json import as_list, as_object
-from ....core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
+from ....core.json import JsonObject, as_list, as_object
+from ....core.tools import OPENAPI, Tool, ToolAnnotations, ToolKey
 from ....core.tools import Operation as Endpoint
 from ..document import swagger
 from ..document.document import BadOperation, BadReference, Document

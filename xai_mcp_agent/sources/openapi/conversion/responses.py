@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from ....core.json import as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_object
 from ..document.document import BadOperation, BadReference
 from ..document.references import References
 from .definitions import Notes

@@ -10,9 +10,8 @@ import copy
 import re
 from typing import Any, Literal, TypeAlias
 
-from ....core.json import as_object
+from ....core.json import JsonObject, as_object
 from ....core.schemas import SchemaCheck
-from ....core.tools import JsonObject
 from ..document.document import BadOperation, BadReference, Dialect
 from ..document.references import EndlessReference, References, Scopes
 from .definitions import PREFIX, Definition, Notes, break_cycle, used_in

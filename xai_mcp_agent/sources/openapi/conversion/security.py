@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 from urllib.parse import urljoin
 
-from ....core.json import as_list, as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object
 from ..document import swagger
 from ..document.document import BadReference, Document
 from ..document.references import References

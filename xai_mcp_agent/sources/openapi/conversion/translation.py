@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from ....core.json import as_list, as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object
 from ..document.document import BadOperation, BadReference
 from ..document.references import EndlessReference, References, Scopes, opens_scope
 from ..document.values import is_whole, text_of, texts_of

@@ -14,8 +14,7 @@ from posixpath import dirname, join, normpath
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.json import as_object, children
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_object, children
 from ...web.origins import origin_of
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
 from .values import text_of

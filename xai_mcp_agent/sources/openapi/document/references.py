@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ....core.json import as_list, as_object, children
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object, children
 from .document import BadReference, Document
 
 _MAX_CHAIN = 50  # real ones lead to another reference once or twice

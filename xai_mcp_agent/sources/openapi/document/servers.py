@@ -8,9 +8,8 @@ from socket import inet_aton, inet_ntoa
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ....core.json import as_list, as_object
+from ....core.json import JsonObject, as_list, as_object
 from ....core.places import LINK_LOCAL, place_of_host
-from ....core.tools import JsonObject
 from .values import texts_of
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")

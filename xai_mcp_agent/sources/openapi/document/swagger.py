@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.json import as_list, as_object
-from ....core.tools import JsonObject
+from ....core.json import JsonObject, as_list, as_object
 from .values import texts_of
 
 _FORM, _MULTIPART, _JSON = (
