@@ -1,6 +1,7 @@
 """Words of servers that a person should read: orders to a model, and names of other servers' tools.
 
-A mark says where something stands and why it is odd, for a person to judge. It blocks nothing.
+A mark says where something stands and why it is odd, for a person to judge. It blocks nothing:
+honest servers give orders too, and whoever knows the phrases can write around them.
 """
 
 from __future__ import annotations
@@ -9,28 +10,77 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, cast
+from itertools import chain, islice
+from typing import Any
 
 from ..core.events import Inventory
-from ..core.json import JsonObject, children, clipped
+from ..core.json import JsonObject, as_object, children, clipped, is_object
 from ..core.names import skeleton
 from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
-from .orders import MOST_CHARS, orders_in
 
-_MOST_TEXTS = 2_000  # of one tool; and characters of all of them together
-_MOST_OF_A_TOOL = 200_000
-_WORDS_CHARS = 120  # of what is quoted
+_MOST_CHARS = 20_000  # of one text; no model reads more of a description
+_MOST_OF_A_TOOL = 200_000  # characters of all its texts
+_QUOTED_CHARS = 120
 _MOST_MARKS = 20  # of one tool
+
+# Published attacks on tools, by what they do. Each repeat has a limit, so that a text made to hold
+# up the search cannot. A text is compared in small letters, with one blank between its words.
+_PHRASES = {
+    "tells a model to ignore what it was told": (
+        r"\b(?:ignor(?:e|ing)|disregard|forget|override)\b[^.!?]{0,30}\b(?:previous|prior|earlier"
+        r"|above|preceding|other|system|existing|all|your)\b[^.!?]{0,30}"
+        r"\b(?:instructions?|prompts?|rules|guidelines|directives)\b"
+    ),
+    "tells a model to keep something from the user": (
+        r"\b(?:do not|don'?t|never|must not|without)\b[^.!?]{0,20}\b(?:tell|mention|inform|reveal"
+        r"|notify|alert|disclos)\w{0,4}\b[^.!?]{0,40}\b(?:users?|humans?|anyone|that you|this)\b"
+        r"|\b(?:secretly|silently|covertly) (?:send|forward|copy|read|include|pass|upload|call)\b"
+    ),
+    "poses as words of the system or of its operator": (
+        r"<\s?/?\s?(?:important|system|secret|critical|hidden)\s?>|\[\s?/?\s?(?:system|inst)\s?\]"
+        r"|<\|im_start\|>|<<sys>>|\byou are now (?:a|an|in|no longer|the)\b|\bnew instructions? ?:"
+        r"|\b(?:system|admin(?:istrator)?|developer|operator) (?:instruction|override|prompt)s? ?:"
+    ),
+    "wants to have a say in the use of other tools": (
+        r"\b(?:before|prior to|after|when(?:ever)?) (?:using|calling|invoking|running|you use"
+        r"|you call)\b[^.!?]{0,20}\b(?:any|all|every|each)\b(?: of the)?(?: other)? tools?\b"
+        r"|\bwhen(?:ever)? (?:this|the) (?:tool|server) is (?:available|present|installed|connected"
+        r"|loaded)\b[^.!?]{0,120}\b(?:must|always)\b"
+    ),
+    "asks for files with keys or settings": (
+        r"\b(?:read(?:ing)?|open|load|include|send|attach|pass|cat|upload|copy)\b.{0,60}?"
+        r"(?:\.ssh\b|\bid_(?:rsa|ed25519)\b|\bssh id rsa\b|\.aws/credentials|\bmcp\.json|\.netrc\b"
+        r"|mcp_settings\.json|/etc/(?:passwd|shadow)|\.kube/config|\.git-credentials|\.env\b)"
+    ),
+    "asks for what a model was told by others": (
+        r"\b(?:send|include|reveal|print|output|pass|put|insert|copy|forward|provide)\b[^.!?]{0,40}"
+        r"\b(?:your|the) (?:system prompt|(?:entire|full|whole|complete) (?:conversation|chat"
+        r"|context)|conversation history|chat history|previous messages)\b"
+    ),
+    "has data sent elsewhere": (
+        r"\b(?:send|forward|post|upload|copy|transmit|exfiltrate|e-?mail|bcc)\b[^!?]{0,30}?\b(?:all"
+        r"|every|copy|whole|entire|full|contents?|conversations?|history|secrets?|passwords?"
+        r"|credentials?|keys?|tokens?)\b[^!?]{0,60}?\bto\b[^!?]{0,20}?(?:https?://|@)"
+        r"|\b(?:always|must)\b[^.!?]{0,40}\bbcc\b|\b(?:change|replace)\b[^.!?]{0,20}\brecipient\b"
+    ),
+    "tells a model not to ask anybody": (
+        r"\b(?:do not|don'?t|never)\b[^.!?]{0,15}\b(?:ask|request|seek|wait)\b[^.!?]{0,30}"
+        r"\b(?:confirmation|permission|approval|consent)\b"
+    ),
+}
+_PATTERNS = {reason: re.compile(pattern) for reason, pattern in _PHRASES.items()}
+_NAME = re.compile(r"[A-Za-z][\w-]{5,80}")
+_PARTS_OF_NAMES = re.compile(r"[a-z\d][A-Z]|[_\d-]")
+_STRANGE_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Something odd that a server says. `tool` is empty for its instructions.
 
-    `place` is where it stands, such as `description`; `reason` says what is odd, and `words` are
-    what is said, cleaned and on one line.
+    `place` is where it stands, such as `description`; `reason` says what is odd, and `words` quotes
+    it, cleaned and on one line.
     """
 
     source: str
@@ -44,104 +94,85 @@ class Mark:
         return f"{where}: {self.reason}" + (f": {self.words!r}" if self.words else "")
 
 
-_NAMED = re.compile(r"[A-Za-z][\w-]{5,80}")
-_PARTS_OF_NAMES = re.compile(r"[a-z\d][A-Z]|[_\d-]")
-
-
 def marks_of(
-    inventories: Mapping[str, Inventory], wanted: Collection[str] | None = None
+    inventories: Mapping[str, Inventory], sources: Collection[str] | None = None
 ) -> list[Mark]:
-    """What is odd in what these sources say, in their order; of the `wanted` ones only.
+    """Mark what is odd in what these inventories say; only in those of `sources`, if given.
 
     The others count as those whose tools may be named.
     """
     names = _Names(inventories)
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for source, inventory in inventories.items():
-        if wanted is None or source in wanted:
+        if sources is None or source in sources:
             texts = [("instructions", inventory.instructions)] if inventory.instructions else []
-            found += _marks(source, "", texts, names)
+            marks += _marks(source, "", texts, names)
             for tool in inventory.tools:
-                found += _marks(source, tool.name, _texts_of(tool), names)
-                found += names.look_alikes(tool)
-    return found
+                marks += _marks(source, tool.name, _texts_of(tool), names)
+                marks += names.look_alikes(tool)
+    return marks
+
+
+def find_orders(text: str) -> Iterator[tuple[str, str]]:
+    """Find what orders a model about in a text: why each is marked, and its words."""
+    seen = " ".join(visible(text[:_MOST_CHARS]).casefold().replace("\u2019", "'").split())
+    # Letters of other alphabets as they look in Latin.
+    seen = seen if seen.isascii() else _STRANGE_WORD.sub(lambda x: skeleton(x[0]), seen)
+    for reason, pattern in _PATTERNS.items():
+        if match := pattern.search(seen):
+            begin = max(match.start() - 20, 0)
+            yield reason, seen[begin : begin + _QUOTED_CHARS].strip()
 
 
 def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]], names: _Names) -> list[Mark]:
-    """Those of one tool, or of the instructions."""
-    found: dict[tuple[str, str], Mark] = {}
+    marks: dict[tuple[str, str], Mark] = {}
     for place, text in texts:
         for reason, words in (*_oddities(text), *names.named_in(text, source, place)):
-            found.setdefault((place, reason), Mark(source, tool, place, reason, words))
-    return list(islice(found.values(), _MOST_MARKS))
+            marks.setdefault((place, reason), Mark(source, tool, place, reason, words))
+    return list(islice(marks.values(), _MOST_MARKS))
 
 
 def _oddities(text: str) -> Iterator[tuple[str, str]]:
     if hidden := count_hidden(text):
         thing = "a character" if hidden == 1 else f"{hidden:,} characters"
-        yield f"has {thing} in it that nobody sees", _words(text)
-    if len(text) > MOST_CHARS:
-        yield f"is {len(text):,} characters long; models read the first {MOST_CHARS:,}", ""
-    yield from orders_in(text)
+        yield f"has {thing} in it that nobody sees", _one_line(text[:_MOST_CHARS], _QUOTED_CHARS)
+    if len(text) > _MOST_CHARS:
+        yield f"is {len(text):,} characters long; models read the first {_MOST_CHARS:,}", ""
+    yield from find_orders(text)
 
 
-def _words(text: str) -> str:
-    words = " ".join(visible(text[:MOST_CHARS]).split())
-    return clipped(words, _WORDS_CHARS)
+def _one_line(text: str, at_most: int) -> str:
+    return clipped(" ".join(visible(text).split()), at_most)
 
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
-    """All that a model or a person may read of a tool, with its place; not without end."""
+    """The texts that a model or a person may read of a tool, each with its place."""
     left = _MOST_OF_A_TOOL
-    for place, text in islice(_all_texts_of(tool), _MOST_TEXTS):
-        left -= len(text)
+    own = [("name", tool.name), ("title", tool.title or ""), ("description", tool.description)]
+    for place, text in chain(own, _texts_in_schema(tool.input_schema)):
+        left -= len(text) + 100
         if left < 0:
             return
         yield place, text
 
 
-def _all_texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
-    yield "name", tool.name
-    if tool.title:
-        yield "title", tool.title
-    yield "description", tool.description
-    waiting: list[tuple[str, Any]] = [("", tool.input_schema)]
+def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
+    """All texts in it, and the names of parameters; the keywords of schemas are none."""
+    waiting: list[tuple[str, str, Any]] = [("parameters", "", schema)]
     while waiting:
-        name, part = waiting.pop()
-        if isinstance(part, dict):
-            yield from _texts_in(name, cast(JsonObject, part))
-            waiting += _parts_of(name, cast(JsonObject, part))
+        place, keyword, value = waiting.pop()
+        if isinstance(value, str):
+            yield place, value
+        elif keyword in ("properties", "$defs", "definitions") and is_object(value):
+            for name, part in value.items():
+                inner = f"parameter {_one_line(name[:_QUOTED_CHARS], 40)}"
+                # As words: `content_of_the_file` is read so.
+                yield inner, f"{name} {name.replace('_', ' ')}"
+                waiting.append((inner, "", part))
+        elif is_object(value):
+            waiting += [(place, x, part) for x, part in value.items()]
         else:
-            waiting += [(name, x) for x in children(part)]
-
-
-def _texts_in(name: str, schema: JsonObject) -> Iterator[tuple[str, str]]:
-    place = f"parameter {_short(name)}" if name else "parameters"
-    for word in ("title", "description", "default", "const", "pattern", "format"):
-        if isinstance(text := schema.get(word), str):
-            yield place, text
-    for word in ("enum", "examples"):
-        if isinstance(values := schema.get(word), list):
-            for value in cast(list[Any], values):
-                if isinstance(value, str):
-                    yield place, value
-    if isinstance(named := schema.get("properties"), dict):
-        for parameter in cast(JsonObject, named):
-            # As words: `content_of_the_file` is read so.
-            yield f"parameter {_short(parameter)}", f"{parameter} {parameter.replace('_', ' ')}"
-
-
-def _parts_of(name: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
-    for word, part in schema.items():
-        if word in ("properties", "$defs", "definitions") and isinstance(part, dict):
-            yield from cast(JsonObject, part).items()
-        elif word not in ("enum", "examples", "default", "const"):
-            yield name, part
-
-
-def _short(name: str) -> str:
-    words = " ".join(visible(name[:_WORDS_CHARS]).split())
-    return clipped(words, 40)
+            waiting += [(place, "", x) for x in children(value)]
 
 
 class _Names:
@@ -158,7 +189,9 @@ class _Names:
     def _add(self, source: str, tool: Tool) -> None:
         name = tool.name.lower()
         self._alike[skeleton(tool.name)].add((source, tool.name))
-        self._own[source].update((name, *(x.lower() for x in _parameters(tool))))
+        self._own[source].update(
+            (name, *map(str.lower, as_object(tool.input_schema.get("properties"))))
+        )
         for one in (name, f"{source}_{name}".lower()):
             if len(one) > 5 and _PARTS_OF_NAMES.search(tool.name if one == name else one):
                 self._sources[one].add(source)
@@ -167,7 +200,7 @@ class _Names:
         """Tools of other sources that a text names; plain words are not taken for names."""
         if place == "name":
             return
-        for word in dict.fromkeys(_NAMED.findall(text[:MOST_CHARS])):
+        for word in dict.fromkeys(_NAME.findall(text[:_MOST_CHARS])):
             others = self._sources.get(word.lower()) if _PARTS_OF_NAMES.search(word) else None
             if others and source not in others and word.lower() not in self._own[source]:
                 yield (
@@ -185,11 +218,6 @@ class _Names:
                 yield Mark(tool.source, tool.name, "name", reason, ascii(tool.name)[1:-1])
 
 
-def _parameters(tool: Tool) -> Iterable[str]:
-    named = tool.input_schema.get("properties")
-    return cast(JsonObject, named) if isinstance(named, dict) else ()
-
-
 def _around(text: str, word: str) -> str:
-    at = max(text.find(word) - _WORDS_CHARS // 2, 0)
-    return " ".join(visible(text[at : at + _WORDS_CHARS]).split())
+    at = max(text.find(word) - _QUOTED_CHARS // 2, 0)
+    return " ".join(visible(text[at : at + _QUOTED_CHARS]).split())
