@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import anyio
 
@@ -43,33 +43,129 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def awaits(
-    operation: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[AioBridge, P], Coroutine[Any, Any, T]]:
-    """The operation for a caller on another loop, which it does not block."""
+class Operation(Generic[P, T]):
+    """One of the `Operations` as a method of both faces: of `Bridge` it waits, of `AioBridge` not.
 
-    @wraps(operation)
-    async def wait(self: AioBridge, *args: P.args, **options: P.kwargs) -> T:
-        return await self.portal.awaited(operation, self.operations, *args, **options)
+    Each face gets a function for it when its class is made; `__get__` is for type checkers.
+    """
 
-    wait.__qualname__ = f"AioBridge.{operation.__name__}"
+    def __init__(self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]]) -> None:
+        self.do = do
+
+    @overload
+    def __get__(self, face: Bridge, kind: type[Bridge]) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, face: AioBridge, kind: type[AioBridge]
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, face: None, kind: type[Bridge]) -> Callable[Concatenate[Bridge, P], T]: ...
+    def __get__(self, face: object, kind: type) -> Any:
+        return self
+
+
+class _Face:
+    """What both faces have: every operation, by topic."""
+
+    def __init_subclass__(cls, adapt: Callable[..., Any]) -> None:
+        for name, operation in vars(_Face).items():
+            if isinstance(operation, Operation):
+                do: Callable[..., Any] = operation.do
+                method: Any = wraps(do)(adapt(do))
+                method.__qualname__ = f"{cls.__name__}.{name}"
+                setattr(cls, name, method)
+
+    servers = Operation(Operations.servers)
+    connect = Operation(Operations.connect)
+    start = Operation(Operations.start)
+    wait_for = Operation(Operations.wait_for)
+    disconnect = Operation(Operations.disconnect)
+    reset_breaker = Operation(Operations.reset_breaker)
+    add_source = Operation(Operations.add_source)
+    instructions = Operation(Operations.instructions)
+    marks = Operation(Operations.marks)
+    ping = Operation(Operations.ping)
+    refresh = Operation(Operations.refresh)
+    refresh_servers = Operation(Operations.refresh_servers)
+    sign_in = Operation(Operations.sign_in)
+    sign_out = Operation(Operations.sign_out)
+
+    tool = Operation(Operations.tool)
+    list_tools = Operation(Operations.list_tools)
+    tool_listing = Operation(Operations.tool_listing)
+    find_server = Operation(Operations.find_server)
+    call_tool = Operation(Operations.call_tool)
+    execute_tool = Operation(Operations.execute_tool)
+
+    search_tools = Operation(Operations.search_tools)
+    find_tools = Operation(Operations.find_tools)
+    select_tool = Operation(Operations.select_tool)
+    select_tools = Operation(Operations.select_tools)
+    explain_tool = Operation(Operations.explain_tool)
+    explain_choice = Operation(Operations.explain_choice)
+    suggest_tools = Operation(Operations.suggest_tools)
+
+    plan_tools = Operation(Operations.plan_tools)
+    plan_and_failures = Operation(Operations.plan_and_failures)
+    check_wires = Operation(Operations.check_wires)
+    run_plan = Operation(Operations.run_plan)
+    carry_out = Operation(Operations.carry_out)
+    learn_steps = Operation(Operations.learn_steps)
+
+    disable = Operation(Operations.disable)
+    enable = Operation(Operations.enable)
+    review = Operation(Operations.review)
+    accept = Operation(Operations.accept)
+    locked_servers = Operation(Operations.locked_servers)
+    decisions_trouble = Operation(Operations.decisions_trouble)
+    unused_decisions = Operation(Operations.unused_decisions)
+
+    review_to_approve = Operation(Operations.review_to_approve)
+    approve = Operation(Operations.approve)
+    withdraw = Operation(Operations.withdraw)
+    approvals = Operation(Operations.approvals)
+
+    rules = Operation(Operations.rules)
+    ruled_tools = Operation(Operations.ruled_tools)
+    ruled_call = Operation(Operations.ruled_call)
+    stored_rules = Operation(Operations.stored_rules)
+    put_rules = Operation(Operations.put_rules)
+    remove_rules = Operation(Operations.remove_rules)
+
+    history = Operation(Operations.history)
+    records = Operation(Operations.records)
+    stats = Operation(Operations.stats)
+    tool_record = Operation(Operations.tool_record)
+    difference = Operation(Operations.difference)
+    versions = Operation(Operations.versions)
+    graph = Operation(Operations.graph)
+    learned = Operation(Operations.learned)
+    forget_learned = Operation(Operations.forget_learned)
+    store = Operation(Operations.store)
+    record_drawn = Operation(Operations.record_drawn)
+
+    list_resources = Operation(Operations.list_resources)
+    read_resource = Operation(Operations.read_resource)
+    list_prompts = Operation(Operations.list_prompts)
+    get_prompt = Operation(Operations.get_prompt)
+    complete = Operation(Operations.complete)
+
+
+def _waits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    def wait(self: Bridge, *args: Any, **options: Any) -> T:
+        return self.aio.portal.call(do, self.aio.operations, *args, **options)
+
     return wait
 
 
-def waits(
-    operation: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Bridge, P], T]:
-    """The operation for a thread, which waits for it."""
+def _awaits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    async def wait(self: AioBridge, *args: Any, **options: Any) -> T:
+        return await self.portal.awaited(do, self.operations, *args, **options)
 
-    @wraps(operation)
-    def wait(self: Bridge, *args: P.args, **options: P.kwargs) -> T:
-        return self.aio.portal.call(operation, self.aio.operations, *args, **options)
-
-    wait.__qualname__ = f"Bridge.{operation.__name__}"
     return wait
 
 
-class AioBridge:
+class AioBridge(_Face, adapt=_awaits):
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked.
@@ -82,81 +178,6 @@ class AioBridge:
         self.operations = Operations(engine)
         # One that was forgotten ends its servers all the same.
         weakref.finalize(self, portal.begin_to_close).atexit = False
-
-    servers = awaits(Operations.servers)
-    connect = awaits(Operations.connect)
-    start = awaits(Operations.start)
-    wait_for = awaits(Operations.wait_for)
-    disconnect = awaits(Operations.disconnect)
-    reset_breaker = awaits(Operations.reset_breaker)
-    add_source = awaits(Operations.add_source)
-    instructions = awaits(Operations.instructions)
-    marks = awaits(Operations.marks)
-    ping = awaits(Operations.ping)
-    refresh = awaits(Operations.refresh)
-    refresh_servers = awaits(Operations.refresh_servers)
-    sign_in = awaits(Operations.sign_in)
-    sign_out = awaits(Operations.sign_out)
-
-    tool = awaits(Operations.tool)
-    list_tools = awaits(Operations.list_tools)
-    tool_listing = awaits(Operations.tool_listing)
-    find_server = awaits(Operations.find_server)
-    call_tool = awaits(Operations.call_tool)
-    execute_tool = awaits(Operations.execute_tool)
-
-    search_tools = awaits(Operations.search_tools)
-    find_tools = awaits(Operations.find_tools)
-    select_tool = awaits(Operations.select_tool)
-    select_tools = awaits(Operations.select_tools)
-    explain_tool = awaits(Operations.explain_tool)
-    explain_choice = awaits(Operations.explain_choice)
-    suggest_tools = awaits(Operations.suggest_tools)
-
-    plan_tools = awaits(Operations.plan_tools)
-    plan_and_failures = awaits(Operations.plan_and_failures)
-    check_wires = awaits(Operations.check_wires)
-    run_plan = awaits(Operations.run_plan)
-    carry_out = awaits(Operations.carry_out)
-    learn_steps = awaits(Operations.learn_steps)
-
-    disable = awaits(Operations.disable)
-    enable = awaits(Operations.enable)
-    review = awaits(Operations.review)
-    accept = awaits(Operations.accept)
-    locked_servers = awaits(Operations.locked_servers)
-    decisions_trouble = awaits(Operations.decisions_trouble)
-    unused_decisions = awaits(Operations.unused_decisions)
-
-    review_to_approve = awaits(Operations.review_to_approve)
-    approve = awaits(Operations.approve)
-    withdraw = awaits(Operations.withdraw)
-    approvals = awaits(Operations.approvals)
-
-    rules = awaits(Operations.rules)
-    ruled_tools = awaits(Operations.ruled_tools)
-    ruled_call = awaits(Operations.ruled_call)
-    stored_rules = awaits(Operations.stored_rules)
-    put_rules = awaits(Operations.put_rules)
-    remove_rules = awaits(Operations.remove_rules)
-
-    history = awaits(Operations.history)
-    records = awaits(Operations.records)
-    stats = awaits(Operations.stats)
-    tool_record = awaits(Operations.tool_record)
-    difference = awaits(Operations.difference)
-    versions = awaits(Operations.versions)
-    graph = awaits(Operations.graph)
-    learned = awaits(Operations.learned)
-    forget_learned = awaits(Operations.forget_learned)
-    store = awaits(Operations.store)
-    record_drawn = awaits(Operations.record_drawn)
-
-    list_resources = awaits(Operations.list_resources)
-    read_resource = awaits(Operations.read_resource)
-    list_prompts = awaits(Operations.list_prompts)
-    get_prompt = awaits(Operations.get_prompt)
-    complete = awaits(Operations.complete)
 
     async def subscribe(
         self, server: str, uri: str, on_updated: OnChange | None = None
@@ -183,7 +204,7 @@ class AioBridge:
         return AioSubscription(self.portal, changes, partial(_leave, self, server, whats, changes))
 
 
-class Bridge:
+class Bridge(_Face, adapt=_waits):
     """Connects to the configured servers and calls their tools, from any thread.
 
     Servers are started when they are first needed, kept, healed when they
@@ -273,81 +294,6 @@ class Bridge:
     def usable_servers(self) -> tuple[str, ...]:
         """The names of the servers that are neither disabled nor wrong in the settings."""
         return self.settings.usable
-
-    servers = waits(Operations.servers)
-    connect = waits(Operations.connect)
-    start = waits(Operations.start)
-    wait_for = waits(Operations.wait_for)
-    disconnect = waits(Operations.disconnect)
-    reset_breaker = waits(Operations.reset_breaker)
-    add_source = waits(Operations.add_source)
-    instructions = waits(Operations.instructions)
-    marks = waits(Operations.marks)
-    ping = waits(Operations.ping)
-    refresh = waits(Operations.refresh)
-    refresh_servers = waits(Operations.refresh_servers)
-    sign_in = waits(Operations.sign_in)
-    sign_out = waits(Operations.sign_out)
-
-    tool = waits(Operations.tool)
-    list_tools = waits(Operations.list_tools)
-    tool_listing = waits(Operations.tool_listing)
-    find_server = waits(Operations.find_server)
-    call_tool = waits(Operations.call_tool)
-    execute_tool = waits(Operations.execute_tool)
-
-    search_tools = waits(Operations.search_tools)
-    find_tools = waits(Operations.find_tools)
-    select_tool = waits(Operations.select_tool)
-    select_tools = waits(Operations.select_tools)
-    explain_tool = waits(Operations.explain_tool)
-    explain_choice = waits(Operations.explain_choice)
-    suggest_tools = waits(Operations.suggest_tools)
-
-    plan_tools = waits(Operations.plan_tools)
-    plan_and_failures = waits(Operations.plan_and_failures)
-    check_wires = waits(Operations.check_wires)
-    run_plan = waits(Operations.run_plan)
-    carry_out = waits(Operations.carry_out)
-    learn_steps = waits(Operations.learn_steps)
-
-    disable = waits(Operations.disable)
-    enable = waits(Operations.enable)
-    review = waits(Operations.review)
-    accept = waits(Operations.accept)
-    locked_servers = waits(Operations.locked_servers)
-    decisions_trouble = waits(Operations.decisions_trouble)
-    unused_decisions = waits(Operations.unused_decisions)
-
-    review_to_approve = waits(Operations.review_to_approve)
-    approve = waits(Operations.approve)
-    withdraw = waits(Operations.withdraw)
-    approvals = waits(Operations.approvals)
-
-    rules = waits(Operations.rules)
-    ruled_tools = waits(Operations.ruled_tools)
-    ruled_call = waits(Operations.ruled_call)
-    stored_rules = waits(Operations.stored_rules)
-    put_rules = waits(Operations.put_rules)
-    remove_rules = waits(Operations.remove_rules)
-
-    history = waits(Operations.history)
-    records = waits(Operations.records)
-    stats = waits(Operations.stats)
-    tool_record = waits(Operations.tool_record)
-    difference = waits(Operations.difference)
-    versions = waits(Operations.versions)
-    graph = waits(Operations.graph)
-    learned = waits(Operations.learned)
-    forget_learned = waits(Operations.forget_learned)
-    store = waits(Operations.store)
-    record_drawn = waits(Operations.record_drawn)
-
-    list_resources = waits(Operations.list_resources)
-    read_resource = waits(Operations.read_resource)
-    list_prompts = waits(Operations.list_prompts)
-    get_prompt = waits(Operations.get_prompt)
-    complete = waits(Operations.complete)
 
     def subscribe(self, server: str, uri: str, on_updated: OnChange | None = None) -> Subscription:
         """Hear when a resource changes: `on_updated(uri)`, or `wait` for it. See `Subscription`.
