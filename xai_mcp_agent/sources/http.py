@@ -40,8 +40,13 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 _LARGE_PIECE_BYTES = 64 * 1024  # as much arrives at once; a larger piece was unpacked
 _PIECES_AT_ONCE = 50  # thousands may be here, of a byte each
 _MAX_REDIRECTS = 10  # a slash at the end, a path that moved: two are many
+_ABOUT_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 _REDIRECTS = "xai-mcp-agent/redirects"
 _PLACES = "xai-mcp-agent/places"
+
+
+class TooLarge(ValueError):
+    """A response is longer than it may be."""
 
 
 class WebClient:
@@ -90,6 +95,35 @@ class WebClient:
             **request.extensions, "timeout": self._timeout.as_dict(), _PLACES: places,
         }  # fmt: skip
         return await client.send(request, stream=True, auth=_no_auth, follow_redirects=False)
+
+    async def fetch(
+        self,
+        request: httpx2.Request,
+        places: Collection[str] | None = None,
+        *,
+        seconds: float,
+        at_most: int,
+    ) -> httpx2.Response:
+        """Send a request and read its response to the end, of `at_most` so many bytes, unpacked.
+
+        Raises:
+            OutOfPlace: the host is elsewhere. Nothing was sent.
+            TooLarge: it is longer.
+            TimeoutError: it is not there after so many seconds.
+            HTTPError: there is no response, or the connection broke.
+            OSError: the certificates that the environment names cannot be read.
+        """
+        with anyio.fail_after(seconds):
+            response = await self.send(request, places)
+            body = await read_body(response, at_most)
+        if len(body) > at_most:
+            raise TooLarge(f"it is larger than {at_most:,} bytes")
+        headers = [x for x in response.headers.items() if x[0] not in _ABOUT_THE_BODY]
+        whole = httpx2.Response(
+            response.status_code, headers=headers, content=body, request=request
+        )
+        whole.next_request = response.next_request
+        return whole
 
     async def build(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""

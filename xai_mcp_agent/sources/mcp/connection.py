@@ -70,11 +70,11 @@ class Connection:
 
     def _auth(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> httpx2.Auth | None:
         """How to get access where the server asks for it; None where the settings forbid it."""
-        from .auth.machines import provider_for
+        from .auth.provider import ServerAuth
 
         if self.access is None or self.settings.auth.use == "no":
             return None
-        return provider_for(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
+        return ServerAuth(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
 
     async def last_words(self) -> None:
         """After a loss: wait a moment for what explains it."""

@@ -28,7 +28,7 @@ from tests.support.authorization_server import (
     protected_server,
 )
 from xai_mcp_agent import Answer, Bridge, Question
-from xai_mcp_agent.sources.mcp.auth import services
+from xai_mcp_agent.sources.mcp.auth import flow
 
 NAME = "sign-in.example"
 ELSEWHERE = "127.0.0.2"
@@ -223,7 +223,7 @@ def test_a_token_is_renewed_where_the_server_turns_out_to_be(
         bridge.list_tools("it")
     file = next(tmp_path.glob("*.json"))
     file.write_text(json.dumps({**json.loads(file.read_text()), "expires_at": 1.0}))
-    monkeypatch.setattr(services, "place_of_host", lambda host: None)
+    monkeypatch.setattr(flow, "place_of_host", lambda host: None)
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
         assert bridge.call_tool("it", "who").text
     assert protected.service.count("refresh_token") == 1

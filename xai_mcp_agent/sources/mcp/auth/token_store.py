@@ -34,8 +34,6 @@ logger = logging.getLogger(__name__)
 # takes its time, and clocks differ.
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
-# Nothing of ours is larger; a file that is cannot be one of ours.
-_MAX_BYTES = 1_000_000
 _LOOK_SECONDS = 0.05  # at the lock of a file
 
 
@@ -67,10 +65,8 @@ class Record:
 
     def is_fresh(self) -> bool:
         """Whether there is a token that has not ended yet, as far as is known."""
-        if not self.access_token:
-            return False
-        if self.expires_at is None:
-            return True
+        if self.expires_at is None or not self.access_token:
+            return bool(self.access_token)
         life = (self.tokens or {}).get("expires_in") or 0
         early = min(_EARLY_SECONDS, life * _EARLY_SHARE) if self.can_be_renewed else 0.0
         return time.time() < self.expires_at - early
@@ -78,27 +74,8 @@ class Record:
     def secrets(self) -> Iterator[str]:
         """The texts in it that nobody may see."""
         tokens, client = self.tokens or {}, self.client or {}
-        for text in (
-            tokens.get("access_token"),
-            tokens.get("refresh_token"),
-            client.get("client_secret"),
-        ):
-            if isinstance(text, str):
-                yield text
-
-    def as_json(self) -> bytes:
-        """Return it for a file."""
-        return _adapter().dump_json(self, indent=1)
-
-    @classmethod
-    def of_json(cls, data: bytes, url: str) -> Record | None:
-        """Read a file; None if it cannot be used, or is about another URL."""
-        try:
-            record = _adapter().validate_json(data)
-        except ValueError:
-            return None
-        life = (record.tokens or {}).get("expires_in")
-        return record if record.url == url and isinstance(life, int | float | None) else None
+        refresh_token, client_secret = tokens.get("refresh_token"), client.get("client_secret")
+        yield from (str(x) for x in (self.access_token, refresh_token, client_secret) if x)
 
     def __repr__(self) -> str:
         has = "a token" if self.tokens else "no token"
@@ -136,7 +113,7 @@ class TokenStore:
 
     async def read(self, server: ServerSettings) -> Record:
         """Return the record of a server; an empty one if nothing useful is stored."""
-        return await anyio.to_thread.run_sync(self.read_now, server)
+        return await anyio.to_thread.run_sync(self._read, server)
 
     async def write(self, server: ServerSettings, record: Record) -> None:
         """Store a record. It is not cancelled half-way: the record before may be void by now.
@@ -148,43 +125,28 @@ class TokenStore:
 
     @asynccontextmanager
     async def locked(self, server: ServerSettings) -> AsyncGenerator[None]:
-        """Hold the lock of a server: of all processes, one gets a token at a time."""
-        await anyio.to_thread.run_sync(self._has_folder)
-        async with _file_lock(self._file(server).with_suffix(".lock")):
-            yield
+        """Hold the lock of a server: of all processes, one gets a token at a time.
 
-    def read_now(self, server: ServerSettings) -> Record:
-        """Like `read`, for callers that may block."""
-        nothing = Record(server.url)
-        file = self._file(server)
+        Where files cannot be locked (some network drives) it goes on without.
+        """
+        await anyio.to_thread.run_sync(self._has_folder)
+        file = open_lock(self._file(server).with_suffix(".lock"))
         try:
-            if not self._is_ours_alone(file):
-                return nothing
-            with file.open("rb") as opened:
-                data = opened.read(_MAX_BYTES)
-        except FileNotFoundError:
-            return nothing
-        except OSError as reason:
-            self._note(f"{file} cannot be read ({reason.strerror}): sign in again.")
-            return nothing
-        record = Record.of_json(data, server.url)
-        if record is None:
-            self._note(f"{file} was not understood: sign in again.")
-        return record or nothing
+            while file is not None and not take_lock(file):  # noqa: ASYNC110 - nobody tells us
+                await anyio.sleep(_LOOK_SECONDS)
+            yield
+        finally:
+            if file is not None:
+                close_lock(file)
 
     async def where_signed_in(self, servers: Iterable[ServerSettings]) -> dict[str, str]:
         """Return the service that gave a token, for each server that has one."""
-        candidates = [x for x in servers if can_be_signed_in_to(x)]
-
-        def read_all() -> dict[str, str]:
-            records = {x.name: self.read_now(x) for x in candidates}
-            return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
-
-        return await anyio.to_thread.run_sync(read_all) if candidates else {}
+        records = {x.name: await self.read(x) for x in servers if can_be_signed_in_to(x)}
+        return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
 
     def forget(self, server: ServerSettings) -> bool:
         """Delete what is stored about a server; return whether there was a token."""
-        had_token = bool(self.read_now(server).access_token)
+        had_token = bool(self._read(server).access_token)
         self._file(server).unlink(missing_ok=True)
         return had_token
 
@@ -194,10 +156,33 @@ class TokenStore:
         identity = "\n".join((server.url, auth.grant, auth.client_id, auth.client_metadata_url))
         return self.folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
 
+    def _read(self, server: ServerSettings) -> Record:
+        nothing, file = Record(server.url), self._file(server)
+        try:
+            if not self._is_ours_alone(file):
+                return nothing
+            record = _adapter().validate_json(file.read_bytes())
+        except FileNotFoundError:
+            return nothing
+        except OSError as reason:
+            self._note(f"{file} cannot be read ({reason.strerror}): sign in again.")
+            return nothing
+        except ValueError:
+            record = nothing
+        life = (record.tokens or {}).get("expires_in")
+        if (
+            record is nothing
+            or record.url != server.url
+            or not isinstance(life, int | float | None)
+        ):
+            self._note(f"{file} was not understood: sign in again.")
+            return nothing
+        return record
+
     def _write(self, file: Path, record: Record) -> None:
         try:
             if self._has_folder():
-                replace_private(file, record.as_json())
+                replace_private(file, _adapter().dump_json(record, indent=1))
         except OSError as reason:
             self._note(f"{file} cannot be written ({reason.strerror}): nobody stays signed in.")
 
@@ -225,19 +210,3 @@ class TokenStore:
         if text not in self.notes:
             self.notes.append(text)
             logger.warning("%s", text)
-
-
-@asynccontextmanager
-async def _file_lock(path: Path) -> AsyncGenerator[None]:
-    """Hold the lock of this file, which is made, within the block; waits for as long as it takes.
-
-    Where files cannot be locked (some network drives) it goes on without.
-    """
-    file = open_lock(path)
-    try:
-        while file is not None and not take_lock(file):  # noqa: ASYNC110 - nobody tells us
-            await anyio.sleep(_LOOK_SECONDS)
-        yield
-    finally:
-        if file is not None:
-            close_lock(file)

@@ -1,0 +1,424 @@
+"""One run of the SDK's OAuth flow: discovery, registration, sign-in and tokens.
+
+The SDK decides what is asked; this decides where it may be asked. A server says where one signs in
+to it, and may name any address: so a service on this machine or in a private network is asked only
+if the server itself is there, or the settings name it.
+
+Imported when the first server behind a URL is reached: its libraries are heavy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from time import time
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth import (
+    AuthorizationCodeResult,
+    OAuthClientProvider,
+    OAuthFlowError,
+    OAuthRegistrationError,
+)
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
+from mcp.client.auth.utils import (
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+)
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel
+
+from ....core.places import INTERNET, OutOfPlace, place_of_host
+from ....settings.server import ServerSettings
+from ...http import TooLarge, WebClient, check_places, place_of_peer
+from ...web.network_errors import proxy_of
+from ..sdk import NAME
+from . import errors
+from .errors import AuthFailure, OutOfReach
+from .sign_in import LOCAL_HOSTS, Callback, Person, open_callback
+from .token_store import Record
+
+# Sign-in services answer at once; one that does not must not hold up everything.
+_ANSWER_SECONDS = 30.0
+_MAX_BYTES = 1024 * 1024  # the documents of real services have a few thousand
+_LONG_AGO = 1.0  # a time when any token had ended
+_NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; registered nowhere
+
+
+class Save(Protocol):
+    """Stores a record."""
+
+    async def __call__(self, record: Record, *, is_renewal: bool = False) -> None:
+        """Use it from now on."""
+
+
+class TokenFlow:
+    """Gets one token, beginning with what the `record` says; it is the SDK's token storage, too.
+
+    `places` are those that the server may send us to.
+    """
+
+    def __init__(
+        self,
+        server: ServerSettings,
+        record: Record,
+        save: Save,
+        person: Person,
+        places: Collection[str],
+    ) -> None:
+        self._server = server
+        self._record = record
+        self._write = save
+        self._person = person
+        self._places = places
+        self._named = {urlsplit(x).hostname for x in (server.url, server.auth.issuer) if x}
+        self._client = WebClient(read_seconds=_ANSWER_SECONDS)
+        self._callback: Callback | None = None
+        self._page = ""
+        self._renews = False
+        self._tokens: OAuthToken | None = None
+        self._registered: OAuthClientInformationFull | None = None
+        self._sdk = self._provider()
+        self._context = self._sdk.context
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What was asked for in the end."""
+        return frozenset((self._context.client_metadata.scope or "").split())
+
+    async def run(
+        self, request: httpx2.Request, refused: httpx2.Response | None, *, may_renew: bool
+    ) -> bool:
+        """Get a token for a request, which was `refused` or not sent yet; whether by a sign-in.
+
+        Raises:
+            AuthFailure: there is none to be had.
+        """
+        self._renews = may_renew and self._record.can_be_renewed
+        self._load()
+        try:
+            return await self._drive(request, refused)
+        except OutOfReach:
+            if refused is not None:
+                raise
+            return False  # where the server is is known once it was asked something
+        except (OAuthFlowError, httpx2.InvalidURL) as cause:
+            if "invalid_client" in str(cause) and self._record.client:
+                # It does not know us any more: next time it is asked anew.
+                await self._save(replace(self._record, client=None, tokens=None))
+            if isinstance(cause, OAuthRegistrationError) and self._context.oauth_metadata is None:
+                is_required = refused is not None and refused.status_code == 401
+                raise errors.not_offered(self._server, is_required) from None
+            raise errors.of_the_flow(cause, self._server) from None
+        finally:
+            await self._client.close()
+            if self._callback is not None:
+                await self._callback.close()
+
+    async def _drive(self, request: httpx2.Request, refused: httpx2.Response | None) -> bool:
+        """Answer what the SDK's flow asks; the flow would send the `request` itself."""
+        async with aclosing(self._sdk.async_auth_flow(request)) as flow:
+            outgoing = await anext(flow)
+            while outgoing is not request:  # a renewal
+                response = await self._ask(outgoing)
+                if response.status_code >= 500 or response.status_code == 429:
+                    # A service that is down must not cost the token that only it can renew.
+                    reason = f"HTTP {response.status_code}"
+                    raise errors.unreachable(outgoing.url.netloc.decode(), reason)
+                outgoing = await flow.asend(response)
+            if self._renews:
+                if self._context.is_token_valid():
+                    return False
+                await self._save(replace(self._record, tokens=None, expires_at=None))
+                self._renews = False
+            if refused is None:
+                return False  # the server has yet to say what it wants
+            await self._open_callback()
+            outgoing = await flow.asend(self._challenge(request, refused))
+            while outgoing is not request:
+                if outgoing.method == "POST":
+                    await self._check_before_posting(refused)
+                outgoing = await flow.asend(await self._ask(outgoing))
+        return True
+
+    # Asking services
+
+    async def _ask(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request of the flow."""
+        host = request.url.netloc.decode()
+        self._require_encryption(request.url)
+        try:
+            return await self._client.fetch(
+                request, self._places_for(request.url), seconds=_ANSWER_SECONDS, at_most=_MAX_BYTES
+            )
+        except OutOfPlace as cause:
+            raise self._out_of_reach(host, cause) from None
+        except TooLarge:
+            raise AuthFailure(
+                f"its sign-in service at {host} sent more than {_MAX_BYTES // 1024} KiB at once.",
+                "Do not sign in there; ask who runs the server.",
+            ) from None
+        except TimeoutError:
+            reason = f"no whole answer in {_ANSWER_SECONDS:g} s"
+            raise errors.unreachable(host, reason) from None
+        except (httpx2.RequestError, OSError) as cause:
+            raise errors.unreachable(host, type(cause).__name__) from None
+
+    def _places_for(self, url: httpx2.URL) -> Collection[str] | None:
+        return None if url.host in self._named else self._places
+
+    def _out_of_reach(self, host: str, cause: OutOfPlace) -> OutOfReach:
+        return OutOfReach(
+            f"it leads to a sign-in at {errors.one_line(host)}, which is {cause.place}; "
+            "the server is not.",
+            "Do not sign in there; ask who runs the server. If it is right all the same, write the "
+            f"address of that sign-in service as `issuer` under `auth` of {self._server.name!r}.",
+        )
+
+    def _require_encryption(self, url: httpx2.URL) -> None:
+        is_local = url.host in LOCAL_HOSTS
+        if self._server.url.startswith("https:") and url.scheme != "https" and not is_local:
+            raise AuthFailure(
+                f"it leads to a sign-in at {url.netloc.decode()}, which is not encrypted.",
+                "Do not sign in there; ask who runs the server.",
+            )
+
+    def _challenge(self, request: httpx2.Request, refused: httpx2.Response) -> httpx2.Response:
+        """Return the refusal as the SDK should see it: with the scopes of the settings, if any."""
+        if refused.status_code not in (401, 403):
+            return httpx2.Response(401, request=request)  # it would have given without
+        if not self._server.auth.scopes or refused.status_code == 403:
+            return refused
+        scopes = dict.fromkeys([*self._server.auth.scopes, *sorted(scopes_in(refused))])
+        challenge = f'Bearer scope="{" ".join(scopes)}"'
+        if metadata := extract_resource_metadata_from_www_auth(refused):
+            challenge += f', resource_metadata="{metadata}"'
+        return httpx2.Response(401, headers={"www-authenticate": challenge}, request=request)
+
+    # A person signs in
+
+    async def _open_callback(self) -> None:
+        """Decide where the browser brings the outcome: where it was registered, if it can be."""
+        if self._server.auth.is_for_machines or not self._person.is_there:
+            return
+        context, client = self._context, self._context.client_info
+        registered = [str(uri) for uri in (client and client.redirect_uris) or ()]
+        usual_port = urlsplit(registered[0]).port or 0 if registered else 0
+        self._callback = await open_callback(self._server, usual_port)
+        uri = self._callback.uri
+        context.client_metadata.redirect_uris = [AnyUrl(uri)]
+        expires_at = client.client_secret_expires_at if client else None
+        is_expired = bool(expires_at and expires_at < time())
+        if not self._server.auth.client_id and (
+            is_expired or (registered and uri not in registered)
+        ):
+            context.client_info = None
+
+    async def _check_before_posting(self, refused: httpx2.Response) -> None:
+        """Take a last look before this program is registered, or asks for a token."""
+        auth, context = self._server.auth, self._context
+        if auth.is_for_machines:
+            return
+        if auth.client_id and context.client_info is None:
+            raise AuthFailure(
+                "it leads to another sign-in service than the one its `clientId` belongs to.",
+                "Ask who runs the server; then correct `issuer` and `clientId` of "
+                f"{self._server.name!r}, or run `xai-mcp-agent logout {self._server.name}` to "
+                "forget the old service.",
+            )
+        service = context.oauth_metadata
+        if not self._person.is_there:
+            if service is None:
+                raise errors.not_offered(self._server, refused.status_code == 401)
+            raise errors.nobody_there(self._server)
+        if context.client_info is None:
+            page = str(service.authorization_endpoint) if service else self._server.url
+            await self._person.agree(urlsplit(page).hostname or "")
+
+    async def _open_page(self, page: str) -> None:
+        """The SDK's redirect handler."""
+        if not self._person.is_there:
+            raise errors.nobody_there(self._server)
+        url = httpx2.URL(page)
+        self._require_encryption(url)
+        places = self._places_for(url)
+        try:
+            if places is not None:
+                await check_places(url, places)
+        except OutOfPlace as cause:
+            raise self._out_of_reach(url.netloc.decode(), cause) from None
+        _choose_authentication(self._context.client_info, self._context.oauth_metadata)
+        self._page = page
+
+    async def _wait_for_code(self) -> AuthorizationCodeResult:
+        """The SDK's callback handler."""
+        assert self._callback is not None
+        state = parse_qs(urlsplit(self._page).query)["state"][0]
+        outcome = await self._person.outcome(self._page, state, self._callback)
+        self._server.secrets.add(outcome.code)
+        return AuthorizationCodeResult(code=outcome.code, state=outcome.state, iss=outcome.issuer)
+
+    # The SDK's provider, and what it stores
+
+    def _provider(self) -> OAuthClientProvider:
+        auth, url = self._server.auth, self._server.url
+        scope = " ".join(auth.scopes) or None
+        if not auth.is_for_machines:
+            metadata = OAuthClientMetadata(
+                client_name=NAME,
+                redirect_uris=[AnyUrl(_NO_CALLBACK)],
+                token_endpoint_auth_method=auth.client_authentication,
+                scope=scope,
+            )
+            return OAuthClientProvider(
+                url, metadata, self, self._open_page, self._wait_for_code,
+                client_metadata_url=auth.client_metadata_url or None,
+            )  # fmt: skip
+        # The service of the first time is the one that is trusted from then on.
+        issuer = auth.issuer or self._record.issuer or None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first time no issuer is known
+            if auth.has_private_key:
+                return PrivateKeyJWTOAuthProvider(
+                    url, self, auth.client_id, self._sign_assertion, scope, issuer
+                )
+            secret = auth.client_secret.reveal() if auth.client_secret else ""
+            is_posted = auth.client_authentication == "client_secret_post"
+            method = "client_secret_post" if is_posted else "client_secret_basic"
+            return ClientCredentialsOAuthProvider(
+                url, self, auth.client_id, secret, method, scope, issuer
+            )
+
+    async def _sign_assertion(self, audience: str) -> str:
+        """Prove with the private key who we are."""
+        auth = self._server.auth
+        try:
+            parameters = SignedJWTParameters(
+                issuer=auth.client_id,
+                subject=auth.client_id,
+                signing_key=_private_key(self._server),
+                signing_algorithm=auth.signing_algorithm,
+            )
+            return await parameters.create_assertion_provider()(audience)
+        except Exception as cause:  # noqa: BLE001 - several libraries read keys, each in its way
+            # Not chained: the exception may quote the key.
+            raise AuthFailure(
+                f"its private key cannot be used: {type(cause).__name__}.",
+                f"Correct `privateKey` or `privateKeyFile` under `auth` of {self._server.name!r}.",
+            ) from None
+
+    def _load(self) -> None:
+        """Have the SDK know what the record does. It renews what has ended, and only then."""
+        record, context = self._record, self._context
+        try:
+            if record.tokens:
+                self._tokens = OAuthToken.model_validate(record.tokens)
+            if record.client and not self._server.auth.client_id:
+                self._registered = OAuthClientInformationFull.model_validate(record.client)
+            if record.service:
+                context.oauth_metadata = OAuthMetadata.model_validate(record.service)
+            if record.resource:
+                resource = ProtectedResourceMetadata.model_validate(record.resource)
+                context.protected_resource_metadata = resource
+                context.auth_server_url = record.issuer or None
+        except ValueError:  # somebody else's idea of a record
+            self._record = Record(self._server.url)
+            self._tokens, self._renews = None, False
+        context.token_expiry_time = _LONG_AGO if self._renews else None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Of the SDK's storage."""
+        return self._tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Of the SDK's storage: who the settings say that we are, or were registered as."""
+        auth = self._server.auth
+        if not auth.client_id:
+            return self._registered
+        secret = auth.client_secret.reveal() if auth.client_secret else None
+        info = OAuthClientInformationFull(
+            client_id=auth.client_id,
+            client_secret=secret,
+            token_endpoint_auth_method=auth.client_authentication or ("" if secret else "none"),
+            issuer=auth.issuer or self._record.issuer or None,
+        )
+        if self._renews:
+            _choose_authentication(info, self._context.oauth_metadata)
+        return info
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Of the SDK's storage."""
+        await self._save(self._new_record(tokens))
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Of the SDK's storage; tokens of another client are void."""
+        await self._save(self._new_record(None))
+
+    async def _save(self, record: Record) -> None:
+        self._record = record
+        await self._write(record, is_renewal=self._renews)
+
+    def _new_record(self, tokens: OAuthToken | None) -> Record:
+        context = self._context
+        client, service = context.client_info, context.oauth_metadata
+        # The secret of a client that the settings name stays there.
+        own = {"client_id": self._server.auth.client_id} if self._server.auth.client_id else None
+        return Record(
+            self._server.url,
+            context.auth_server_url or (str(service.issuer) if service else ""),
+            _dumped(tokens),
+            context.token_expiry_time if tokens else None,
+            own or _dumped(client),
+            _dumped(service),
+            _dumped(context.protected_resource_metadata),
+        )
+
+
+def places_around(server: ServerSettings, refused: httpx2.Response | None) -> Collection[str]:
+    """Return the places where a server may send us: the internet, and where it is itself."""
+    if proxy_of(server.url):
+        return (INTERNET,)  # where it is itself is not known then
+    place = place_of_host(urlsplit(server.url).hostname or "") or place_of_peer(refused)
+    return (INTERNET, place)
+
+
+def _private_key(server: ServerSettings) -> str:
+    if server.auth.private_key:
+        return server.auth.private_key.reveal()
+    return (Path(server.cwd) / Path(server.auth.private_key_file).expanduser()).read_text()
+
+
+def scopes_in(response: httpx2.Response) -> frozenset[str]:
+    """Return the scopes that a refusal names."""
+    return frozenset((extract_scope_from_www_auth(response) or "").split())
+
+
+def _choose_authentication(
+    client: OAuthClientInformationFull | None, service: OAuthMetadata | None
+) -> None:
+    """Where the settings give a secret and do not say how to show it: as the service takes it."""
+    if client is None or client.client_secret is None or client.token_endpoint_auth_method:
+        return
+    methods = (service and service.token_endpoint_auth_methods_supported) or []
+    # RFC 8414: basic is what a service takes that does not say.
+    is_posted = "client_secret_post" in methods and "client_secret_basic" not in methods
+    client.token_endpoint_auth_method = "client_secret_post" if is_posted else "client_secret_basic"
+
+
+def _dumped(model: BaseModel | None) -> dict[str, Any] | None:
+    return model.model_dump(mode="json", exclude_none=True) if model else None
