@@ -13,29 +13,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from xai_mcp_agent.settings.entry import Approval
 from xai_mcp_agent.settings.load import SCHEMA_FILE
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.rules import FIELDS, RuleEntry, StoredRules
-from xai_mcp_agent.settings.sections import (
-    RECORDED,
-    GroupSettings,
-    PlanningSettings,
-    RegistrySettings,
-    Retention,
-    ToolSearchSettings,
-)
+from xai_mcp_agent.settings.sections import GroupSettings, OtherSections, RegistrySettings
 from xai_mcp_agent.settings.server import ServerEntry, ServerSettings
-from xai_mcp_agent.settings.validation import INTERNAL_KEY, Section, adapter
+from xai_mcp_agent.settings.validation import INTERNAL_KEY, adapter
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 COMMAND = "python -m tools.build_schema"
 
-_SECTIONS_BESIDE: dict[str, type[Section]] = {
-    "toolSearch": ToolSearchSettings,
-    "planning": PlanningSettings,
-    "history": Retention,
-}
 # What the column with the keys is called in the table of a class.
 _TABLES = {
     "ServerEntry": "key", "AuthSettings": "under `auth`", "FunctionSettings": "of functions",
@@ -69,6 +56,8 @@ def settings_schema() -> dict[str, Any]:
     }
     rule = {"anyOf": [text, of(RuleEntry), of(StoredRules)]}
     registry = map_of(text, {"const": False}, of(RegistrySettings))
+    of(OtherSections)
+    others = definitions.pop("OtherSections")["properties"]
     properties = {
         "$schema": text,
         **sources,
@@ -76,12 +65,9 @@ def settings_schema() -> dict[str, Any]:
         "groups": map_of(of(GroupSettings)),
         "registries": registry,
         "rules": {"anyOf": [text, {"type": "array", "items": rule}]},
-        "approval": of(Approval),
-        **{key: of(cls) for key, cls in _SECTIONS_BESIDE.items()},
-        "store": text,
-        "record": {"type": "array", "items": {"enum": [*RECORDED]}},
-        "wait": {"type": "number", "minimum": 0},
+        **others,
     }
+    _complete("", {"properties": properties})
     for name, schema in definitions.items():
         _complete(name, schema)
     for conditions in ("when", "unless"):

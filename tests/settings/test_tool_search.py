@@ -49,7 +49,7 @@ def test_nothing_in_it_means_the_defaults(section: Any):
 def test_the_variable_for_the_budget_wins():
     assert read({"tokenBudget": 5000}, XAI_TOOL_BUDGET=" 900 ").search.budget_tokens == 900
     assert read({"tokenBudget": 5000}, XAI_TOOL_BUDGET=" ").search.budget_tokens == 5000
-    assert read({"tokenBudget": "x"}, XAI_TOOL_BUDGET="900").notes == ()
+    assert read({"tokenBudget": "x"}, XAI_TOOL_BUDGET="900").search.budget_tokens == 900
 
 
 def test_the_variable_counts_without_a_settings_file(

@@ -20,7 +20,7 @@ from .fields import (
     trimmed_text,
     wrong_with_url,
 )
-from .validation import Section, context_of, mistake, read_by, refuse_doubled_keys, written_as
+from .validation import Section, context_of, mistake, read_by, written_as
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
 """auto: sign in when the server asks for it in the way of OAuth. yes: whatever it answers 401."""
@@ -130,6 +130,5 @@ def read_auth(value: Any) -> Any:
         return {"enabled": False}
     if not isinstance(value, Mapping):
         return value
-    refuse_doubled_keys(value)
     written = {"enabled": True, **cast(Mapping[Any, Any], value)}
     return written if written["enabled"] is not False else {"enabled": False}

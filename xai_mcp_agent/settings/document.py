@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -65,13 +65,6 @@ class ParsedObject(dict[str, Any]):
             times = Counter(name for name, _ in written)
             parsed.repeated = tuple(name for name, count in times.items() if count > 1)
         return parsed
-
-
-def with_key(value: Mapping[str, Any], key: str, item: Any) -> ParsedObject:
-    """The object with one key more, or another value of it."""
-    changed = ParsedObject({**value, key: item})
-    changed.repeated = repeated_in(value)
-    return changed
 
 
 def without_frames(error: SettingsError) -> SettingsError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -25,11 +25,8 @@ from .validation import (
     prepared_by,
     read,
     read_by,
-    refuse_doubled_keys,
     written_as,
 )
-
-T = TypeVar("T", bound="SourceSettings")
 
 FIRST = "first"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
@@ -60,7 +57,6 @@ def _breaker(value: Any) -> Any:
 
 
 def _approval(value: Any) -> dict[str, ApprovalWord]:
-    refuse_doubled_keys(value)
     try:
         return read_words(value)
     except ValueError as why:
@@ -134,21 +130,30 @@ class SourceSettings(Section):
     ) -> Self:
         """The source that the entry `value` at `place` describes; its secrets are remembered.
 
-        Keys that are not known, and parts that have no use, are added to the `notes`.
+        Unknown and unused keys are added to the `notes`.
 
         Raises:
             SettingsError: something in it is wrong or missing.
         """
         notes = [] if notes is None else notes
-        source = cls._read(name, value, place, variables, notes)
+        entry = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
+        is_off = entry.get("disabled") is True or entry.get("enabled") is False
+        context = ValidationContext(variables, is_off)
+        source = read(cls.written_form(), value, place, context, notes)
+        for key in source.unused_keys():
+            text = f"ignored, a {cls.kind.noun} of type {source.transport} has no {key}."
+            notes.append(place.at(key).note(text))
         variables.secrets.update(source.secret_texts())
-        return source
+        return replace(source, name=name, secrets=variables.secrets)
 
     @classmethod
-    def _read(
-        cls, name: str, value: Any, place: Place, variables: Variables, notes: list[str]
-    ) -> Self:
-        return read_entry(cls, name, value, place, variables, notes)
+    def written_form(cls) -> type[Self]:
+        """The class that reads an entry of this kind."""
+        return cls
+
+    def unused_keys(self) -> Iterable[str]:
+        """The keys that are written, and mean nothing for its transport."""
+        return ()
 
     def secret_texts(self) -> Iterator[str]:
         """What is secret in its texts."""
@@ -167,17 +172,3 @@ class SourceSettings(Section):
     def _shown(self) -> Mapping[str, Any]:
         """What is shown in place of fields."""
         return {}
-
-
-def read_entry(
-    cls: type[T], name: str, value: Any, place: Place, variables: Variables, notes: list[str]
-) -> T:
-    """An entry with every field checked.
-
-    Raises:
-        SettingsError: it is not an object, a key is there twice, or a field is wrong.
-    """
-    entry = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
-    is_off = entry.get("disabled") is True or entry.get("enabled") is False
-    source = read(cls, value, place, ValidationContext(variables, is_off), notes)
-    return replace(source, name=name, secrets=variables.secrets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from ..core.errors import SettingsError
 from ..core.patterns import fits
 from ..secrets.secrets import Secret
 from .document import Place
-from .validation import context_of, mistake, prepared_by, read_by, refuse_doubled_keys
+from .validation import context_of, mistake, prepared_by, read_by
 
 T = TypeVar("T")
 
@@ -86,35 +85,23 @@ def absolute(path: str, info: ValidationInfo) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
-def read_list(value: Any) -> tuple[Any, ...]:
-    """A list or a tuple, and nothing else that could be gone through."""
-    if not isinstance(value, list | tuple):
-        raise PydanticKnownError("list_type")
-    return tuple(cast(list[Any], value))
-
-
-def one_or_more(value: Any) -> tuple[Any, ...]:
+def one_or_more(value: Any) -> Any:
     """A list, which may be written as its only text."""
-    return (value,) if isinstance(value, str) else read_list(value)
+    return (value,) if isinstance(value, str) else value
 
 
-def read_words(value: Any) -> tuple[Any, ...]:
+def _words(value: Any) -> Any:
     """A list, which may be written as one text with spaces between its words."""
-    return tuple(value.split()) if isinstance(value, str) else read_list(value)
-
-
-def read_object(value: Any) -> dict[Any, Any]:
-    """An object in which no key is written twice."""
-    if not isinstance(value, Mapping):
-        raise PydanticKnownError("dict_type")
-    refuse_doubled_keys(value)
-    return dict(cast(Mapping[Any, Any], value))
+    return tuple(value.split()) if isinstance(value, str) else value
 
 
 def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     """Names and patterns of tools: one text, or a list of them."""
-    values = one_or_more(value)
-    texts = tuple(trimmed_text(x, info) if isinstance(x, str) else "" for x in values)
+    values: Any = one_or_more(value)
+    if not isinstance(values, list | tuple):
+        raise PydanticKnownError("list_type")
+    items = cast(list[Any], values)
+    texts = tuple(trimmed_text(x, info) if isinstance(x, str) else "" for x in items)
     if not all(texts):
         fix = 'Write texts such as "library", "files/read_file" or "files/read_*".'
         raise mistake("has something in it that names no tool.", fix)
@@ -164,7 +151,7 @@ def _seconds(value: Any) -> Any:
 def _tool_names(value: Any) -> Any:
     if isinstance(value, bool):
         return (ALL_TOOLS,) if value else ()
-    return read_list(value)
+    return value
 
 
 def _header_text(value: Any, info: ValidationInfo) -> str:
@@ -223,20 +210,16 @@ OptionalUrl = Annotated[str, read_by(_optional_url)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(read_list)]
-Paths = Annotated[tuple[Path, ...], BeforeValidator(read_list)]
-Words = Annotated[tuple[TrimmedText, ...], prepared_by(read_words, str | list[str])]
+Texts = tuple[Text, ...]
+Words = Annotated[tuple[TrimmedText, ...], prepared_by(_words, str | list[str])]
 Patterns = Annotated[tuple[str, ...], read_by(read_patterns, str | list[str])]
 UsablePatterns = Annotated[Patterns, AfterValidator(usable_patterns)]
 Environment = Annotated[
     dict[str, Annotated[str, read_by(_environment_text, str | int | float | bool)]],
-    BeforeValidator(read_object),
     AfterValidator(_environment_names),
 ]
 ToolNames = Annotated[
     tuple[Annotated[str, Field(strict=True)], ...], prepared_by(_tool_names, bool | list[str])
 ]
 HeaderText = Annotated[str, read_by(_header_text)]
-Headers = Annotated[
-    dict[str, HeaderText], BeforeValidator(read_object), AfterValidator(header_names)
-]
+Headers = Annotated[dict[str, HeaderText], AfterValidator(header_names)]

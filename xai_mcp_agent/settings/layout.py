@@ -15,14 +15,15 @@ from .document import ParsedObject, Place, kind_of, repeated_in
 from .entry import SourceSettings
 from .models import SECTIONS
 from .rules import holds_rules
+from .sections import OtherSections
 from .server import URL_KEYS, ServerSettings
+from .validation import known_keys
 
 SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
 """The entries of one kind, and where they stand."""
 
 _SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
-_OTHERS = ("toolSearch", "groups", "approval", "rules", "registries", "planning", "history",
-           "store", "record", "wait")  # fmt: skip
+_OTHERS = (*known_keys(OtherSections), "groups", "rules", "registries")
 _KEYS = (*SECTIONS, *_OTHERS)
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
@@ -35,6 +36,12 @@ class Layout:
     sources: tuple[SourceSection, ...]
     sections: Mapping[str, Any]
     notes: tuple[str, ...]
+
+    @property
+    def others(self) -> Mapping[str, Any]:
+        """What `OtherSections` reads."""
+        keys = known_keys(OtherSections)
+        return {key: x for key, x in self.sections.items() if key in keys}
 
 
 def layout_of(document: Any, place: Place) -> Layout:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..core.errors import SettingsError
-from ..core.tools import SourceKind
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
-from .approval import HOW_TO_WRITE, ApprovalWords, read_words
 from .approval import WORDS as _APPROVAL_WORDS
-from .document import ParsedObject, Place, read_document, repeated_in, without_frames
+from .document import Place, kind_of, read_document, repeated_in, without_frames
 from .entry import SourceSettings
 from .guards import guards_beside, guards_of_entries, widening
 from .interpolation import Variables
@@ -25,17 +23,15 @@ from .parts import parts_of
 from .rules import read_rules
 from .sections import (
     RECORD_VARIABLE,
-    PlanningSettings,
-    Retention,
-    read_groups,
-    read_registries,
-    read_tool_search,
-    recorded,
-    store_of,
-    wait_of,
-    with_learning,
+    USUAL_REGISTRIES,
+    GroupSettings,
+    GroupsSettings,
+    RegistrySettings,
+    read_other_sections,
 )
-from .validation import ValidationContext, read_lenient
+from .validation import ValidationContext, read
+
+T = TypeVar("T")
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
@@ -71,10 +67,7 @@ def find_settings(
     A parent everybody can write to, such as `/tmp`, is passed over: its file may be a stranger's,
     and settings name programs to start. On Windows modes do not tell that.
     """
-    named = _named_by_environment(os.environ if environ is None else environ)
-    if named is not None:
-        return named
-    return next((x for x in _candidates(start) if os.path.isfile(x)), None)
+    return _search(None, start, os.environ if environ is None else environ)[0]
 
 
 def load_settings(
@@ -93,18 +86,19 @@ def load_settings(
             file that was found cannot be read as settings at all.
     """
     environ = os.environ if environ is None else environ
-    named = _absolute(path) if path else _named_by_environment(environ)
-    if named is not None:
-        file, searched = named, (str(named),)
-    else:
-        candidates = list(_candidates(start))
-        searched = tuple(str(x) for x in candidates)
-        file = next((x for x in candidates if os.path.isfile(x)), None)
+    file, searched = _search(path, start, environ)
     if file is None:
         variables = Variables(environ, "", Secrets())
         empty = _settings({}, Place(""), variables, searched)
         return replace(empty, parts=(), guards=())
-    document = _document(file, by_environment=named is not None and not path)
+    try:
+        document = read_document(file)
+    except SettingsError as cause:
+        if path or file != _named_by_environment(environ):
+            raise
+        # Nobody looks for the mistake there without a hint.
+        fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
+        raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
 
@@ -129,47 +123,126 @@ def settings_from(
     return replace(_settings(value, Place(file), variables, searched=()), is_from_python=True)
 
 
-def _document(file: Path, *, by_environment: bool) -> ParsedObject:
-    try:
-        return read_document(file)
-    except SettingsError as cause:
-        if not by_environment:
-            raise
-        # Nobody looks for the mistake there without a hint.
-        fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
-        raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
-
-
 def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
     layout, context = layout_of(document, place), ValidationContext(variables)
-    reader = _Reader(variables, [*layout.notes])
-    for section in layout.sources:
-        reader.read_section(*section)
-    notes, environ = reader.notes, variables.environ
-
-    def at(key: str) -> tuple[Any, Place]:
-        return layout.sections.get(key), place.at(key)
-
-    planning = with_learning(layout.sections.get("planning"), environ, notes)
-    names = {*reader.sources, *reader.problems}
-    rules, stored_rules = read_rules(*at("rules"), context)
-    settings = Settings(
-        place.file, reader.sources, reader.problems, variables.secrets, searched,
-        problem_kinds=reader.problem_kinds, required=frozenset(reader.required),
-        store=store_of(*at("store"), context, notes),
-        record=recorded(*at("record"), environ, notes),
-        wait_seconds=wait_of(*at("wait"), notes),
-        retention=read_lenient(Retention, *at("history"), context, notes),
-        search=read_tool_search(*at("toolSearch"), context, notes),
-        planning=read_lenient(PlanningSettings, planning, place.at("planning"), context, notes),
-        approval=_approval(*at("approval")),
-        groups=read_groups(*at("groups"), context, names, notes),
-        registries=read_registries(*at("registries"), context, notes),
+    notes, settings = [*layout.notes], Settings(place.file, searched=searched)
+    for cls, entries, there in layout.sources:
+        _read_sources(settings, cls, entries, there, variables, notes)
+    rules, stored_rules = read_rules(layout.sections.get("rules"), place.at("rules"), context)
+    others = read_other_sections(layout.others, place, context, notes)
+    settings = replace(
+        settings, secrets=variables.secrets, required=frozenset(_required(layout)),
         rules=rules, stored_rules=stored_rules,
+        groups=_read_groups(layout, place, context, settings.names, notes),
+        registries=_read_registries(layout, place, context, notes),
+        **{x.name: getattr(others, x.name) for x in fields(others)},
     )  # fmt: skip
     return _with_trust(replace(settings, notes=tuple(notes)), layout, variables)
+
+
+def _read_sources(
+    settings: Settings,
+    cls: type[SourceSettings],
+    entries: Mapping[Any, Any],
+    place: Place,
+    variables: Variables,
+    notes: list[str],
+) -> None:
+    """Add the entries of one section. A name that is taken is a problem of the later one."""
+
+    def read_source(name: str, value: Any, there: Place) -> SourceSettings:
+        return cls.read(name, value, there, variables, notes)
+
+    sources, problems = _read_named(entries, place, cls.kind.noun, settings.names, read_source)
+    settings.sources.update(sources)
+    for name, problem in problems.items():
+        settings.problems.setdefault(name, problem)
+        settings.problem_kinds.setdefault(name, cls.kind)
+
+
+def _required(layout: Layout) -> Iterator[str]:
+    for _, entries, _ in layout.sources:
+        for name, entry in entries.items():
+            if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
+                yield str(name)
+
+
+def _read_groups(
+    layout: Layout, place: Place, context: ValidationContext, sources: list[str], notes: list[str]
+) -> GroupsSettings:
+    """The groups. One with a mistake is unusable: without it, it would have other tools."""
+
+    def read_group(name: str, value: Any, there: Place) -> GroupSettings:
+        return replace(read(GroupSettings, value, there, context, notes), name=name)
+
+    written = _object(layout, "groups", place, '{"name": {"selectors": [...]}}', notes)
+    groups, problems = _read_named(written, place.at("groups"), "group", sources, read_group)
+    notes += (f"{x} Until then the group {name!r} cannot be used." for name, x in problems.items())
+    return GroupsSettings(groups, problems)
+
+
+def _read_registries(
+    layout: Layout, place: Place, context: ValidationContext, notes: list[str]
+) -> dict[str, RegistrySettings]:
+    """The usual registries and those that are written; `false` takes one away."""
+
+    def read_registry(name: str, value: Any, there: Place) -> RegistrySettings | None:
+        if value is False or value is None:
+            return None
+        return replace(read(RegistrySettings, value, there, context, notes), name=name)
+
+    written = _object(layout, "registries", place, '{"name": {"url": ...}}', notes)
+    registries, problems = _read_named(
+        written, place.at("registries"), "registry", (), read_registry
+    )
+    notes += (f"{x} Until then it is ignored." for x in problems.values())
+    usual = {name: x for name, x in USUAL_REGISTRIES.items() if name not in written}
+    return {**usual, **{name: x for name, x in registries.items() if x}}
+
+
+def _object(
+    layout: Layout, key: str, place: Place, example: str, notes: list[str]
+) -> Mapping[Any, Any]:
+    """A section that is a map of names; another value is noted."""
+    written = layout.sections.get(key)
+    if isinstance(written, Mapping):
+        return cast(Mapping[Any, Any], written)
+    if written is not None:
+        reason = place.at(key).error(
+            f"must be an object, but is {kind_of(written)}.", f"Write {example}."
+        )
+        notes.append(f"{reason} Until then it is ignored.")
+    return {}
+
+
+def _read_named(
+    entries: Mapping[Any, Any],
+    place: Place,
+    noun: str,
+    taken: Collection[str],
+    read_entry: Callable[[str, Any, Place], T],
+) -> tuple[dict[str, T], dict[str, SettingsError]]:
+    """The entries of a section by their names, and why others cannot be used."""
+    values, problems = dict[str, T](), dict[str, SettingsError]()
+    for key, value in entries.items():
+        name, there = str(key), place.at(str(key))
+        try:
+            if not isinstance(key, str):
+                raise there.error(f"the name of a {noun} must be a text.", "Put it in quotes.")
+            if key in repeated_in(entries):
+                problem = "this name is written more than once."
+                raise there.error(problem, "Rename or remove all but one.")
+            if not key.strip():
+                raise there.error(f"a {noun} needs a name.", "Put one before the colon.")
+            if key in taken:
+                problem = "another section of this file has this name too."
+                raise there.error(problem, "Rename one of them.")
+            values[name] = read_entry(name, value, there)
+        except SettingsError as raised:
+            problems[name] = without_frames(raised)
+    return values, problems
 
 
 def _with_trust(settings: Settings, layout: Layout, variables: Variables) -> Settings:
@@ -197,61 +270,14 @@ def _beside_sources(sections: Mapping[str, Any]) -> Iterator[tuple[Any, Place]]:
     yield keys.get("embeddings"), place.at("toolSearch", "embeddings")
 
 
-@dataclass
-class _Reader:
-    """Reads the entries of all sections, and keeps what came of each."""
-
-    variables: Variables
-    notes: list[str]
-    sources: dict[str, SourceSettings] = field(default_factory=dict[str, SourceSettings])
-    problems: dict[str, SettingsError] = field(default_factory=dict[str, SettingsError])
-    problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
-    required: set[str] = field(default_factory=set[str])
-
-    def read_section(
-        self, cls: type[SourceSettings], entries: Mapping[Any, Any], place: Place
-    ) -> None:
-        """Read the entries of one section. A name that is taken is a problem of the later one."""
-        taken = {*self.sources, *self.problems}
-        for key, entry in entries.items():
-            name, there = str(key), place.at(str(key))
-            if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
-                self.required.add(name)
-            try:
-                _check_name(key, cls, repeated_in(entries), taken, there)
-                source = cls.read(name, entry, there, self.variables, self.notes)
-                self.sources[name] = source
-            except SettingsError as raised:
-                self.problems.setdefault(name, without_frames(raised))
-                self.problem_kinds.setdefault(name, cls.kind)
-
-
-def _check_name(
-    key: Any,
-    cls: type[SourceSettings],
-    repeated: Container[str],
-    taken: Container[str],
-    there: Place,
-) -> None:
-    if not isinstance(key, str):
-        raise there.error(f"the name of a {cls.kind.noun} must be a text.", "Put it in quotes.")
-    if key in repeated:
-        problem = "this name is written more than once."
-        raise there.error(problem, "Rename or remove all but one.")
-    if not key:
-        raise there.error(f"a {cls.kind.noun} needs a name.", "Put one before the colon.")
-    if key in taken:
-        raise there.error("another section of this file has this name too.", "Rename one of them.")
-
-
-def _approval(written: Any, place: Place) -> ApprovalWords:
-    """The words by patterns of tools. A slip in them must not open a door."""
-    for key in repeated_in(written):
-        raise place.at(key).error("this key is written more than once.", "Remove all but one.")
-    try:
-        return {} if written is None else read_words(written)
-    except ValueError as why:
-        raise place.error(str(why), HOW_TO_WRITE) from None
+def _search(
+    path: str | Path | None, start: Path | None, environ: Mapping[str, str]
+) -> tuple[Path | None, tuple[str, ...]]:
+    """The file that counts, and where it was looked for."""
+    named = _absolute(path) if path else _named_by_environment(environ)
+    candidates = [named] if named else [*_candidates(start)]
+    file = named or next((x for x in candidates if os.path.isfile(x)), None)
+    return file, tuple(map(str, candidates))
 
 
 def _candidates(start: Path | None) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
@@ -25,7 +25,6 @@ from .fields import (
     Words,
     absolute,
     header_names,
-    read_object,
     trimmed_text,
     wrong_with_url,
 )
@@ -36,7 +35,6 @@ from .validation import (
     mistake,
     prepared_by,
     read_by,
-    refuse_doubled_keys,
     written_as,
 )
 
@@ -115,7 +113,6 @@ def _by_scheme(value: Any) -> dict[Any, Any]:
     """What is written, with the name of its scheme before each."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
-    refuse_doubled_keys(value)
     written = dict(cast(Mapping[Any, Any], value))
     if not any(isinstance(x, Mapping) for x in written.values()):
         return {ANY_SCHEME: written} if written else {}
@@ -185,9 +182,9 @@ class OperationSettings(Section):
     mode: Mode = "auto"
     job: Annotated[AsyncSettings | None, written_as("async")] = None
     url: Text = ""
-    headers: Annotated[
-        dict[str, Text], BeforeValidator(read_object), AfterValidator(header_names)
-    ] = field(default_factory=dict[str, str], hash=False)
+    headers: Annotated[dict[str, Text], AfterValidator(header_names)] = field(
+        default_factory=dict[str, str], hash=False
+    )
     body: Text = ""
     call_timeout_seconds: Annotated[Seconds | None, written_as("timeout")] = None
 
@@ -239,9 +236,7 @@ class OpenApiSettings(SourceSettings):
     headers: Headers = field(default_factory=dict[str, str])
     include: Texts = ()
     exclude: Texts = ()
-    operations: Annotated[dict[str, OperationSettings], BeforeValidator(read_object)] = field(
-        default_factory=dict[str, Any]
-    )
+    operations: dict[str, OperationSettings] = field(default_factory=dict[str, Any])
     max_answer_bytes: Annotated[Count, written_as("maxResponseBytes")] = MAX_ANSWER_BYTES
     start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
 

@@ -33,7 +33,6 @@ from .validation import (
     prepared_by,
     read,
     read_by,
-    refuse_doubled_keys,
     written_as,
 )
 
@@ -152,7 +151,6 @@ def _named_tests(value: Any) -> dict[str, tuple[str, Any]]:
     if not isinstance(value, Mapping):
         fix = 'Write {"server": "mail", "args.to": "not *@example.org"}.'
         raise mistake(f"must be an object, but is {kind_of(value)}.", fix)
-    refuse_doubled_keys(value)
     tests = cast(Mapping[Any, Any], value).items()
     return {str(key): (_OTHER_NAMES.get(str(key), str(key)), test) for key, test in tests}
 

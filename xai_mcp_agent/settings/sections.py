@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from ..core.errors import SettingsError
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
-from .document import Place, kind_of, repeated_in, with_key, without_frames
-from .entry import WAIT_SECONDS
+from .approval import ApprovalWord
+from .document import Place, kind_of
+from .entry import WAIT_SECONDS, Approval
 from .fields import (
     OptionalUrl,
     Patterns,
     SecretText,
-    Text,
     TrimmedText,
     UsablePatterns,
     absolute,
-    read_object,
     read_patterns,
+    read_text,
     trimmed_text,
 )
 from .validation import (
@@ -37,9 +37,9 @@ from .validation import (
     prepared_by,
     read,
     read_by,
-    read_lenient,
     written_as,
 )
+from .validation import Path as Keys
 
 BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
 LEARN_VARIABLE = "XAI_MCP_LEARN"
@@ -51,17 +51,22 @@ ARGUMENTS, RESULTS = RECORDED = "arguments", "results"
 """What the history may keep of calls, beside that they were made."""
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+_LEARN_FIX = "Write true or false, or on or off in the variable; it counts as false until then."
+_CANNOT_BE_RECORDED = (  # the value is not quoted: it may be anything
+    "has something in it that cannot be recorded.",
+    f'Write "{ARGUMENTS}", "{RESULTS}", or both. It is not recorded until then.',
+)
 
 
 def _learns(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     # Somebody meant to say something about what is remembered of people.
-    fix = "Write true or false, or on or off in the variable; it counts as false until then."
-    raise mistake(f"must be true or false, but is {kind_of(value)}.", fix)
+    problem = f"must be true or false, but is {kind_of(value)}."
+    raise mistake(problem, _LEARN_FIX, instead=False)
 
 
-_Learns = Annotated[bool, read_by(_learns, bool)]
+_Learns = Annotated[bool, read_by(_learns, bool), written_as("learn")]
 
 
 # How the history is kept
@@ -88,51 +93,29 @@ class Retention(Section):
     megabytes: Annotated[_Limit, written_as("max_mb")] = 200
 
 
-def recorded(
-    written: Any, place: Place, environ: Mapping[str, str], notes: list[str]
-) -> frozenset[str]:
-    """What is kept of calls: arguments, results, both, or nothing.
-
-    `XAI_MCP_RECORD` decides when it is set: both words, one, or `none`.
-    """
-    if named := environ.get(RECORD_VARIABLE, "").strip():
-        words = named.replace(",", " ").lower().split()
-        written, place = [x for x in words if x != "none"], Place(RECORD_VARIABLE)
-    words: Any = [] if written is None else written
-    problem = ""
-    if not isinstance(words, list):
-        words, problem = [], f"must be a list, but is {kind_of(words)}."
-    elif any(x not in RECORDED for x in cast(list[Any], words)):
-        problem = "has something in it that cannot be recorded."  # not quoted: it may be anything
-    if problem:
-        fix = f'Write "{ARGUMENTS}", "{RESULTS}", or both. It is not recorded until then.'
-        notes.append(str(place.error(problem, fix)))
-    return frozenset(x for x in RECORDED if x in words)
+def _recorded(value: Any) -> frozenset[str]:
+    words = cast(list[Any], value if isinstance(value, list | tuple) else [])
+    problem, fix = _CANNOT_BE_RECORDED
+    if not isinstance(value, list | tuple):
+        raise mistake(f"must be a list, but is {kind_of(value)}.", fix, instead=[])
+    if any(x not in RECORDED for x in words):
+        raise mistake(problem, fix, instead=[x for x in RECORDED if x in words])
+    return frozenset(words)
 
 
-def store_of(written: Any, place: Place, context: ValidationContext, notes: list[str]) -> str:
-    """Where the history is kept; what is wrong with it is no reason to do nothing at all."""
-    try:
-        store = "" if written is None else read(cast(type[str], Text), written, place, context, [])
-    except SettingsError as reason:
-        notes.append(f"{reason} Until then the history is kept beside the settings.")
-        return ""
-    context.variables.secrets.update(secrets_in_text(store))
+def _store(value: Any, info: ValidationInfo) -> str:
+    store = read_text(value, info)
+    context_of(info).variables.secrets.update(secrets_in_text(store))
     return store
 
 
-def wait_of(written: Any, place: Place, notes: list[str]) -> float:
-    """How long a run waits for sources that nobody named, in seconds."""
-    if written is None:
-        return WAIT_SECONDS
-    if isinstance(written, bool) or not isinstance(written, int | float) or not written >= 0:
-        fix = f"Write seconds, such as 60; {WAIT_SECONDS:g} count until then."
-        notes.append(str(place.error("must be a number, 0 or more.", fix)))
-        return WAIT_SECONDS
-    return written
+def _wait(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise mistake("must be a number, 0 or more.", "Write seconds, such as 60.")
+    return value
 
 
-# Which tools a model is shown, and what is learned
+# Which tools a model is shown
 
 
 def _folder(value: Any, info: ValidationInfo) -> Path | None:
@@ -169,7 +152,7 @@ class EmbeddingSettings(Section):
 def _budget(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
-    fix = f"Write the most tokens for tools, such as 3800; {DEFAULT_BUDGET_TOKENS} until then."
+    fix = "Write the most tokens for tools, such as 3800."
     raise mistake("must be a whole number above 0.", fix)
 
 
@@ -183,7 +166,6 @@ class ToolSearchSettings(Section):
     """
 
     example: ClassVar = '{"blocked": [...]}, or leave it out'
-    if_wrong: ClassVar = {"learn": False}
 
     budget_tokens: Annotated[int, read_by(_budget, int), written_as("tokenBudget")] = (
         DEFAULT_BUDGET_TOKENS
@@ -191,16 +173,9 @@ class ToolSearchSettings(Section):
     always_shown: Annotated[Patterns, written_as("alwaysShown", "always_shown")] = ()
     blocked: Patterns = ()
     trusted: Patterns = ()
-    groups: Annotated[Mapping[str, Patterns], BeforeValidator(read_object)] = field(
-        default_factory=dict[str, tuple[str, ...]]
-    )
-    learns: Annotated[_Learns, written_as("learn")] = True
+    groups: Mapping[str, Patterns] = field(default_factory=dict[str, tuple[str, ...]])
+    learns: _Learns = True
     embeddings: EmbeddingSettings | None = None
-
-    @classmethod
-    def strict_keys(cls, value: Mapping[str, Any]) -> tuple[str, ...]:
-        """What is blocked, with the groups that it may name: a slip must not open a door."""
-        return ("blocked", "groups") if value.get("blocked") else ("blocked",)
 
 
 @dataclass(frozen=True)
@@ -210,45 +185,69 @@ class PlanningSettings(Section):
     example: ClassVar = '{"learn": true}, or leave it out; nothing is learned until then'
     if_wrong: ClassVar = {"learn": False}
 
-    learns: Annotated[_Learns, written_as("learn")] = True
+    learns: _Learns = True
 
 
-def read_tool_search(
-    written: Any, place: Place, context: ValidationContext, notes: list[str]
-) -> ToolSearchSettings:
-    """Which tools a model is shown; the variables of the environment decide when they are set.
+# All of these sections
+
+
+@dataclass(frozen=True)
+class OtherSections(Section):
+    """The sections that are read as a whole: a mistake in one is noted, and the default counts."""
+
+    search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
+    planning: PlanningSettings = PlanningSettings()
+    retention: Annotated[Retention, written_as("history")] = Retention()
+    approval: Approval = field(default_factory=dict[str, ApprovalWord])
+    store: Annotated[str, read_by(_store)] = ""
+    record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
+        frozenset()
+    )
+    wait_seconds: Annotated[
+        float, read_by(_wait, Annotated[float, Field(ge=0)]), written_as("wait")
+    ] = WAIT_SECONDS
+
+    @classmethod
+    def is_fatal(cls, path: Keys, value: Any) -> bool:
+        """What holds calls back, and the groups that it may name: a slip must not open a door."""
+        section, key, *_ = (*path, "", "")
+        if section != "toolSearch":
+            return section == "approval"
+        return key in ("", "blocked") or (key == "groups" and bool(value[section].get("blocked")))
+
+
+def read_other_sections(
+    written: Mapping[str, Any], place: Place, context: ValidationContext, notes: list[str]
+) -> OtherSections:
+    """The sections that are written there; variables of the environment count for more.
 
     Raises:
-        SettingsError: what is blocked is unclear.
+        SettingsError: what is to be blocked or approved is unclear.
     """
+    read_sections = read(OtherSections, written, place, context, notes, is_lenient=True)
+    search, planning, record = read_sections.search, read_sections.planning, read_sections.record
     environ = context.variables.environ
-    named = environ.get(BUDGET_VARIABLE, "").strip()
-    value = with_learning(written, environ, notes)
-    is_budget = named.isascii() and named.isdecimal() and int(named[:9]) > 0
-    if is_budget and isinstance(value, Mapping):
-        value = with_key(cast(Mapping[str, Any], value), "tokenBudget", int(named[:9]))
-    search = read_lenient(ToolSearchSettings, value, place, context, notes)
-    if named and not is_budget:
-        notes.append(
-            f"{BUDGET_VARIABLE}={named[:40]} is no whole number above 0, so "
-            f"{search.budget_tokens} is used. "
-            "Set it to the most tokens for tools, such as 3800, or unset it."
-        )
-    return search
-
-
-def with_learning(written: Any, environ: Mapping[str, str], notes: list[str]) -> Any:
-    """A section with its key `learn` as `XAI_MCP_LEARN` has it, where that is set."""
-    value: Any = {} if written is None else written
-    named = environ.get(LEARN_VARIABLE, "").strip().lower()
-    if not named or not isinstance(value, Mapping):
-        return value
-    if named not in _SWITCH:
-        problem = "must be true or false, but is a text."
-        fix = "Write true or false, or on or off in the variable; it counts as false until then."
-        note = str(Place(LEARN_VARIABLE).error(problem, fix))
-        notes += [] if note in notes else [note]
-    return with_key(cast(Mapping[str, Any], value), "learn", _SWITCH.get(named, False))
+    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
+        learns = _SWITCH.get(named, False)
+        search, planning = replace(search, learns=learns), replace(planning, learns=learns)
+        if named not in _SWITCH:
+            problem = "must be true or false, but is a text."
+            notes.append(str(Place(LEARN_VARIABLE).error(problem, _LEARN_FIX)))
+    if named := environ.get(BUDGET_VARIABLE, "").strip():
+        if named.isascii() and named.isdecimal() and int(named[:9]) > 0:
+            search = replace(search, budget_tokens=int(named[:9]))
+        else:
+            notes.append(
+                f"{BUDGET_VARIABLE}={named[:40]} is no whole number above 0, so "
+                f"{search.budget_tokens} is used. "
+                "Set it to the most tokens for tools, such as 3800, or unset it."
+            )
+    if named := environ.get(RECORD_VARIABLE, "").strip():
+        words = named.replace(",", " ").lower().split()
+        record = frozenset(x for x in RECORDED if x in words)
+        if any(x not in (*RECORDED, "none") for x in words):
+            notes.append(str(Place(RECORD_VARIABLE).error(*_CANNOT_BE_RECORDED)))
+    return replace(read_sections, search=search, planning=planning, record=record)
 
 
 # Groups of tools
@@ -291,11 +290,14 @@ def _selector(value: Any, info: ValidationInfo) -> dict[str, tuple[str, ...]]:
     return patterns
 
 
-def _selectors(value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        fix = 'Write {"selectors": [{"source": "library", "name": "get_*"}]}.'
-        raise mistake(f"must be a list, but is {kind_of(value)}.", fix)
-    return tuple(cast(list[Any], value))
+def _selectors(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return cast(Any, value)
+    fix = 'Write {"selectors": [{"source": "library", "name": "get_*"}]}.'
+    raise mistake(f"must be a list, but is {kind_of(value)}.", fix)
+
+
+_Selected = Annotated[Mapping[str, tuple[str, ...]], read_by(_selector, Selector)]
 
 
 def _tools(value: Any, info: ValidationInfo) -> tuple[tuple[str, str], ...]:
@@ -319,10 +321,7 @@ class GroupSettings(Section):
     is_strict: ClassVar = True
 
     name: Annotated[str, INTERNAL] = ""
-    selectors: Annotated[
-        tuple[Annotated[Mapping[str, tuple[str, ...]], read_by(_selector, Selector)], ...],
-        prepared_by(_selectors, list[Selector]),
-    ] = ()
+    selectors: Annotated[tuple[_Selected, ...], prepared_by(_selectors, list[Selector])] = ()
     include: Annotated[tuple[tuple[str, str], ...], read_by(_tools, str | list[str])] = ()
     exclude: UsablePatterns = ()
 
@@ -340,36 +339,6 @@ class GroupsSettings:
 
     groups: Mapping[str, GroupSettings] = field(default_factory=dict[str, GroupSettings])
     problems: Mapping[str, SettingsError] = field(default_factory=dict[str, SettingsError])
-
-
-def read_groups(
-    written: Any,
-    place: Place,
-    context: ValidationContext,
-    sources: Collection[str],
-    notes: list[str],
-) -> GroupsSettings:
-    """The groups that are written there; `sources` are the names that they may not have.
-
-    A mistake makes a group unusable, and nothing else: read without it, the group would be another
-    one than somebody meant. It is added to the notes too.
-    """
-    groups: dict[str, GroupSettings] = {}
-    problems: dict[str, SettingsError] = {}
-    for name, value in _items(written, place, '{"name": {"selectors": [...]}}', notes):
-        there = place.at(name)
-        try:
-            _refuse_doubled(name, written, there)
-            if not name.strip():
-                raise there.error("a group needs a name.", "Put one before the colon.")
-            if name in sources:
-                problem = "a source of this file has this name too."
-                raise there.error(problem, "Rename one of them.")
-            groups[name] = replace(read(GroupSettings, value, there, context, notes), name=name)
-        except SettingsError as raised:
-            problems[name] = without_frames(raised)
-            notes.append(f"{raised} Until then the group {name!r} cannot be used.")
-    return GroupsSettings(groups, problems)
 
 
 # Registries
@@ -409,12 +378,24 @@ class RegistrySettings(Section):
     ref: TrimmedText = ""
     keywords: TrimmedText = "mcp-server"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_type(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"url": value}
+        if not isinstance(value, Mapping) or "type" in value:
+            return cast(Any, value)
+        entry = cast(Mapping[str, Any], value)
+        kind = "github" if entry.get("repository") else "list" if entry.get("path") else "api"
+        return {**entry, "type": kind}
+
     @model_validator(mode="after")
     def _check_type(self, info: ValidationInfo) -> Self:
-        context_of(info).variables.secrets.update(secrets_in_url(self.url))
+        variables = context_of(info).variables
+        variables.secrets.update(secrets_in_url(self.url))
         keys = _KEYS_OF[self.type]
         usual = RegistrySettings()
-        for key in {x for y in _KEYS_OF.values() for x in y if x not in keys}:
+        for key in (x for x in vars(usual) if x not in (*keys, "name", "type")):
             if getattr(self, key) != getattr(usual, key):
                 problem = f"a registry of type {self.type} has no {key}."
                 raise mistake(problem, f"Its keys are: {', '.join(keys)}.", key)
@@ -428,6 +409,9 @@ class RegistrySettings(Section):
         if self.type == "github" and not _REF.fullmatch(self.ref):
             fix = 'Write the commit to read, such as "ref": "818bf169...", or a branch.'
             raise mistake("it is missing, or names no commit or branch.", fix, "ref")
+        if self.type == "list" and self.path:
+            path = os.path.join(variables.folder, os.path.expanduser(self.path))
+            return replace(self, path=path)
         return self
 
     @property
@@ -449,50 +433,3 @@ class RegistrySettings(Section):
 
 USUAL_REGISTRIES = {"official": RegistrySettings("official", "api", _OFFICIAL_URL)}
 """The registries where the settings say nothing."""
-
-
-def read_registries(
-    written: Any, place: Place, context: ValidationContext, notes: list[str]
-) -> dict[str, RegistrySettings]:
-    """The usual ones and those that are written there; `false` takes one away.
-
-    What is wrong is added to the notes, and that registry is left out.
-    """
-    registries = dict(USUAL_REGISTRIES)
-    for name, value in _items(written, place, '{"name": {"url": ...}}', notes):
-        registries.pop(name, None)
-        if value is False or value is None:
-            continue
-        entry = {"url": value} if isinstance(value, str) else value
-        if isinstance(entry, Mapping) and "type" not in entry:
-            keys = cast(Mapping[str, Any], entry)
-            kind = "github" if keys.get("repository") else "list" if keys.get("path") else "api"
-            entry = with_key(keys, "type", kind)
-        try:
-            _refuse_doubled(name, written, place.at(name))
-            registry = read(RegistrySettings, entry, place.at(name), context, notes)
-        except SettingsError as reason:
-            notes.append(str(reason))
-            continue
-        path = os.path.expanduser(registry.path)
-        if registry.type == "list" and path:
-            path = os.path.join(context.variables.folder, path)
-        registries[name] = replace(registry, name=name, path=path)
-    return registries
-
-
-def _items(written: Any, place: Place, example: str, notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """The members of a section that is a map of names."""
-    if written is None:
-        return
-    if not isinstance(written, Mapping):
-        problem = f"must be an object, but is {kind_of(written)}."
-        notes.append(str(place.error(problem, f"Write {example}.")))
-        return
-    yield from ((str(x), y) for x, y in cast(Mapping[Any, Any], written).items())
-
-
-def _refuse_doubled(name: str, written: Any, place: Place) -> None:
-    if name in repeated_in(written):
-        problem = "this name is written more than once."
-        raise place.error(problem, "Rename or remove all but one.")

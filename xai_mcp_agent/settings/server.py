@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticKnownError
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from ..core.errors import SettingsError
 from ..core.names import nearest
 from ..core.questions import ANSWER_SECONDS
 from ..core.shell import shown_command
@@ -27,22 +26,19 @@ from ..secrets.redactor import (
 )
 from ..secrets.secrets import MASK
 from .auth import AuthSettings, read_auth
-from .document import Place
-from .entry import START_TIMEOUT_SECONDS, SourceSettings, read_entry
+from .entry import START_TIMEOUT_SECONDS, SourceSettings
 from .fields import (
     Count,
     Environment,
     Flag,
     Headers,
     Path,
-    Paths,
     Seconds,
     Text,
     Texts,
     ToolNames,
     wrong_with_url,
 )
-from .interpolation import Variables
 from .validation import INTERNAL, known_keys, mistake, prepared_by, read_by, written_as
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
@@ -140,7 +136,7 @@ class ServerSettings(SourceSettings):
     sampling: Sampling = "refuse"
     sampling_max_tokens: Annotated[Count, written_as("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
     sampling_max_calls: Annotated[Count, written_as("samplingMaxCalls")] = SAMPLING_MAX_CALLS
-    roots: Paths | None = None
+    roots: tuple[Path, ...] | None = None
     instructions: Flag = True
     log_level: Annotated[LogLevel, written_as("logLevel")] = "warning"
     # http because nothing names it: it may be sse
@@ -148,18 +144,16 @@ class ServerSettings(SourceSettings):
     auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)
 
     @classmethod
-    def _read(
-        cls, name: str, value: Any, place: Place, variables: Variables, notes: list[str]
-    ) -> ServerSettings:
-        entry = read_entry(ServerEntry, name, value, place, variables, notes)
-        server = entry.server(cast(Mapping[str, Any], value), place)
-        unused: dict[str, object] = {"env": server.env}
-        if server.transport == "stdio":
-            unused = {"headers": server.headers, "auth": server.auth.use == "yes"}
-        for key in (key for key, value in unused.items() if value):
-            text = f"ignored, a server of type {server.transport} has no {key}."
-            notes.append(place.at(key).note(text))
-        return server
+    def written_form(cls) -> type[Self]:
+        """See `SourceSettings.written_form`."""
+        return cast(type[Self], ServerEntry)
+
+    def unused_keys(self) -> Iterator[str]:
+        """See `SourceSettings.unused_keys`."""
+        is_process = self.transport == "stdio"
+        unused = {"env": self.env and not is_process, "headers": self.headers and is_process,
+                  "auth": self.auth.use == "yes" and is_process}  # fmt: skip
+        return (key for key, is_unused in unused.items() if is_unused)
 
     @property
     def target(self) -> str:
@@ -200,21 +194,22 @@ class ServerEntry(ServerSettings):
     enabled: Flag = True
     always_allow: Annotated[ToolNames, written_as("alwaysAllow")] = ()
 
-    def server(self, written: Mapping[str, Any], place: Place) -> ServerSettings:
-        """The server that is meant.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _as_server(cls, value: Any, read_fields: ModelWrapValidatorHandler[Self]) -> Self:
+        server = read_fields(value)._server(cast(Mapping[str, Any], value))
+        return cast(Self, server)
 
-        Raises:
-            SettingsError: the parts do not go together, or one is missing.
-        """
+    def _server(self, written: Mapping[str, Any]) -> ServerSettings:
+        """The server that is meant."""
         values = {x.name: getattr(self, x.name) for x in fields(ServerSettings)}
         is_off = self.disabled or not self.enabled
-        key, url = self._url(written, place)
-        transport = self._transport(key, url, written, place)
+        key, url = self._url(written)
+        transport = self._transport(key, url, written)
         if transport == "stdio" and not self.command.strip():
-            raise place.at("command").error("it is empty.", "Name the program to start.")
+            raise mistake("it is empty.", "Name the program to start.", "command")
         if transport != "stdio" and not is_off and (problem := wrong_with_url(url)):
-            fix = "Write a full address such as https://example.com/mcp."
-            raise place.at(key).error(problem, fix)
+            raise mistake(problem, "Write a full address such as https://example.com/mcp.", key)
         values |= {
             "transport": transport,
             "transport_is_guess": transport == "http" and not (self.type or self.transport),
@@ -222,46 +217,44 @@ class ServerEntry(ServerSettings):
             "url": url if transport != "stdio" else "",
             "disabled": is_off,
             "auto_approve": tuple(dict.fromkeys((*self.auto_approve, *self.always_allow))),
-            "auth": self._access(written, is_off, place),
+            "auth": self._access(written, is_off),
         }
         return ServerSettings(**values)
 
-    def _url(self, written: Mapping[str, Any], place: Place) -> tuple[str, str]:
+    def _url(self, written: Mapping[str, Any]) -> tuple[str, str]:
         """The key the URL is under, and the URL; both empty when there is none."""
         urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(written.get(k))}
         if len(urls) > 1:
             keys = " and ".join(f"`{key}`" for key in urls)
-            raise place.error(f"{keys} are given at once.", "Remove all but one.")
+            raise mistake(f"{keys} are given at once.", "Remove all but one.")
         return next(((key, url.strip()) for key, url in urls.items()), ("", ""))
 
-    def _transport(
-        self, key: str, url: str, written: Mapping[str, Any], place: Place
-    ) -> TransportName:
+    def _transport(self, key: str, url: str, written: Mapping[str, Any]) -> TransportName:
         has_command = _is_filled(written.get("command"))
         if not has_command and not key:
-            raise _nothing_to_reach(written, place)
+            raise _nothing_to_reach(written)
         if self.type and self.transport and self.type != self.transport:
-            raise place.error("`type` and `transport` differ.", "Remove one of them.")
+            raise mistake("`type` and `transport` differ.", "Remove one of them.")
         named = self.type or self.transport
         if named is None and has_command and key:
             problem = f"both `command` and `{key}` are given, and no `type`."
-            raise place.error(problem, 'Remove one, or add "type": "stdio" or "http".')
+            raise mistake(problem, 'Remove one, or add "type": "stdio" or "http".')
         transport = named or ("stdio" if has_command else _transport_of(key, url))
         if transport == "stdio" and not has_command:
-            raise place.error("the type is stdio, but there is no `command`.", "Add it.")
+            raise mistake("the type is stdio, but there is no `command`.", "Add it.")
         if transport != "stdio" and not key:
-            raise place.error(f"the type is {transport}, but there is no `url`.", "Add it.")
+            raise mistake(f"the type is {transport}, but there is no `url`.", "Add it.")
         return transport
 
-    def _access(self, written: Mapping[str, Any], is_off: bool, place: Place) -> AuthSettings:
+    def _access(self, written: Mapping[str, Any], is_off: bool) -> AuthSettings:
         """How we may get access; a header that is configured says that already."""
         has_header = any(name.lower() == "authorization" for name in self.headers)
         keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
         if len(keys) > 1:
-            raise place.error("both `auth` and `oauth` are given.", "Remove one of them.")
+            raise mistake("both `auth` and `oauth` are given.", "Remove one of them.")
         if keys and has_header and self.auth.use == "yes":
             problem = f"both `{keys[0]}` and the header `Authorization` are given."
-            raise place.error(problem, "Remove one of them.")
+            raise mistake(problem, "Remove one of them.")
         if keys and not is_off:
             return self.auth
         return AuthSettings(use="no" if has_header else "auto")
@@ -278,12 +271,12 @@ def _transport_of(key: str, url: str) -> TransportName:
     return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
 
 
-def _nothing_to_reach(written: Mapping[str, Any], place: Place) -> SettingsError:
+def _nothing_to_reach(written: Mapping[str, Any]) -> PydanticCustomError:
     if written.get("command") is not None:
-        return place.at("command").error("it is empty.", "Name the program to start.")
+        return mistake("it is empty.", "Name the program to start.", "command")
     problem = "there is neither a `command` nor a `url`."
     known = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
     for key in (x for x in written if x not in known):
         if meant := nearest(key, ("command", *URL_KEYS), count=1):
-            return place.error(problem, f"Rename {key!r} to {meant[0]!r}.")
-    return place.error(problem, "Add `command` to start a server, or `url` to reach one.")
+            return mistake(problem, f"Rename {key!r} to {meant[0]!r}.")
+    return mistake(problem, "Add `command` to start a server, or `url` to reach one.")

@@ -25,7 +25,6 @@ from .fields import (
     Text,
     Texts,
     Url,
-    read_object,
     read_text,
     trimmed_text,
 )
@@ -227,9 +226,9 @@ class WorkflowSettings(SourceSettings):
     transport: Annotated[str, INTERNAL] = "process"
     file: Annotated[Path, BeforeValidator(_workflow_file)]
     description: Text = ""
-    arguments: Annotated[
-        dict[str, Annotated[Any, read_by(_json_value, Any)]], BeforeValidator(read_object)
-    ] = field(default_factory=dict[str, Any], hash=False, repr=False)
+    arguments: dict[str, Annotated[Any, read_by(_json_value, Any)]] = field(
+        default_factory=dict[str, Any], hash=False, repr=False
+    )
     env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS
     start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
