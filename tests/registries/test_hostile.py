@@ -26,7 +26,7 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent.registries.registries import Registries
 from xai_mcp_agent.registries.store import Store
 from xai_mcp_agent.registries.values import RegistryError
-from xai_mcp_agent.sources.web.fetching import FetchLimits, fetch
+from xai_mcp_agent.sources.fetching import FetchLimits, fetch
 
 MIB = 1024**2
 

@@ -34,7 +34,7 @@ from xai_mcp_agent.registries.registries import Registries
 from xai_mcp_agent.registries.sync import SyncLimits, SyncReport
 from xai_mcp_agent.registries.values import RegistryError
 from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.sources.web.fetching import FetchLimits
+from xai_mcp_agent.sources.fetching import FetchLimits
 
 ALL = 10  # servers on the three pages
 PATIENCE = FetchLimits(seconds=1.0, read_seconds=0.3, max_bytes=1024**2)

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..core.json import JsonObject
 from ..settings.sections import RegistrySettings
+from ..sources.fetching import Answered, FetchLimits
 from ..sources.openapi.document.values import text_of
-from ..sources.web.fetching import Answered, FetchLimits
 from .compose import Composition, compose
 from .forms.npm import Manifest
 from .manifest import RegistryManifest, manifest_of

@@ -16,8 +16,8 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
+from ..sources.fetching import Answered
 from ..sources.openapi.document.values import text_of
-from ..sources.web.fetching import Answered
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, offer_of
 from .pins import PinReport, compare_pins
 from .readers.api import ApiReader

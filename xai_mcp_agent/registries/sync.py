@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from ..settings.sections import RegistrySettings
-from ..sources.web.fetching import Answered, FetchLimits
+from ..sources.fetching import Answered, FetchLimits
 from .readers.base import Page, Reader
 from .readers.readers import reader_of
 from .store import Alarm, Progress, Store

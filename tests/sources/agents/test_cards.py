@@ -18,7 +18,7 @@ from tests.support.http_service import as_json, http_service
 from xai_mcp_agent import Bridge, DefinitionChanged, SourceFailed, UnknownTool
 from xai_mcp_agent.sources import agents as agents_package
 from xai_mcp_agent.sources.agents import source
-from xai_mcp_agent.sources.web.fetching import fetch
+from xai_mcp_agent.sources.fetching import fetch
 
 TOKEN = "let-me-in-1234"
 

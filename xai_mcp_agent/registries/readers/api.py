@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from ...core.json import JsonObject, as_list, as_object
 from ...secrets.redactor import redact_url
-from ...sources.web.fetching import FetchLimits
+from ...sources.fetching import FetchLimits
 from ..forms.lists import entry_document
 from ..values import NAME_CHARS, Document
 from .base import CURSOR_CHARS, Page, fetched_json, is_text

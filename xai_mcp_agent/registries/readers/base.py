@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...core.visible import visible_text
+from ...sources.fetching import FetchLimits, fetch
 from ...sources.openapi.document.parsing import NotReadable, parsed
-from ...sources.web.fetching import FetchLimits, fetch
 from ..values import Document
 
 CURSOR_CHARS = 2_000

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from ...core.visible import visible_text
 from ...secrets.redactor import redact_url
+from ...sources.fetching import FetchLimits, fetch
 from ...sources.openapi.document.parsing import NotReadable, parsed
-from ...sources.web.fetching import FetchLimits, fetch
 from ..forms.docker import docker_document, is_docker
 from ..forms.lists import documents_in, safely
 from ..values import NAME_CHARS, TEXT_CHARS, Document, RegistryError

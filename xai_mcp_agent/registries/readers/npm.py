@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from ...core.json import as_object
 from ...secrets.redactor import redact_url
 from ...settings.fields import wrong_with_url
-from ...sources.web.fetching import FetchLimits
+from ...sources.fetching import FetchLimits
 from ..forms.lists import safely
 from ..forms.npm import Manifest, npm_document, npm_manifest, packages_in
 from ..values import Document, RegistryError

@@ -14,7 +14,7 @@ import anyio.to_thread
 import httpx2
 
 from ...settings.sources import AgentSettings
-from ..http import NEVER_SENT, WebClient, why_not_followed
+from ..http import NEVER_SENT, WebClient, read_body, why_not_followed
 from ..web.large_json import TooMuch, read_large
 from .failures import MAX_ANSWER_BYTES, Failures
 
@@ -81,22 +81,25 @@ class AgentHttp:
     async def body(self, response: httpx2.Response) -> bytes:
         """All of an answer; of a refusal its beginning."""
         is_refusal = response.status_code >= 400
-        found = bytearray()
+        limit = _MAX_REFUSAL_BYTES if is_refusal else MAX_ANSWER_BYTES
         try:
-            async for chunk in self.chunks(response):
-                found += chunk
-                if is_refusal and len(found) > _MAX_REFUSAL_BYTES:
-                    return bytes(found[:_MAX_REFUSAL_BYTES])
-                if len(found) > MAX_ANSWER_BYTES:
-                    raise self.failures.too_large()
+            self._check_is_plain(response)
+            body = await read_body(response, limit)
+        except httpx2.HTTPError as cause:
+            raise self.failures.lost(cause) from cause
         finally:
             await response.aclose()
-        return bytes(found)
+        if len(body) > limit and not is_refusal:
+            raise self.failures.too_large()
+        return body[:limit]
+
+    def _check_is_plain(self, response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self.failures.unreadable("it is compressed, which was not asked for")
 
     async def chunks(self, response: httpx2.Response) -> AsyncIterator[bytes]:
         """The body as it comes."""
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise self.failures.unreadable("it is compressed, which was not asked for")
+        self._check_is_plain(response)
         try:
             async for chunk in response.aiter_raw():
                 yield chunk

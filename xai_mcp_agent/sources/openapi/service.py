@@ -169,7 +169,7 @@ def _read(name: str) -> tuple[bytes, Place]:
 
 def _fetched(url: str) -> tuple[bytes, Place]:
     # Here, because of a library that takes a while to import.
-    from ..web.fetching import fetch, fetch_from
+    from ..fetching import fetch, fetch_from
 
     try:
         data, found_at = fetch_from(url)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.http_service import HttpService, Said, http_service
 from tests.support.watchdog import done_within
-from xai_mcp_agent.sources.web.fetching import Answered, FetchLimits, fetch, fetch_from
+from xai_mcp_agent.sources.fetching import Answered, FetchLimits, fetch, fetch_from
 
 LIMITS = FetchLimits(seconds=0.6, read_seconds=0.3, max_bytes=10_000)
 

@@ -1,0 +1,111 @@
+"""Fetches one thing for programs without a loop: no credentials, limits, never another host."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import anyio
+import httpx2
+from anyio.from_thread import start_blocking_portal
+
+from .http import TooLarge, WebClient
+from .web.network_errors import by_which_way, reaching_help
+from .web.origins import is_same_host, origin_of
+
+_MAX_REDIRECTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What one fetch may take: in all with its redirects, without a byte, and how large it is."""
+
+    seconds: float = 60.0
+    read_seconds: float = 20.0
+    max_bytes: int = 64 * 1024**2
+
+
+USUAL_LIMITS = FetchLimits()
+
+
+class Answered(OSError):
+    """Whoever was asked answers that it is not there, or that something is wrong."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"the answer is {status} {reason}".strip())
+        self.status = status
+
+
+def fetch(url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*") -> bytes:
+    """Return what is at a URL.
+
+    Raises:
+        Answered: the answer is that it is not there, or another error.
+        OSError: it cannot be fetched; says why.
+    """
+    return fetch_from(url, limits, accept)[0]
+
+
+def fetch_from(
+    url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*"
+) -> tuple[bytes, str]:
+    """Return what is at a URL, and where that is after all redirects.
+
+    Raises:
+        Answered: the answer is that it is not there, or another error.
+        OSError: it cannot be fetched; says why.
+    """
+    with start_blocking_portal() as portal:  # the caller's thread may have a loop of its own
+        return portal.call(_fetch_from, url, limits, accept)
+
+
+async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes, str]:
+    read_seconds = min(limits.read_seconds, limits.seconds)
+    client = WebClient({"accept": accept}, read_seconds=read_seconds)
+    try:
+        with anyio.fail_after(limits.seconds):
+            return await _follow(client, url, limits)
+    except TimeoutError:
+        raise OSError(f"it is not there after {limits.seconds:g} s") from None
+    except TooLarge:
+        raise OSError(f"it is larger than {_size(limits.max_bytes)}") from None
+    except httpx2.ReadTimeout:
+        raise OSError(f"nothing came for {read_seconds:g} s") from None
+    except (httpx2.ConnectError, httpx2.ProxyError) as cause:
+        words = f"{_innermost(cause)}{by_which_way(url)}"
+        raise OSError(f"{words}. {reaching_help(words)}".rstrip(".")) from None
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
+        raise OSError(str(cause) or type(cause).__name__) from None
+    finally:
+        await client.close()
+
+
+async def _follow(client: WebClient, url: str, limits: FetchLimits) -> tuple[bytes, str]:
+    """Fetch it, wherever its own host redirects to."""
+    request = await client.build("GET", url)
+    for _ in range(_MAX_REDIRECTS):
+        response = await client.fetch(request, seconds=limits.seconds, at_most=limits.max_bytes)
+        place = str(request.url)
+        if response.is_success:
+            return response.content, place
+        if response.next_request is None:
+            raise Answered(response.status_code, response.reason_phrase)
+        request = response.next_request
+        if not is_same_host(place, str(request.url)):
+            host = origin_of(str(request.url))[1]
+            raise OSError(f"it is redirected to another host, {host}")
+    raise OSError(f"it is redirected more than {_MAX_REDIRECTS} times")
+
+
+def _innermost(cause: BaseException) -> str:
+    """Return what the system said: the library says that all connection attempts failed."""
+    while inner := cause.__cause__ or cause.__context__:
+        cause = inner
+    if isinstance(cause, ConnectionError) and cause.errno:
+        return os.strerror(cause.errno)  # asyncio's own words are "Connect call failed"
+    return str(cause)
+
+
+def _size(number: int) -> str:
+    mega = 1024**2
+    return f"{number // mega} MiB" if number >= mega else f"{number:,} bytes"
