@@ -9,8 +9,8 @@ from tests.support.pages import ROOT, blocks_of
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import Tool, ToolKey
-from xai_mcp_agent.policy.rules.facts import Facts
-from xai_mcp_agent.policy.rules.rulebook import RuleBook
+from xai_mcp_agent.policy.conditions import Facts
+from xai_mcp_agent.policy.rules import RuleBook
 from xai_mcp_agent.settings.rules import FIELDS
 
 PAGE = ROOT / "docs" / "rules.md"

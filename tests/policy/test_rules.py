@@ -26,9 +26,8 @@ from xai_mcp_agent.core.approval import Ruling, RunFacts
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
-from xai_mcp_agent.policy.rules.facts import Facts
-from xai_mcp_agent.policy.rules.gate import RuleGate
-from xai_mcp_agent.policy.rules.rulebook import RuleBook
+from xai_mcp_agent.policy.conditions import Facts
+from xai_mcp_agent.policy.rules import RuleBook, RuleGate
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.models import Settings
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,14 +14,13 @@ import pytest
 from tests.policy.test_rules import agent, pass_gate, shred, tool, written
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
+from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import RulesUnknown
 from xai_mcp_agent.history.kept_rules import put_rules as keep_rules
-from xai_mcp_agent.policy.rules.facts import Facts
-from xai_mcp_agent.policy.rules.gate import RuleGate
-from xai_mcp_agent.policy.rules.stored import StoredRules
+from xai_mcp_agent.policy.conditions import Facts
+from xai_mcp_agent.policy.rules import RuleGate
 from xai_mcp_agent.settings.rules import Rule, rules_of_store
 
 SECONDS = 60.0
@@ -40,17 +38,6 @@ def count(bridge: Bridge, caller: Caller | None = None) -> str:
     return shred(bridge, caller or agent(), "count")
 
 
-def until_it_is(wanted: str, bridge: Bridge) -> None:
-    """Rules that were changed are looked up again soon."""
-    last, until = "", time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        last = count(bridge)
-        if wanted in last:
-            return
-        time.sleep(0.1)
-    raise AssertionError(last)
-
-
 def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path) -> None:
     place = tmp_path / "shared.db"
     with bridge_at(place) as other:
@@ -59,11 +46,14 @@ def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path
             assert HELD not in count(bridge)
             assert "no counting" not in count(bridge)
             other.put_rules([NO_COUNT])
-            until_it_is("the rule 'no counting' does not allow it", bridge)
+            assert "no counting" not in count(bridge), "a run goes on with the rules it began with"
+            bridge.refresh("shredder")
+            assert "the rule 'no counting' does not allow it" in count(bridge)
             assert "no counting" not in count(bridge, PROGRAM)
             assert "no counting" not in count(other)
             other.remove_rules("no counting")
-            until_it_is("0", bridge)
+            bridge.refresh("shredder")
+            assert count(bridge) == "0"
             assert other.stored_rules().revision == 3
 
 
@@ -75,7 +65,7 @@ def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> N
         with pytest.raises(RulesUnknown, match="rules put FILE"):
             bridge.ruled_tools(agent())
         bridge.put_rules([])  # somebody says that there are none
-        until_it_is("0", bridge)
+        assert count(bridge) == "0"
 
 
 @pytest.mark.parametrize("store", ["off", "memory"])
@@ -153,7 +143,7 @@ def gate_with(own: Any, stored: Sequence[Any]) -> RuleGate:
     async def read() -> tuple[Rule, ...]:
         return kept
 
-    return RuleGate(written(own).rules, str, now=lambda: NOON, stored=StoredRules(read))
+    return RuleGate(written(own).rules, str, now=lambda: NOON, read_stored=read)
 
 
 def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None:
@@ -195,8 +185,8 @@ def test_limits_of_one_name_in_both_places_are_counted_apart() -> None:
 
 
 @pytest.mark.anyio
-async def test_rules_that_were_read_hold_for_a_minute_without_the_store() -> None:
-    now, is_away = [0.0], [False]
+async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew() -> None:
+    is_away = [False]
     kept = rules_of_store([NO_COUNT], "/desk")
 
     async def read() -> tuple[Rule, ...]:
@@ -204,38 +194,34 @@ async def test_rules_that_were_read_hold_for_a_minute_without_the_store() -> Non
             raise RulesUnknown("the store", "it is away.")
         return kept
 
-    stored = StoredRules(read, lambda: now[0])
-    await stored.look()
+    gate = RuleGate((), str, read_stored=read)
+    await gate.look()
     is_away[0] = True
-    for now[0] in (1.0, 30.0, 59.0):
-        await stored.look()
-        assert stored.rules == kept
-    for now[0] in (62.0, 63.0, 90.0):
+    await gate.look()
+    assert gate.book.rules == kept
+    for _ in range(2):
+        await gate.renew()  # a run begins
         with pytest.raises(RulesUnknown):
-            await stored.look()
+            await gate.look()
     is_away[0] = False
-    await stored.look()
+    await gate.look()
 
 
-def test_a_tool_that_the_store_comes_to_deny_is_no_longer_offered(tmp_path: Path) -> None:
-    """Also in a run that has begun before."""
-
-    async def play(operations: Operations) -> tuple[set[str], set[str], str]:
+def test_a_tool_that_the_store_comes_to_deny_is_not_offered_to_the_next_run(tmp_path: Path) -> None:
+    async def offered(operations: Operations) -> tuple[list[str], str]:
         operations = operations.for_caller(agent())
-        sources = SourceToolset(operations, operations.choice(["shredder"]), {})
-        tools, _ = agent_tools(operations, [sources])
-        await sources.connect(lambda _: None)
-        before = set((await tools.available()).names)
-        await anyio.to_thread.run_sync(other.put_rules, [NO_COUNT])
+        spec = ToolSpec(operations.choice(["shredder"]))
         with anyio.fail_after(SECONDS):
-            while "shredder_count" in (await tools.available()).names:
-                await anyio.sleep(0.1)
-        return before, set(tools.shown.names), tools.why_not("shredder_count")
+            ready = await ready_tools(operations, spec, Listener(print, print))
+            names = [*(await ready.tools.available()).names]
+        return names, ready.tools.why_not("shredder_count")
 
     place = tmp_path / "shared.db"
     with bridge_at(place) as other:
         other.put_rules([])
         with bridge_at(place, {"from": "store"}) as bridge:
-            before, after, why = bridge.run(play)
-    assert before - after == {"shredder_count"}
+            before, _ = bridge.run(offered)
+            other.put_rules([NO_COUNT])
+            after, why = bridge.run(offered)
+    assert {*before} - {*after} == {"shredder_count"}
     assert "no counting" in why

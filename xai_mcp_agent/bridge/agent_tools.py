@@ -99,6 +99,7 @@ async def ready_tools(
     `SourceToolset.connect` says. `state` is that of a run that goes on, `kept` are long results
     that its conversation brings along.
     """
+    await operations.engine.rules.renew()
     choice = spec.choice
     sources = SourceToolset(operations, choice, spec.failed)
     parts = [*spec.own, sources]

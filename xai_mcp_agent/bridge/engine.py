@@ -37,7 +37,7 @@ from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..policy.lockfile import LockFile
-from ..policy.rules.gate import RuleGate
+from ..policy.rules import RuleGate
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
@@ -114,8 +114,8 @@ class Engine:
             settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
             self._note_answer,
         )  # fmt: skip
-        stored = stored_rules(settings, recorder)
-        self.rules = RuleGate(settings.rules, recorder.mask, stored=stored)
+        read_stored = stored_rules(settings, recorder)
+        self.rules = RuleGate(settings.rules, recorder.mask, read_stored=read_stored)
         self.rulings = Rulings(self.rules)
         self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]

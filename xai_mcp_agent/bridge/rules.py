@@ -18,9 +18,7 @@ from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.json import JsonObject
 from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
-from ..policy.rules.gate import RuleGate
-from ..policy.rules.rulebook import RuleBooks
-from ..policy.rules.stored import StoredRules
+from ..policy.rules import ReadStored, RuleBook, RuleGate
 from ..search.ranking import Ranked, Rule
 from ..settings import rules as written
 from ..settings.models import Settings
@@ -44,7 +42,7 @@ class Rulings:
 
     def __init__(self, gate: RuleGate) -> None:
         self._gate = gate
-        self._book: RuleBooks | None = None
+        self._book: RuleBook | None = None
         self._rulings: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
 
     async def of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
@@ -65,7 +63,7 @@ class Rulings:
         return {key: rulings[key][1] for key in tools}
 
     def _rule(
-        self, book: RuleBooks, tools: Sequence[Tool], caller: Caller
+        self, book: RuleBook, tools: Sequence[Tool], caller: Caller
     ) -> dict[ToolKey, tuple[Tool, Ruling]]:
         return {x.key: (x, book.ruling(self._gate.facts(x, caller))) for x in tools}
 
@@ -93,11 +91,11 @@ def _moved(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
     return replace(ranked, score=max(0.0, ranked.score * (1 + ruling.prefer)), reasons=reasons)
 
 
-def stored_rules(settings: Settings, recorder: HistoryRecorder) -> StoredRules | None:
-    """The rules of the store as they count here, if the settings ask for them."""
+def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | None:
+    """What reads the rules of the store as they count here, if the settings ask for them."""
     if settings.stored_rules is None:
         return None
-    return StoredRules(partial(_read, settings, recorder, settings.stored_rules))
+    return partial(_read, settings, recorder, settings.stored_rules)
 
 
 async def _read(

@@ -40,7 +40,7 @@ from ..settings.approval import (
 from ..settings.entry import SourceSettings
 from ..settings.models import SECTIONS, Settings
 from .lock import ALWAYS
-from .rules.rulebook import reason
+from .rules import reason
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from ..console.text import count, one_line, wrap
 from ..core.approval import Ruling
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
-from ..policy.rules.ruled import RuledTool
+from ..policy.rules import RuledTool
 from ..settings.rules import Rule
 
 _VERBS = {"allow": "allowed", "ask": "asked for", "deny": "denied"}

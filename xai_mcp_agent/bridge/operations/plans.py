@@ -19,7 +19,7 @@ from ...planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Sugge
 from ...planning.live import Teaching
 from ...planning.plan_file import BadPlan
 from ...planning.plans import Plan
-from ...policy.rules.rulebook import reason
+from ...policy.rules import reason
 from ...search.preferences import Preferences
 from ...search.usage import DEFAULT_TOOLBELT
 from ...steps.references import CANVAS_SOURCE

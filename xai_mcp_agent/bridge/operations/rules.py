@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.calls import Caller
 from ...core.json import JsonObject
 from ...core.tools import Tool
-from ...policy.rules.rulebook import reason
-from ...policy.rules.ruled import RuledTool
+from ...policy.rules import RuledTool, reason
 from ...settings.rules import Rule, rules_of_store
 from ..rules import damaged, folder_of, kept_in
 from .history import Reading
@@ -26,7 +25,7 @@ class Rules(Tools, Reading):
 
     async def rules(self) -> Sequence[Rule]:
         """The rules that count here, those of the store included."""
-        await self.engine.rules.look()
+        await self.engine.rules.read()
         return self.engine.rules.book.rules
 
     async def ruled_tools(
@@ -36,7 +35,7 @@ class Rules(Tools, Reading):
 
         And why some servers have none. No call is made.
         """
-        await self.engine.rules.look()
+        await self.engine.rules.read()
         entries, failed = await self.listed(self.choice(names) if names else None)
         return [self._ruled(caller, x.require(), None) for x in entries.values()], failed
 
@@ -44,7 +43,7 @@ class Rules(Tools, Reading):
         self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
     ) -> RuledTool:
         """What they say of one call; without arguments, of any call of that tool."""
-        await self.engine.rules.look()
+        await self.engine.rules.read()
         return self._ruled(caller, tool, arguments)
 
     async def stored_rules(self) -> KeptRules:
@@ -62,11 +61,17 @@ class Rules(Tools, Reading):
             SettingsError: something in one of them is wrong; nothing was changed.
             StoreFailed, RulesUnknown: the store cannot be used.
         """
-        return await self.answer(partial(_put, rules, self._check_rules, only))
+        return await self._changed(partial(_put, rules, self._check_rules, only))
 
     async def remove_rules(self, *names: str) -> KeptRules:
         """Take the rules of these names out of the store; raises as `put_rules`."""
-        return await self.answer(partial(_remove, names, self._check_rules))
+        return await self._changed(partial(_remove, names, self._check_rules))
+
+    async def _changed(self, change: Callable[[Store], KeptRules]) -> KeptRules:
+        """Change the rules of the store; here the new ones count at once."""
+        kept = await self.answer(change)
+        await self.engine.rules.renew()
+        return kept
 
     def _ruled(self, caller: Caller, tool: Tool, arguments: JsonObject | None) -> RuledTool:
         rules = self.engine.rules

@@ -110,6 +110,7 @@ class Runs(Tools):
         checked_limit(options.timeout_seconds)
         plan = _checked(plan)
         given = places_of(options.given or {}, plan)
+        await self.engine.rules.renew()
         async with _run_of(options.resume, plan) as (before, file):
             caller = _caller(self.caller, before, options)
             calls = _PlanCalls(Context(self.engine, caller, self.own), plan, options, file)

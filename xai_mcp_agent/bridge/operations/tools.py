@@ -157,6 +157,7 @@ class Tools(Context):
             SourceClosed, ToolTimeout, ServerError: the far side.
         """
         self.engine.breakers.reset(server)
+        await self.engine.rules.renew()
         with self.engine.recorder.writing_all(server) if force else nullcontext():
             return list((await self.engine.pool.start(server).refresh(self.caller)).tools)
 

@@ -1,0 +1,377 @@
+"""Conditions of rules: the facts of a call that they ask for, and whether they hold.
+
+A condition is certain (server, tool, agent) or of the call (arguments, time, what the run did).
+Without a call, a condition of the call holds if the one who asks assumes so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
+
+from ..core.calls import Caller
+from ..core.json import JsonObject, is_object
+from ..core.patterns import fits, guard, names_of, sure_names_of
+from ..core.schemas import properties
+from ..core.tools import Tool, ToolKey
+from ..secrets.secrets import Mask, masked_and_cut
+from ..settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, DERIVED, EARLIER, Condition
+from ..settings.rules import Check as CheckEntry
+
+Check: TypeAlias = Callable[[Any], bool]
+Words: TypeAlias = Callable[[bool, bool], Collection[str]]
+"""The derived words of a call, by `every` and `unknown` as `Test.holds` has them."""
+
+_CHARS_PER_VALUE = 1_000
+_SHOWN_CHARS = 60
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.I)
+_SPOKEN = {DERIVED: "it", EARLIER: "something before in this run"}
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A call of `tool` by `caller`. Without `arguments` and `now`: any call of this tool."""
+
+    tool: Tool
+    caller: Caller
+    arguments: JsonObject | None = None
+    now: datetime | None = None
+    # Many rules ask for the same, and each condition is asked more than once.
+    held: dict[tuple[Test, bool], bool] = field(
+        default_factory=dict["tuple[Test, bool]", bool], compare=False, repr=False
+    )
+    _values: dict[tuple[str, bool], tuple[Any, ...] | None] = field(
+        default_factory=dict[tuple[str, bool], "tuple[Any, ...] | None"], compare=False, repr=False
+    )
+
+    @property
+    def is_of_a_call(self) -> bool:
+        """Whether all is known."""
+        return self.now is not None and self.arguments is not None
+
+    def values(self, name: str, *, exact: bool = False) -> tuple[Any, ...] | None:
+        """All values of a field, any of which may fit; None where it is not known yet.
+
+        `exact`: without names of tools that read like a tool of another source.
+        """
+        key = name, exact
+        if key not in self._values:
+            self._values[key] = self._look(name, exact=exact)
+        return self._values[key]
+
+    def count_values(self, at_most: int) -> int:
+        """How many values the arguments have, a long text as several, and one for the tool."""
+        count = 1
+        for value in _leaves(self.arguments):
+            count += 1 + (len(value) // _CHARS_PER_VALUE if isinstance(value, str) else 0)
+            if count > at_most:
+                break
+        return count
+
+    def _look(self, name: str, *, exact: bool) -> tuple[Any, ...] | None:
+        if name.startswith(ARGUMENT):
+            return None if self.arguments is None else self._argument(name, self.arguments)
+        if name in _TOOLS:
+            is_known = name == "tool" or self.now is not None
+            names = sure_names_of if exact else names_of
+            return tuple(x for y in _TOOLS[name](self) for x in names(y)) if is_known else None
+        if name in _CERTAIN:
+            return _CERTAIN[name](self)
+        return None if self.now is None else _OF_NOW[name](self, self.now)
+
+    def _argument(self, name: str, arguments: JsonObject) -> tuple[Any, ...]:
+        """Every value in it, or of its default in the schema."""
+        if name == ANY_ARGUMENT:
+            return tuple(_leaves(arguments))
+        parts = name.removeprefix(ARGUMENT).split(".")
+        values = [*_at(arguments, parts)] or [*_defaults(self.tool.input_schema, parts)]
+        return tuple(leaf for x in values for leaf in _leaves(x))
+
+
+def _annotations(facts: Facts) -> tuple[str, ...]:
+    return tuple(x for x in ANNOTATIONS if getattr(facts.tool.annotations, x) is True)
+
+
+_TOOLS: Mapping[str, Callable[[Facts], Iterable[ToolKey]]] = {
+    "tool": lambda x: (x.tool.key,),
+    "run.called": lambda x: x.caller.facts.succeeded | x.caller.facts.failed,
+    "run.succeeded": lambda x: x.caller.facts.succeeded,
+    "run.failed": lambda x: x.caller.facts.failed,
+}
+_CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
+    "server": lambda x: (x.tool.source,),
+    "kind": lambda x: (x.tool.key.kind,),
+    "tool.params": lambda x: tuple(properties(x.tool.input_schema)),
+    "tag": lambda x: x.tool.tags,
+    "annotation": _annotations,
+    "agent": lambda x: (x.caller.name,),
+    "toolbelt": lambda x: (x.caller.toolbelt,),
+}
+_OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
+    "time": lambda _, now: (now.hour * 60 + now.minute,),
+    "day": lambda _, now: (DAYS[now.weekday()],),
+    EARLIER: lambda x, _: tuple(x.caller.facts.was),
+}
+
+
+def _at(value: Any, parts: Sequence[str]) -> Iterator[Any]:
+    """All values that a path may mean: names may have dots themselves, lists have several.
+
+    All of them count, or one that nobody reads could hide the one that is meant.
+    """
+    waiting: list[tuple[Any, Sequence[str]]] = [(value, parts)]
+    while waiting:
+        value, parts = waiting.pop()
+        if not parts:
+            yield value
+        elif isinstance(value, list | tuple):
+            waiting += [(x, parts) for x in cast(Sequence[Any], value)]
+        elif is_object(value):
+            waiting += [(value[name], rest) for name, rest in _splits(parts) if name in value]
+
+
+def _defaults(schema: JsonObject, parts: Sequence[str]) -> Iterator[Any]:
+    """What the schema says is taken where nothing is given for a path."""
+    for name, rest in _splits(parts):
+        inner = properties(schema).get(name, {})
+        default = inner.get("default")
+        values = [] if default is None else [*_at(default, rest)]
+        yield from values or (_defaults(inner, rest) if rest else ())
+
+
+def _splits(parts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    return ((".".join(parts[:x]), parts[x:]) for x in range(1, len(parts) + 1))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """All plain values in it, however deep; the keys of objects are none."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if is_object(value):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += cast(Sequence[Any], value)
+        elif value is not None:
+            yield value
+
+
+@dataclass(frozen=True, slots=True)
+class _Checks:
+    """Of the values of a field one must pass a positive check, and none a negative one."""
+
+    positive: tuple[Check, ...]
+    negative: tuple[Check, ...]
+
+    def fit(self, values: Iterable[Any], unwanted: Iterable[Any]) -> bool:
+        if any(x(value) for x in self.negative for value in unwanted):
+            return False
+        return not self.positive or any(x(value) for x in self.positive for value in values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test:
+    """A condition made ready, of a rule whose words have this `prefix`.
+
+    `holding` is for what holds calls back, `letting` for what lets them through: neither must be
+    got round by another spelling.
+    """
+
+    field: str
+    holding: _Checks
+    letting: _Checks
+    words: str
+    prefix: str
+    reads_files: bool
+
+    @staticmethod
+    def of(condition: Condition, prefix: str = "") -> Test:
+        """The test of a condition."""
+        is_name = condition.field in _TOOLS
+
+        def checks(*, wide: bool, negated: bool) -> tuple[Check, ...]:
+            entries = [x for x in condition.checks if x.negated is negated]
+            if entries and wide and is_name:
+                return (guard(*(x.what for x in entries)),)
+            return tuple(_check(x, wide=wide) for x in entries)
+
+        return Test(
+            condition.field,
+            _Checks(checks(wide=True, negated=False), checks(wide=False, negated=True)),
+            _Checks(checks(wide=False, negated=False), checks(wide=True, negated=True)),
+            " or ".join(x.words for x in condition.checks),
+            prefix,
+            any(x.how == "inside" for x in condition.checks),
+        )
+
+    def holds(self, facts: Facts, words: Words, *, every: bool, unknown: bool = False) -> bool:
+        """Whether it does: for one value of an argument, or for `every` one.
+
+        `unknown` is what counts for a condition of the call while there is none.
+        """
+        checks = self.letting if every else self.holding
+        if self.field == DERIVED:
+            unwanted = words(not every, not unknown) if checks.negative else ()
+            return checks.fit(words(every, unknown), unwanted)
+        values = facts.values(self.field)
+        if values is None:
+            return unknown
+        if self.field == EARLIER:
+            values = own_words(values, self.prefix)
+            return checks.fit(values, values)
+        if (self, every) not in facts.held:
+            facts.held[self, every] = self._fits(facts, values, every=every)
+        return facts.held[self, every]
+
+    def _fits(self, facts: Facts, values: Collection[Any], *, every: bool) -> bool:
+        if self.field.startswith(ARGUMENT):
+            fitting = (self._fits_value(x, every=every) for x in values)
+            return bool(values) and (all(fitting) if every else any(fitting))
+        # What lets through is sure of what it names, what holds calls of what it leaves out.
+        exact = facts.values(self.field, exact=True) or ()
+        return self.letting.fit(exact, values) if every else self.holding.fit(values, exact)
+
+    def _fits_value(self, value: Any, *, every: bool) -> bool:
+        """One that cannot be compared fits, unless `every` value must."""
+        try:
+            return (self.letting if every else self.holding).fit([value], [value])
+        except _NotComparable:
+            return not every
+
+    def describe(self, facts: Facts, mask: Mask) -> str:
+        """The condition in words; of an argument with a value that it holds for.
+
+        Its secrets are hidden before it is cut: half of one is not recognized.
+        """
+        if not self.field.startswith(ARGUMENT):
+            return f"{_SPOKEN.get(self.field, self.field)} {self.words}"
+        values = facts.values(self.field) or ()
+        value = next((x for x in values if self._fits_value(x, every=False)), None)
+        if isinstance(value, str):
+            value = masked_and_cut(value, mask, _SHOWN_CHARS)
+        return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self.words}"
+
+
+def own_words(words: Iterable[str], prefix: str) -> tuple[str, ...]:
+    """The words with this prefix, without it. No word that a rule derives has a colon in it."""
+    own = (x.removeprefix(prefix) for x in words if x.startswith(prefix))
+    return tuple(x for x in own if ":" not in x)
+
+
+class _NotComparable(Exception):
+    """A value is of another kind than what it is compared with."""
+
+
+def _check(entry: CheckEntry, *, wide: bool) -> Check:
+    if entry.how != "fits":
+        return _CHECKS[entry.how](entry.what)
+    fitting = fits(entry.what, across_lines=wide)
+    return lambda value: fitting(_as_text(value))
+
+
+def _equal(what: Any) -> Check:
+    if isinstance(what, str):
+        return lambda value: _as_text(value) == what
+
+    def is_same(value: Any) -> bool:
+        if isinstance(value, str):
+            # Servers that are not strict take the text for the value.
+            is_number = not isinstance(what, bool) and _as_float(value) == what
+            if is_number or value.strip().casefold() == json.dumps(what):
+                raise _NotComparable
+            return False
+        return isinstance(value, bool) is isinstance(what, bool) and value == what
+
+    return is_same
+
+
+def _above(what: tuple[str, float]) -> Check:
+    sign, bound = what
+
+    def is_above(value: Any) -> bool:
+        number = math.nan if isinstance(value, bool) else _as_float(value)
+        if math.isnan(number):
+            raise _NotComparable
+        return _COMPARISONS[sign](number, bound)
+
+    return is_above
+
+
+def _inside(folder: str) -> Check:
+    root = os.path.realpath(os.path.expanduser(folder))
+
+    def is_inside(value: Any) -> bool:
+        places = {_is_below(x, root) for x in _readings(value)} or {False}
+        if len(places) > 1:  # a server may take it for the one or the other
+            raise _NotComparable
+        return places.pop()
+
+    return is_inside
+
+
+def _readings(value: Any) -> set[str]:
+    """What paths a value may be for a server: some strip blanks, or take `\\` for a slash."""
+    if not isinstance(value, str):
+        raise _NotComparable
+    stripped = value.strip()
+    if stripped[:5].lower() != "file:":
+        return set() if _URL.match(stripped) else {value, stripped, stripped.replace("\\", "/")}
+    try:
+        url = urlsplit(stripped)
+    except ValueError:
+        raise _NotComparable from None
+    if url.query or url.fragment:
+        raise _NotComparable
+    return {unquote(url.path)}
+
+
+def _is_below(path: str, root: str) -> bool:
+    """Where it leads, links followed; a relative one begins at the root."""
+    try:
+        there = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    except (OSError, ValueError):  # such as a null character
+        raise _NotComparable from None
+    return there == root or there.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _between(times: tuple[int, int]) -> Check:
+    begin, end = times
+    if begin <= end:
+        return lambda now: begin <= now < end
+    return lambda now: now >= begin or now < end
+
+
+_CHECKS: dict[str, Callable[[Any], Check]] = {
+    "equals": _equal,
+    "contains": lambda what: lambda value: what in _as_text(value).casefold(),
+    "above": _above,
+    "inside": _inside,
+    "between": _between,
+    "on": lambda days: frozenset(days).__contains__,
+}
+
+
+def _as_text(value: Any) -> str:
+    """As JSON, where 5.0 is the integer 5."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _as_float(value: Any) -> float:
+    """The number, which may be written as a text; NaN for anything else."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

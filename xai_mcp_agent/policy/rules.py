@@ -1,0 +1,354 @@
+"""Rules for the calls of agents: words are derived until none is new, then the strongest decides.
+
+Deny is stronger than ask, that than a limit, that than allow; `prefer` changes rankings only. The
+order in which rules are written says nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property, partial
+from typing import TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from ..core.approval import RuleWord, Ruling
+from ..core.calls import Caller, ToolInvocation
+from ..core.errors import RuleDenied, RulesUnknown
+from ..core.json import JsonObject
+from ..core.patterns import guard
+from ..core.tools import META, Tool
+from ..secrets.secrets import Mask, masked_and_cut
+from ..settings.approval import ApprovalWord
+from ..settings.rules import CERTAIN, DERIVED, Limit, Rule
+from .conditions import Facts, Test, Words
+
+ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
+"""Reads the rules of the store; raises `RulesUnknown`."""
+
+_OF_STORE = "store:"  # the prefix of words that rules of the store derive
+_MOST_QUICK = 2_000  # values that are held against conditions: some milliseconds
+_MOST_SHARED = 1_000
+_SHARED = ("server", "kind", "agent", "toolbelt")  # what many calls have in common
+_STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
+_VERBS = {"deny": "does not allow it", "ask": "has it asked for", "allow": "allows it"}
+_SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
+_DENIED = "The tool {!r} was not called: {}. Do without it."
+_LIMIT = (
+    "The tool {!r} was not called: the rule {!r} allows {}, and that is used up. Do without it."
+)
+_UNKNOWN = (
+    "The tool {!r} was not called: it is held to rules of the store, and these cannot be read. Do "
+    "without it, and say in your answer what was not done."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuledTool:
+    """What the rules say of an agent's calls of a tool, and what with the approvals."""
+
+    tool: Tool
+    ruling: Ruling
+    word: ApprovalWord
+    reason: str
+
+
+def reason(ruling: Ruling) -> str:
+    """What a ruling says and why, in a few words for a person."""
+    verdict = f"the rule {ruling.rule!r} {_VERBS.get(ruling.word, 'says nothing')}"
+    return f"{verdict}, because {ruling.why}" if ruling.why else verdict
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A rule with its tests; `prefix` is that of the words it derives and asks for."""
+
+    rule: Rule
+    when: tuple[Test, ...]
+    unless: tuple[Test, ...]
+    prefix: str
+
+    @staticmethod
+    def of(rule: Rule, prefix: str = "") -> _Ready:
+        when, unless = (
+            tuple(Test.of(x, prefix) for x in conditions) for conditions in (rule.when, rule.unless)
+        )
+        return _Ready(rule, when, unless, prefix)
+
+    @cached_property
+    def tool_patterns(self) -> tuple[str, ...]:
+        """Patterns of which one must fit the tool for it to apply; none where that need not be."""
+        for condition in self.rule.when:
+            are_patterns = all(x.how == "fits" and not x.negated for x in condition.checks)
+            if condition.field == "tool" and are_patterns:
+                return tuple(x.what for x in condition.checks)
+        return ()
+
+    def may_be_about(self, facts: Facts) -> bool:
+        """Whether it may apply, as far as what many calls have in common says."""
+        shared = (x for x in self.when if x.field in _SHARED)
+        return all(x.holds(facts, _no_words, every=False) for x in shared)
+
+    def applies(self, facts: Facts, words: Words, *, every: bool, unknown: bool) -> bool:
+        """Whether what it says follows. It is excepted only where `every` value is."""
+        if not all(x.holds(facts, words, every=every, unknown=unknown) for x in self.when):
+            return False
+        excepts = (x.holds(facts, words, every=True, unknown=not unknown) for x in self.unless)
+        return not self.unless or not all(excepts)
+
+    def why(self, facts: Facts, mask: Mask) -> str:
+        conditions = ", and ".join(x.describe(facts, mask) for x in self.when)
+        because = self.rule.because
+        if because and conditions:
+            return f"{because} ({conditions})"
+        return because or conditions or "it is for all calls"
+
+
+def _no_words(every: bool, unknown: bool) -> tuple[()]:
+    return ()
+
+
+class _Derived:
+    """The words that some rules derive of a call; made when they are asked for."""
+
+    def __init__(self, rules: Sequence[_Ready], facts: Facts) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._words: dict[tuple[bool, bool], set[str]] = {}
+
+    def __call__(self, every: bool, unknown: bool) -> set[str]:
+        key = every, unknown and not self._facts.is_of_a_call
+        if key not in self._words:
+            self._words[key] = self._derive(*key)
+        return self._words[key]
+
+    def _derive(self, every: bool, unknown: bool) -> set[str]:
+        """Each round adds a word, or ends. No word depends on the lack of another."""
+        words, size = set[str](), -1
+
+        def so_far(every: bool, unknown: bool) -> set[str]:
+            return words
+
+        while len(words) > size:
+            size = len(words)
+            for one in self._rules:
+                word = one.rule.derived
+                applies = partial(one.applies, self._facts, so_far, every=every, unknown=unknown)
+                if word not in words and applies():
+                    words.add(word)
+        return words
+
+
+class RuleBook:
+    """The rules of some settings, and those of the store. `mask` hides secrets in reasons.
+
+    Neither knows the words of the other: else the store could say the word that lets through.
+    """
+
+    def __init__(self, rules: Sequence[Rule], mask: Mask, stored: Sequence[Rule] = ()) -> None:
+        names = {x.name for x in rules}
+        # Calls are counted by the name of a rule.
+        apart = [
+            replace(x, name=f"{x.name} (of the store)") if x.name in names else x for x in stored
+        ]
+        self.rules = (*rules, *apart)
+        self.limits = {x.name: x.limit for x in self.rules if x.limit is not None}
+        self._mask = mask
+        ready = [*map(_Ready.of, rules), *(_Ready.of(x, _OF_STORE) for x in apart)]
+        self._deciding = [x for x in ready if not x.rule.derived]
+        self._deriving = {
+            prefix: [x for x in ready if x.rule.derived and x.prefix == prefix]
+            for prefix in ("", _OF_STORE)
+        }
+        # Asked together whether one of them may be about a tool at all: there may be thousands.
+        self._about_tools = guard(*(y for x in self._deciding for y in x.tool_patterns))
+        self._about_shared: dict[Hashable, list[_Ready]] = {}
+        self._reads_files = any(x.reads_files for y in ready for x in (*y.when, *y.unless))
+
+    def __bool__(self) -> bool:
+        return bool(self._deciding)
+
+    @cached_property
+    def hides(self) -> bool:
+        """Whether a rule may deny a tool before anything is known of a call."""
+        fields = {*CERTAIN, DERIVED}
+        return any(
+            x.rule.word == "deny" and all(y.field in fields for y in x.when) for x in self._deciding
+        )
+
+    def is_quick(self, facts: Facts) -> bool:
+        """Whether a ruling takes no time: few rules, few values, and no files."""
+        deriving = sum(map(len, self._deriving.values()))
+        rounds = len(self._deciding) + deriving * (1 + deriving)
+        values = facts.count_values(_MOST_QUICK // max(rounds, 1))
+        return not self._reads_files and rounds * values <= _MOST_QUICK
+
+    def ruling(self, facts: Facts) -> Ruling:
+        """What the strongest rule says of this call."""
+        words = {prefix: _Derived(x, facts) for prefix, x in self._deriving.items()}
+        strongest, limits, perhaps = Ruling(), list[str](), list[Ruling]()
+        prefer, preferring = 0.0, list[str]()
+        is_named = any(map(self._about_tools, facts.values("tool") or ()))
+        for one in self._about(facts):
+            rule = one.rule
+            if one.tool_patterns and not is_named:
+                continue
+            # What lets calls through must be so of each value; what holds them, of one.
+            applies = partial(one.applies, facts, words[one.prefix], every=rule.word == "allow")
+            if not applies(unknown=False):
+                is_held = rule.word in ("ask", "deny") and not facts.is_of_a_call
+                if is_held and applies(unknown=True):
+                    perhaps.append(Ruling(rule.word, rule.name, "it depends on the call"))
+            elif rule.limit is not None:
+                limits.append(rule.name)
+            elif rule.prefer:
+                prefer += rule.prefer
+                preferring.append(rule.name)
+            elif (rank(rule.word), strongest.rule) > (rank(strongest.word), rule.name):
+                why = masked_and_cut(one.why(facts, self._mask), self._mask)
+                strongest = Ruling(rule.word, rule.name, why)
+        derived = (prefix + x for prefix, y in words.items() for x in y(False, False))
+        return replace(
+            strongest, words=frozenset(derived), limits=tuple(limits), prefer=prefer,
+            preferred_by=tuple(preferring), perhaps=tuple(perhaps),
+        )  # fmt: skip
+
+    def _about(self, facts: Facts) -> list[_Ready]:
+        """The rules that may say something of such a call: few are about every server and agent."""
+        shared = tuple(map(facts.values, _SHARED))
+        if shared not in self._about_shared:
+            if len(self._about_shared) >= _MOST_SHARED:
+                self._about_shared.clear()
+            self._about_shared[shared] = [x for x in self._deciding if x.may_be_about(facts)]
+        return self._about_shared[shared]
+
+
+def rank(word: RuleWord) -> int:
+    """How strong a word is."""
+    return _STRENGTH.index(word)
+
+
+class RuleGate:
+    """What rules say of calls of agents: steps of the call pipeline. Used on the bridge's loop.
+
+    A person or a program that calls a tool by hand knows what it does. `now` tells the local time.
+    `read_stored` reads the rules of the store, where they count: without them no agent calls
+    anything. `book` is another object once the rules are others.
+    """
+
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        mask: Mask,
+        now: Callable[[], datetime] = datetime.now,
+        read_stored: ReadStored | None = None,
+    ) -> None:
+        self.book = RuleBook(rules, mask)
+        self._rules = rules
+        self._mask = mask
+        self._now = now
+        self._read_stored = read_stored
+        self._stored: tuple[Rule, ...] | None = () if read_stored is None else None
+        self._reading = anyio.Lock()
+        self._used = defaultdict[str, deque[float]](deque)
+
+    @property
+    def may_prefer(self) -> bool:
+        """Whether there may be a rule that moves tools in rankings."""
+        return self._read_stored is not None or any(x.prefer for x in self.book.rules)
+
+    async def read(self) -> None:
+        """Read the rules of the store: when a bridge opens, as a run begins, at a refresh.
+
+        Raises:
+            RulesUnknown: they count, and cannot be read.
+        """
+        if self._read_stored is None:
+            return
+        async with self._reading:
+            before, self._stored = self._stored, None
+            self._stored = await self._read_stored()
+            if self._stored != before:
+                self.book = RuleBook(self._rules, self._mask, self._stored)
+
+    async def renew(self) -> None:
+        """As `read`; trouble is told where a tool is called."""
+        with suppress(RulesUnknown):
+            await self.read()
+
+    async def look(self) -> None:
+        """See that the rules of the store are known; raises as `read`."""
+        if self._stored is None:
+            await self.read()
+
+    def facts(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Facts:
+        """The facts of a call that is made now; without arguments, of any call of this tool."""
+        return Facts(tool, caller, arguments, None if arguments is None else self._now())
+
+    async def judge(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The call with what the rules say of it.
+
+        Raises:
+            RuleDenied: it may not be made.
+        """
+        tool, caller = invocation.tool, invocation.caller
+        if not _is_ruled(tool, caller):
+            return invocation
+        try:
+            await self.look()
+        except RulesUnknown as why:
+            refusal = _UNKNOWN.format(invocation.name)
+            raise RuleDenied(tool.source, tool.name, refusal, str(why)) from why
+        if not self.book:
+            return invocation
+        facts = self.facts(tool, caller, invocation.arguments)
+        judge = partial(self.book.ruling, facts)
+        # Else in a thread: a disk may be slow, and a model may send a book.
+        is_quick = self.book.is_quick(facts)
+        ruling = judge() if is_quick else await anyio.to_thread.run_sync(judge)
+        if ruling.word == "deny":
+            why = _DENIED.format(invocation.name, reason(ruling))
+            raise RuleDenied(tool.source, tool.name, why)
+        return replace(invocation, ruling=ruling)
+
+    async def count(self, invocation: ToolInvocation) -> ToolInvocation:
+        """Take the call from the limits that count it, if all of them have one left.
+
+        Raises:
+            RuleDenied: one has none.
+        """
+        limits = {x: self.book.limits[x] for x in invocation.ruling.limits if x in self.book.limits}
+        counted, tool = invocation.caller.facts.counted, invocation.tool
+        for name, limit in limits.items():
+            used = counted[name] if limit.period == "run" else self._count_lately(name, limit)
+            if used >= limit.most:
+                why = _LIMIT.format(invocation.name, name, limit.words)
+                raise RuleDenied(tool.source, tool.name, why)
+        for name, limit in limits.items():
+            counted[name] += 1
+            if limit.period != "run":
+                self._used[name].append(time.monotonic())
+        return invocation
+
+    def why_never(self, tool: Tool, caller: Caller) -> str:
+        """Why no call of this tool is allowed to the caller, whatever its arguments; or empty."""
+        if not self.book.hides or not _is_ruled(tool, caller):
+            return ""
+        ruling = self.book.ruling(self.facts(tool, caller))
+        return reason(ruling) if ruling.word == "deny" else ""
+
+    def _count_lately(self, name: str, limit: Limit) -> int:
+        used, begin = self._used[name], time.monotonic() - _SECONDS[limit.period]
+        while used and used[0] <= begin:
+            used.popleft()
+        return len(used)
+
+
+def _is_ruled(tool: Tool, caller: Caller) -> bool:
+    return caller.kind == "agent" and tool.key.kind != META.name
