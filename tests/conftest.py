@@ -44,7 +44,7 @@ _LONGEST_FIRST = (
     "test_reading", "test_calls", "test_waiting", "test_approvals", "test_choices", "test_registry",
     "test_history_chosen", "test_tables", "test_planned", "test_attacks", "test_signing_in",
     "test_discovery",
-    "test_unusable", "test_streams", "test_retry", "test_source", "test_peers", "test_acp",
+    "test_unusable", "test_streams", "test_retry", "test_source", "test_peers",
     "test_odd_files", "test_interrupts", "test_drawn_runs", "test_locks", "test_early_start",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.

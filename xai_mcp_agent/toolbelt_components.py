@@ -258,11 +258,10 @@ class AgentUseOpenAPI(Component):
 class AgentUseAgents(Component):
     """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
 
-    The other agent speaks A2A, or BeeAI's older ACP. What it can do is read from its card in the
-    background while the workflow goes on. If that fails, the agent works without it and says so.
-    When the other agent asks something before it goes on, the question comes back as the tool's
-    result, and the agent can answer it. Use one node for each remote agent. It needs a package:
-    `pip install "xai-mcp-agent[a2a]"`.
+    The other agent speaks A2A. What it can do is read from its card in the background while the
+    workflow goes on. If that fails, the agent works without it and says so. When the other agent
+    asks something before it goes on, the question comes back as the tool's result, and the agent
+    can answer it. Use one node for each remote agent.
 
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.

@@ -69,7 +69,6 @@ from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
-from xai_mcp_agent.sources import agents
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
@@ -197,18 +196,13 @@ def starting(folder: Path) -> Iterator[str]:
             yield from (_said_by(lambda name=name: made.list_tools(name)) for name in servers)
 
 
-def remote_agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An agent whose card leads elsewhere, one that has none, and one without the package."""
+def remote_agents() -> Iterator[str]:
+    """An agent whose card leads elsewhere, and one that has none."""
     face = {"url": "http://0.0.0.0:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
     with odd_agent(name_here="travel", supportedInterfaces=[face]) as (agent, made):
         yield _said_by(lambda: made.list_tools("travel"))
         agent.card = {"name": "Odd"}
         yield _said_by(lambda: made.refresh("travel"))
-    with monkeypatch.context() as without, odd_agent(name_here="travel") as (_, made):
-        without.delattr(agents, "a2a", raising=False)
-        without.delitem(sys.modules, f"{agents.__name__}.a2a", raising=False)
-        without.setitem(sys.modules, "a2a.client", None)
-        yield _said_by(lambda: made.list_tools("travel"))
 
 
 def without_access(folder: Path) -> Iterator[str]:
@@ -442,7 +436,7 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         place = folder / name
         place.mkdir()
         yield from provoke(place)
-    yield from remote_agents(monkeypatch)
+    yield from remote_agents()
     yield from calling()
     yield from changed()
     yield from asked()

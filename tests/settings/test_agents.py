@@ -30,9 +30,8 @@ def test_an_agent_is_read_with_everything_filled_in() -> None:
     assert found == AgentSettings(
         name="a", url=URL["url"], allowed_hosts=("b",), call_timeout_seconds=5.0, lock=True
     )
-    assert (found.kind, found.transport, found.protocol) == (ACP, "a2a", "a2a")
+    assert (found.kind, found.transport) == (ACP, "a2a")
     assert found.sent_headers == {}
-    assert agent_of({**URL, "protocol": "acp"}).transport == "acp"
 
 
 def test_tokens_come_from_the_environment_and_are_never_shown() -> None:
@@ -58,7 +57,6 @@ def test_tokens_come_from_the_environment_and_are_never_shown() -> None:
         ({**URL, "bearer": "${NOPE}"}, ".bearer", "NOPE is not set", "default"),
         ({**URL, "bearer": "a\nb"}, ".bearer", "line break", "one line"),
         ({**URL, "headers": {"a b": "x"}}, ".headers", "name of a header", "hyphens"),
-        ({**URL, "protocol": "grpc"}, ".protocol", "must be one of a2a, acp", "Write one"),
         ({**URL, "allowedHosts": "x"}, ".allowedHosts", "list of texts", "brackets"),
         (
             {**URL, "bearer": "x", "headers": {"authorization": "y"}},

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -37,7 +37,6 @@ FILE_TOOLS = ("list_files", "read_file", "write_file")
 ALL_BUILTIN_TOOLS = (*PLAIN_TOOLS, *FILE_TOOLS)
 WORKFLOW_SUFFIXES = (".xircuits", ".py")
 
-AgentProtocol: TypeAlias = Literal["a2a", "acp"]
 """a2a: A2A 1.0, and 0.3. acp: the REST interface of BeeAI's ACP, which has become part of A2A."""
 
 # Agents and workflows think, and call tools of their own.
@@ -155,7 +154,6 @@ class AgentSettings(SourceSettings):
     example: ClassVar = '{"url": ...}'
 
     url: Url = field(repr=False)
-    protocol: AgentProtocol = "a2a"
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     bearer: HeaderText = field(default="", repr=False)
     allowed_hosts: Annotated[Texts, written_as("allowedHosts")] = ()
@@ -165,7 +163,7 @@ class AgentSettings(SourceSettings):
     start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transport", self.protocol)
+        object.__setattr__(self, "transport", "a2a")
 
     @model_validator(mode="after")
     def _check_access(self) -> Self:

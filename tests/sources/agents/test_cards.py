@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.support.a2a_server import AgentServer, agents
 from tests.support.bridges import names_of, status_of
 from tests.support.http_service import as_json, http_service
 from xai_mcp_agent import Bridge, DefinitionChanged, SourceFailed, UnknownTool
-from xai_mcp_agent.sources import agents as agents_package
 from xai_mcp_agent.sources.agents import source
 from xai_mcp_agent.sources.fetching import fetch
 
@@ -235,24 +233,3 @@ def test_of_thousands_of_skills_the_first_are_listed(server: AgentServer) -> Non
     with reaching(server.url("crowd")) as bridge:
         assert len(bridge.list_tools("it")) == 500
         assert "It has 10,000 skills" in status_of(bridge, "it").notes[0]
-
-
-# Without the package
-
-
-def test_without_the_package_the_error_names_the_command_and_the_rest_works(
-    server: AgentServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delattr(agents_package, "a2a", raising=False)
-    monkeypatch.delitem(sys.modules, "xai_mcp_agent.sources.agents.a2a", raising=False)
-    monkeypatch.setitem(sys.modules, "a2a.client", None)
-    file = tmp_path / "tools.py"
-    file.write_text("def f(): return 1\n", encoding="utf-8")
-    settings = {
-        "agents": {"it": {"url": server.url("rpc")}},
-        "functions": {"mine": {"file": str(file)}},
-    }
-    with Bridge(settings, store="memory") as bridge:
-        with pytest.raises(SourceFailed, match=r'pip install "xai-mcp-agent\[a2a\]"'):
-            bridge.list_tools("it")
-        assert bridge.call_tool("mine", "f").text == "1"

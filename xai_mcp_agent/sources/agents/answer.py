@@ -1,59 +1,43 @@
-"""What an agent answers, collected as it comes, and what a caller gets of it."""
+"""What an agent answers, collected as it comes, and the result that a caller gets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
 
 from ...core.json import JsonObject
-from ...core.results import ResultPart, TextPart, ToolResult
+from ...core.results import TextPart, ToolResult
 from ..plain_json import written
+from .messages import AnswerPart, DataPart, Update
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
-"""Told in the agent's own words how far it is."""
+"""Reports progress in the agent's own words."""
 
 # Of tasks and contexts. They stand in addresses, so nothing in them may lead elsewhere; and a model
 # has to write them.
 _ID = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,;=|-]{1,200}")
-ENDED = ("completed", "failed", "rejected", "canceled")
-WAITING = ("input_required", "auth_required")
-"""The task goes on once somebody has answered, or has given access."""
+# The task goes on once somebody has answered, or has given access.
+_WAITING = ("input_required", "auth_required")
+_SETTLED = ("completed", "failed", "rejected", "canceled", *_WAITING)
 
 _FAILED = {
     "failed": "The agent failed",
     "rejected": "The agent refused the task",
     "canceled": "The task was canceled at the agent",
 }
+_NOTHING = {
+    "completed": "The agent finished, and gave back nothing.",
+    "input_required": "The agent waits for something, and did not say what.",
+    "auth_required": "The agent wants access to something, and did not say to what.",
+}
 
 
 def is_id(text: str) -> bool:
     """Whether it may be the id of a task or a context."""
     return _ID.fullmatch(text) is not None
-
-
-@dataclass(frozen=True)
-class DataPart:
-    """JSON that an agent gave, with its numbers as it wrote them."""
-
-    value: Any
-
-
-AnswerPart: TypeAlias = ResultPart | DataPart
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is sent to an agent. `skill` is the id of the one that was chosen, `remark` says so."""
-
-    message: str
-    data: JsonObject | None = None
-    task_id: str = ""
-    context_id: str = ""
-    skill: str = ""
-    remark: str = ""
 
 
 @dataclass
@@ -69,68 +53,49 @@ class Answer:
     @property
     def is_settled(self) -> bool:
         """Whether nothing more comes by itself."""
-        return self.state in (*ENDED, *WAITING)
+        return self.state in _SETTLED
 
-    def note_ids(self, task_id: str, context_id: str) -> None:
-        """Whose answer it is. What cannot be an id is none."""
-        self.task_id = task_id if is_id(task_id) else self.task_id
-        self.context_id = context_id if is_id(context_id) else self.context_id
+    def take(self, update: Update) -> None:
+        """Add an update. What cannot be an id is none; a new state replaces the words of the old.
 
-    def note_state(self, state: str, words: Sequence[AnswerPart]) -> None:
-        """The state it is in now; what it said of the one before is over."""
-        self.state, self.words = state, tuple(words)
-
-    def add(self, artifact: str, parts: Sequence[AnswerPart], *, is_more: bool) -> None:
-        """A thing that was made, in place of what had its id; or `is_more` of it."""
-        if is_more:
-            self._artifacts.setdefault(artifact, []).extend(parts)
-        else:
-            self._artifacts[artifact] = list(parts)
+        An artifact replaces the one of its id, unless it is a further piece.
+        """
+        self.task_id = update.task_id if is_id(update.task_id) else self.task_id
+        self.context_id = update.context_id if is_id(update.context_id) else self.context_id
+        if update.state:
+            self.state, self.words = update.state, update.words
+        for artifact in update.artifacts:
+            if not artifact.is_more:
+                self._artifacts[artifact.id] = []
+            self._artifacts.setdefault(artifact.id, []).extend(artifact.parts)
 
     def parts(self) -> Iterator[AnswerPart]:
         """What it said, then what it made."""
         made = [part for parts in self._artifacts.values() for part in _joined(parts)]
-        texts = {part.text for part in made if isinstance(part, TextPart)}
         # Many say as their last words what they have made.
-        yield from (x for x in self.words if not (isinstance(x, TextPart) and x.text in texts))
+        yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
         yield from made
 
 
-def text_in(parts: Sequence[AnswerPart]) -> str:
-    """The texts among parts."""
-    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
-
-
 def result_of(answer: Answer) -> ToolResult:
-    """What a caller gets. A question of the agent is no error: the model can answer it.
+    """The result for a caller. A question of the agent is no error: the model can answer it.
 
     For a thread: much data takes long to be written.
     """
     parts = list(answer.parts())
-    is_error = answer.state not in ("completed", *WAITING)
+    is_error = answer.state in _FAILED
     shown = [TextPart(written(x.value)) if isinstance(x, DataPart) else x for x in parts]
     if is_error:
-        said = _FAILED.get(
-            answer.state, f"The agent ended in a state that is unknown here ({answer.state!r})"
-        )
-        shown.insert(0, TextPart(f"{said}{':' if shown else ', and did not say why.'}"))
+        end = ":" if shown else ", and did not say why."
+        shown.insert(0, TextPart(f"{_FAILED[answer.state]}{end}"))
     elif not shown:
         shown = [TextPart(_NOTHING[answer.state])]
-    data = [part.value for part in parts if isinstance(part, DataPart)]
-    return ToolResult(tuple(shown), _structured(answer, data), is_error, tuple(_notes(answer)))
-
-
-_NOTHING = {
-    "completed": "The agent finished, and gave back nothing.",
-    "input_required": "The agent waits for something, and did not say what.",
-    "auth_required": "The agent wants access to something, and did not say to what.",
-}
-
-
-def _structured(answer: Answer, data: list[Any]) -> JsonObject:
-    found = {"state": answer.state, "task_id": answer.task_id, "context_id": answer.context_id}
-    ours: JsonObject = {name: value for name, value in found.items() if value}
-    return ours | ({"data": data[0] if len(data) == 1 else data} if data else {})
+    ids = {"state": answer.state, "task_id": answer.task_id, "context_id": answer.context_id}
+    structured: JsonObject = {name: value for name, value in ids.items() if value}
+    data: list[Any] = [part.value for part in parts if isinstance(part, DataPart)]
+    if data:
+        structured["data"] = data[0] if len(data) == 1 else data
+    return ToolResult(tuple(shown), structured, is_error, tuple(_notes(answer)))
 
 
 def _notes(answer: Answer) -> Iterator[str]:

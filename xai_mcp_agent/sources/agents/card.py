@@ -1,4 +1,4 @@
-"""What an agent says of itself: its card, read part by part, so that an odd part costs only itself.
+"""The card of an agent: found, read again only where it has changed, an odd part left out.
 
 Everything in it is data from the other side, and reaches a model: cleaned, and cut.
 """
@@ -6,39 +6,30 @@ Everything in it is data from the other side, and reaches a model: cleaned, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
-from urllib.parse import urljoin
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from ...core.json import JsonObject, as_list, as_object, as_text
+from ...core.json import JsonObject, as_list, as_object, as_text, as_texts, is_object
 
-MOST_SKILLS = 500
-"""Of one agent; a model could not choose among more, and no agent has as many."""
+if TYPE_CHECKING:
+    from .http import AgentHttp
 
-_MOST_INTERFACES = 20
-_MOST_EXAMPLES = 3
-_MAX_TITLE, _MAX_DESCRIPTION, _MAX_EXAMPLE = 100, 1_500, 200  # characters
-_MAX_ID = 200  # characters; it is sent back to the agent
-BINDINGS = ("JSONRPC", "HTTP+JSON")
-"""How we can speak to an agent; gRPC is left out: it would need a second network stack."""
-
-Clean = Callable[[str, int], str]
-"""Gives a text of an agent in one line, without secrets or what nobody sees, and this long."""
-
-
-class NotACard(Exception):
-    """What was found is no card, or leads nowhere. `problem` and `fix` are for people."""
-
-    def __init__(self, problem: str, fix: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.fix = fix
+# Where it is now, and where it was before 0.3.
+_WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+_NOT_THERE = (404, 405, 410)
+_NOT_MODIFIED = 304
+_BINDINGS = ("JSONRPC", "HTTP+JSON")  # gRPC would need a second network stack
+_MOST_SKILLS = 500  # a model could not choose among more, and no agent has as many
+_MOST_INTERFACES, _MOST_EXAMPLES = 20, 3
+_MAX_TITLE, _MAX_DESCRIPTION, _MAX_EXAMPLE, _MAX_ID = 100, 1_500, 200, 200  # characters
 
 
 @dataclass(frozen=True)
 class Skill:
-    """Something an agent says it can do. `id` is its own word for it, as it must be sent back."""
+    """Something an agent can do. `id` is its own word for it, as it must be sent back."""
 
     id: str
     title: str
@@ -72,19 +63,58 @@ class Card:
     notes: tuple[str, ...]
 
 
-def read_card(raw: Any, url: str, may_go_to: Callable[[str], bool], clean: Clean) -> Card:
+class CardReader:
+    """Reads the card of the agent at `url`, which may be the address of the card itself."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        path = parts.path.rstrip("/")
+        well_known = (urlunsplit((*parts[:2], path + x, parts.query, "")) for x in _WELL_KNOWN)
+        self._places = (url,) if path.endswith(".json") else tuple(well_known)
+        self._conditions: dict[str, str] = {}
+        self._body = b""
+        self._card: Card | None = None
+
+    async def read(self, http: AgentHttp) -> Card:
+        """The card as it is now; the same object where it has not changed.
+
+        Raises:
+            SourceError: there is none, or none that can be used.
+        """
+        headers = {"accept": "application/json", **self._conditions}
+        for place in self._places:
+            response = await http.send("GET", place, headers)
+            body, status = await http.body(response), response.status_code
+            if self._card is not None and (status == _NOT_MODIFIED or body == self._body):
+                return self._card
+            if status < 400:
+                self._card = await http.parse(body, partial(read_card, place, http))
+                self._body, self._places = body, (place,)
+                tags = {"if-none-match": "etag", "if-modified-since": "last-modified"}
+                found = {name: response.headers.get(tag, "") for name, tag in tags.items()}
+                self._conditions = {name: value for name, value in found.items() if value}
+                return self._card
+            if status not in _NOT_THERE or place == self._places[-1]:
+                raise http.failures.no_card(status, body)
+        raise AssertionError("there is at least one place")
+
+
+def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
     """The card that was found at `url`.
 
     Raises:
-        NotACard: it is none, or has no interface that can be used.
+        SourceFailed: it is none, or has no interface that can be used.
     """
-    if not isinstance(raw, dict):
-        raise _not_one("it is no JSON object")
-    card = cast(JsonObject, raw)
-    if not isinstance(card.get("name"), str) or not ({"skills", "capabilities", "url"} & {*card}):
-        raise _not_one("it has no `name`, or neither `skills` nor `capabilities`")
-    interface, notes = _interface(list(_interfaces(card, url)), may_go_to)
-    skills = tuple(_skills(as_list(card.get("skills")), clean, notes))
+    is_card = is_object(raw) and isinstance(raw.get("name"), str)
+    if not is_card or not ({"skills", "capabilities", "url"} & {*as_object(raw)}):
+        why = "it has no `name`, or neither `skills` nor `capabilities`"
+        raise http.failures.failed(
+            f"what is at its address is no agent card: {why if is_object(raw) else 'no object'}.",
+            "Write the address of an A2A agent as `url`, or that of its card.",
+        )
+    card, clean = as_object(raw), http.failures.words
+    interface, notes = _interface(card, url, http)
+    skills = tuple(_skills(as_list(card.get("skills")), http, notes))
     return Card(
         clean(card["name"], _MAX_TITLE),
         clean(as_text(card.get("description")), _MAX_DESCRIPTION),
@@ -95,40 +125,17 @@ def read_card(raw: Any, url: str, may_go_to: Callable[[str], bool], clean: Clean
     )
 
 
-def _not_one(why: str) -> NotACard:
-    return NotACard(f"what is at its address is no agent card: {why}.",
-                    "Write the address of an A2A agent as `url`, or that of its card.")  # fmt: skip
-
-
-def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
-    """Those of the card, in its order: as 1.0 has them, else as 0.3 had them."""
-    found = [as_object(x) for x in as_list(card.get("supportedInterfaces"))[:_MOST_INTERFACES]]
-    for x in found:
-        version = _version(x.get("protocolVersion"), "1.0")
-        binding, tenant = as_text(x.get("protocolBinding")), as_text(x.get("tenant"))
-        yield Interface(_address(url, x.get("url")), binding.upper(), version, tenant)
-    if not found and as_text(card.get("url")):
-        version = _version(card.get("protocolVersion"), "0.3.0")
-        main = {"url": card["url"], "transport": card.get("preferredTransport") or "JSONRPC"}
-        others = as_list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
-        for x in map(as_object, [main, *others]):
-            binding = as_text(x.get("transport")).upper()
-            yield Interface(_address(url, x.get("url")), binding, version)
-
-
-def _interface(
-    found: list[Interface], may_go_to: Callable[[str], bool]
-) -> tuple[Interface, list[str]]:
-    """The one to use, and notes on those that are not allowed. The newest protocol goes first."""
-    spoken = [x for x in found if x.url and x.binding in BINDINGS]
+def _interface(card: JsonObject, url: str, http: AgentHttp) -> tuple[Interface, list[str]]:
+    """The interface to use, the newest protocol first, and notes on those not allowed."""
+    spoken = [x for x in _interfaces(card, url) if x.url and x.binding in _BINDINGS]
     if not spoken:
-        raise NotACard(
+        raise http.failures.failed(
             "its card names the address of no interface that we speak (JSONRPC or HTTP+JSON).",
             "Ask whoever runs the agent for one of these.",
         )
-    allowed = [x for x in spoken if may_go_to(x.url)]
+    allowed = [x for x in spoken if http.may_go_to(x.url)]
     if not allowed:
-        raise Elsewhere(spoken[0].url)
+        raise http.failures.not_allowed(spoken[0].url)
     notes = [
         f"An interface of its card leads to another host and is not used: {x.url[:200]!a}."
         for x in spoken
@@ -137,39 +144,45 @@ def _interface(
     return next((x for x in allowed if not x.is_old), allowed[0]), notes
 
 
-class Elsewhere(Exception):
-    """A card that wants calls sent to a place that the settings do not allow."""
+def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
+    """The interfaces of the card, in its order: as 1.0 has them, else as 0.3 had them."""
+    listed = as_list(card.get("supportedInterfaces"))
+    for x in map(as_object, listed[:_MOST_INTERFACES]):
+        version = _version(x.get("protocolVersion"), "1.0")
+        binding, tenant = as_text(x.get("protocolBinding")), as_text(x.get("tenant"))
+        yield Interface(_address(url, x.get("url")), binding.upper(), version, tenant)
+    if not listed and as_text(card.get("url")):
+        version = _version(card.get("protocolVersion"), "0.3.0")
+        main = {"url": card["url"], "transport": card.get("preferredTransport") or "JSONRPC"}
+        others = as_list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
+        for x in map(as_object, [main, *others]):
+            binding = as_text(x.get("transport")).upper()
+            yield Interface(_address(url, x.get("url")), binding, version)
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
 
-
-def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]:
-    known: set[str] = set()
-    for raw in map(as_object, found[:MOST_SKILLS]):
-        named = as_text(raw.get("id")) or as_text(raw.get("name"))
-        if not is_skill_id(named):
+def _skills(listed: list[Any], http: AgentHttp, notes: list[str]) -> Iterator[Skill]:
+    clean, ids = http.failures.words, set[str]()
+    for raw in map(as_object, listed[:_MOST_SKILLS]):
+        skill_id = as_text(raw.get("id")) or as_text(raw.get("name"))
+        if not skill_id.strip() or len(skill_id) > _MAX_ID or _HALF.search(skill_id):
             notes.append("A skill without an id that could be used was left out.")
-        elif named in known:
-            notes.append(
-                f"The skill {clean(named, _MAX_TITLE)!r} is listed twice; the first is used."
-            )
+        elif skill_id in ids:
+            shown = clean(skill_id, _MAX_TITLE)
+            notes.append(f"The skill {shown!r} is listed twice; the first is used.")
         else:
-            known.add(named)
-            title = clean(as_text(raw.get("name")), _MAX_TITLE)
-            yield Skill(named, title, _description(raw, clean))
-    if len(found) > MOST_SKILLS:
+            ids.add(skill_id)
+            text = clean(as_text(raw.get("description")), _MAX_DESCRIPTION)
+            examples = as_texts(raw.get("examples"))[:_MOST_EXAMPLES]
+            shown = "; ".join(filter(None, (clean(x, _MAX_EXAMPLE) for x in examples)))
+            text = f"{text}\nFor example: {shown}".strip() if shown else text
+            yield Skill(skill_id, clean(as_text(raw.get("name")), _MAX_TITLE), text)
+    if len(listed) > _MOST_SKILLS:
         notes.append(
-            f"It has {len(found):,} skills; those after the first {MOST_SKILLS} are left out."
+            f"It has {len(listed):,} skills; those after the first {_MOST_SKILLS} are left out."
         )
 
 
-def _description(raw: JsonObject, clean: Clean) -> str:
-    text = clean(as_text(raw.get("description")), _MAX_DESCRIPTION)
-    examples = [clean(x, _MAX_EXAMPLE) for x in _texts(raw.get("examples"))[:_MOST_EXAMPLES]]
-    shown = "; ".join(x for x in examples if x)
-    return f"{text}\nFor example: {shown}".strip() if shown else text
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no request can hold
 
 
 def _version(written: Any, usual: str) -> str:
@@ -183,14 +196,3 @@ def _address(card: str, written: Any) -> str:
         return urljoin(card, as_text(written)) if as_text(written) else ""
     except ValueError:
         return ""
-
-
-def is_skill_id(text: str) -> bool:
-    """Whether an agent's own word for a skill can be sent back."""
-    if not text.strip() or len(text) > _MAX_ID:
-        return False
-    return not any("\ud800" <= x <= "\udfff" for x in text)
-
-
-def _texts(value: Any) -> list[str]:
-    return [x for x in as_list(value) if isinstance(x, str)]

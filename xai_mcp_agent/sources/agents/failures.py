@@ -86,8 +86,7 @@ class Failures:
         if status != 404:
             return self.refused(status, body)
         problem = "there is no agent card at its address (HTTP 404)."
-        fix = "Correct `url`, or write the address of the card itself. An agent that speaks only "
-        return self.failed(problem, f'{fix}BeeAI\'s older protocol needs "protocol": "acp".')
+        return self.failed(problem, "Correct `url`, or write the address of the card itself.")
 
     def not_allowed(self, url: str) -> SourceFailed:
         """It wants requests sent where the settings do not allow it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container
 from dataclasses import dataclass
 
 from ...core.json import JsonObject
@@ -52,11 +51,14 @@ def offers_of(card: Card, source: str) -> dict[str, Offer]:
     """One tool for each skill, by their names; one for the agent if it names none."""
     if not card.skills:
         return {_ASK: Offer(_tool(source, _ASK, "", card.description, card), None)}
-    found: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     for skill in card.skills:
-        name = _free(_name(skill), skill, found)
-        found[name] = Offer(_tool(source, name, skill.title, skill.description, card), skill)
-    return found
+        name = _name(skill)
+        if name in offers:
+            digest = hashlib.sha256(skill.id.encode()).hexdigest()[:8]
+            name = f"{name[: _MAX_NAME - 9]}_{digest}"
+        offers[name] = Offer(_tool(source, name, skill.title, skill.description, card), skill)
+    return offers
 
 
 def _tool(source: str, name: str, title: str, description: str, card: Card) -> Tool:
@@ -75,13 +77,3 @@ def _name(skill: Skill) -> str:
     first = (skill.title, skill.id) if _NUMBER.fullmatch(skill.id) else (skill.id, skill.title)
     cleaned = (_NOT_ALLOWED.sub("_", x).strip("_-")[:_MAX_NAME] for x in first)
     return next(filter(None, cleaned), "skill")
-
-
-def _free(name: str, skill: Skill, taken: Container[str]) -> str:
-    """The name, or one that ends in a digest of the id where another skill has it already."""
-    free, attempt = name, 0
-    while free in taken:  # more than once only where an agent means to confuse
-        text = f"{skill.id}{chr(0) * attempt}".encode("utf-8", "surrogatepass")
-        free = f"{name[: _MAX_NAME - 9]}_{hashlib.sha256(text).hexdigest()[:8]}"
-        attempt += 1
-    return free

@@ -9,10 +9,9 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from ...core.names import did_you_mean
-from ...core.patterns import Patterns, guard, unmatched, unmatched_guards
 from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
+from ..choice import choose
 from .function import Function
 from .modules import PRIVATE, imported
 
@@ -43,21 +42,16 @@ def read_functions(settings: FunctionSettings) -> FunctionFile:
     module = imported(settings)
     file = getattr(module, "__file__", None) or ""
     found = dict(_public(module, settings.include))
-    notes = [*_unknown(settings, found)]
-    include, exclude = Patterns.of(settings.include or ("*",)), Patterns.of(settings.exclude)
-    is_off = guard(*settings.disabled_tools)
-    wanted = {n: x for n, x in found.items() if include.fit_any((n,))}
+    choice = choose(found, settings, "which is none of its functions")
+    notes = [*choice.notes]
     functions: dict[str, Function] = {}
-    for name, run in wanted.items():
-        if exclude.fit_any((name,)) or is_off(name):
-            continue
+    for name in choice.names:
         try:
             key = ToolKey(FUNCTIONS.name, settings.name, name)
-            functions[name] = Function.of(key, file, run)
+            functions[name] = Function.of(key, file, found[name])
         except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
             notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
-    off = tuple(x for x in wanted if is_off(x) and not exclude.fit_any((x,)))
-    return FunctionFile(functions, tuple(notes), off, module.__name__)
+    return FunctionFile(functions, tuple(notes), choice.disabled, module.__name__)
 
 
 def _public(
@@ -75,18 +69,6 @@ def _public(
         seen.add(value)
         if is_own or name in include:
             yield name, value
-
-
-def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]:
-    idle_names = {
-        "include": unmatched(settings.include, found),
-        "exclude": unmatched(settings.exclude, found),
-        "disabledTools": unmatched_guards(settings.disabled_tools, found),
-    }
-    for key, names in idle_names.items():
-        for name in names:
-            hint = did_you_mean(name, list(found))
-            yield f"`{key}` names {name!r}, which is none of its functions. {hint}".rstrip()
 
 
 def _first(cause: BaseException) -> str:

@@ -1,0 +1,222 @@
+"""Messages of A2A as JSON: what is sent, and what comes back, in 1.0 and 0.3, over both bindings.
+
+JSON-RPC of 1.0 and HTTP+JSON are written as protobuf writes JSON; JSON-RPC of 0.3 has a `kind` in
+each object. Whatever cannot be read is passed over: an odd part costs only itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from ...core.json import JsonObject, as_list, as_object, as_text, is_list, is_object
+from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, ResultPart, TextPart
+
+_MOST_PARTS = 300  # of one message or artifact; nobody reads more
+_EXACT = 2**53  # whole numbers below it are exact in a float, too
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """JSON of an agent."""
+
+    value: Any
+
+
+AnswerPart: TypeAlias = ResultPart | DataPart
+
+
+@dataclass(frozen=True)
+class Request:
+    """A message to an agent. `skill` is the id of the chosen one, `remark` names it in words."""
+
+    message: str
+    data: JsonObject | None = None
+    task_id: str = ""
+    context_id: str = ""
+    skill: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A thing that an agent made, or with `is_more` a further piece of it."""
+
+    id: str
+    parts: tuple[AnswerPart, ...]
+    is_more: bool = False
+
+
+@dataclass(frozen=True)
+class Update:
+    """News of a task. `state` is empty where it was not given, `words` belong to the state."""
+
+    task_id: str = ""
+    context_id: str = ""
+    state: str = ""
+    words: tuple[AnswerPart, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What the agent says on its way: with its state, else what it is making."""
+        made = [part for artifact in self.artifacts for part in artifact.parts]
+        return text_in(self.words if self.state else made)
+
+
+def text_in(parts: Iterator[AnswerPart] | list[AnswerPart] | tuple[AnswerPart, ...]) -> str:
+    """The texts among parts."""
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def sent_message(request: Request) -> JsonObject:
+    """The parameters of a message as 1.0 has them."""
+    parts: list[JsonObject] = [{"text": request.message}]
+    if request.data is not None:
+        parts.append({"data": request.data})
+    if request.remark:
+        parts.append({"text": request.remark})
+    message: JsonObject = {"messageId": uuid4().hex, "role": "ROLE_USER", "parts": parts}
+    ids = {"taskId": request.task_id, "contextId": request.context_id}
+    message |= {name: value for name, value in ids.items() if value}
+    # There is no field for a skill. Agents that look into metadata find it there.
+    return message | ({"metadata": {"skillId": request.skill}} if request.skill else {})
+
+
+def as_old_rpc(message: JsonObject) -> JsonObject:
+    """A message for JSON-RPC of 0.3."""
+    parts = [{"kind": "data" if "data" in part else "text", **part} for part in message["parts"]]
+    return {**message, "kind": "message", "role": "user", "parts": parts}
+
+
+def as_old_rest(message: JsonObject) -> JsonObject:
+    """A message for HTTP+JSON of 0.3, with the field names of its protobuf."""
+    names = {"messageId": "message_id", "taskId": "task_id", "contextId": "context_id",
+             "parts": "content"}  # fmt: skip
+    renamed = {names.get(name, name): value for name, value in message.items()}
+    content = [{"data": part} if "data" in part else part for part in message["parts"]]
+    return renamed | {"content": content}
+
+
+def read_update(payload: JsonObject) -> Update:
+    """What a response or an event says, by its `kind` or by the name of its only field."""
+    kind = as_text(payload.get("kind")).replace("-", "_")
+    body = payload
+    for name, value in payload.items() if not kind else ():
+        if snake(name) in _READERS and is_object(value):
+            kind, body = snake(name), value
+            break
+    return _READERS.get(kind, _task)(body)
+
+
+def _message(body: JsonObject) -> Update:
+    return Update(*_ids(body, "taskId"), "completed", _parts(body))
+
+
+def _task(body: JsonObject) -> Update:
+    artifacts = [_artifact(as_object(x)) for x in as_list(body.get("artifacts"))]
+    return Update(*_ids(body, "id"), *_status(body), tuple(artifacts))
+
+
+def _status_update(body: JsonObject) -> Update:
+    return Update(*_ids(body, "taskId"), *_status(body))
+
+
+def _artifact_update(body: JsonObject) -> Update:
+    artifact = _artifact(as_object(body.get("artifact")), is_more=body.get("append") is True)
+    return Update(*_ids(body, "taskId"), artifacts=(artifact,))
+
+
+_READERS = {
+    "message": _message, "msg": _message, "task": _task, "status_update": _status_update,
+    "artifact_update": _artifact_update,
+}  # fmt: skip
+
+
+def _ids(body: JsonObject, of_task: str) -> tuple[str, str]:
+    return as_text(_field(body, of_task)), as_text(_field(body, "contextId"))
+
+
+def _status(body: JsonObject) -> tuple[str, tuple[AnswerPart, ...]]:
+    """The state in the words of 1.0, and what the agent says of it."""
+    status = as_object(body.get("status"))
+    state = as_text(status.get("state")).removeprefix("TASK_STATE_").lower().replace("-", "_")
+    words = as_object(_field(status, "message", "update"))
+    return "canceled" if state == "cancelled" else state, _parts(words)
+
+
+def _artifact(body: JsonObject, is_more: bool = False) -> Artifact:
+    return Artifact(as_text(_field(body, "artifactId")), _parts(body), is_more)
+
+
+def _parts(body: JsonObject) -> tuple[AnswerPart, ...]:
+    parts = as_list(_field(body, "parts", "content"))[:_MOST_PARTS]
+    return tuple(x for x in map(_part, map(as_object, parts)) if x is not None)
+
+
+def _part(part: JsonObject) -> AnswerPart | None:
+    if isinstance(text := part.get("text"), str):
+        return TextPart(text)
+    if "data" in part:
+        return DataPart(_whole_numbers(_data(part)))
+    file = as_object(part.get("file")) or part  # in a member of its own before 1.0
+    media_type = as_text(_field(file, "mediaType", "mimeType"))
+    name = as_text(_field(file, "filename", "name"))
+    if url := as_text(_field(file, "url", "uri", "fileWithUri")):
+        return LinkPart(url, name or url, mime_type=media_type or None)
+    data = as_text(_field(file, "raw", "bytes")) or _once(as_text(_field(file, "fileWithBytes")))
+    if not data:
+        return None
+    if media_type.startswith("image/"):
+        return ImagePart(data, media_type)
+    if media_type.startswith("audio/"):
+        return AudioPart(data, media_type)
+    return ResourcePart(name or "file", data=data, mime_type=media_type or None)
+
+
+def _data(part: JsonObject) -> Any:
+    """The JSON of a part; HTTP+JSON of 0.3 has it one level deeper."""
+    value = part["data"]
+    if "kind" not in part and list(as_object(value)) == ["data"] and is_object(value["data"]):
+        value = value["data"]
+    # What is no object was put into one for 0.3.
+    is_wrapped = "data_part_compat" in as_object(part.get("metadata"))
+    return as_object(value).get("value") if is_wrapped else value
+
+
+def _once(data: str) -> str:
+    """Bytes in base64: the SDK's server of 0.3 encodes twice over HTTP+JSON."""
+    try:
+        inner = base64.b64decode(data, validate=True)
+        base64.b64decode(inner, validate=True)
+        return inner.decode("ascii")
+    except ValueError:
+        return data
+
+
+def _whole_numbers(value: Any) -> Any:
+    """The value with 4 for 4.0: agents made with the SDK write all numbers as floats."""
+    if is_object(value):
+        return {name: _whole_numbers(x) for name, x in value.items()}
+    if is_list(value):
+        return [_whole_numbers(x) for x in value]
+    is_whole = isinstance(value, float) and abs(value) < _EXACT and value.is_integer()
+    return int(value) if is_whole else value
+
+
+def _field(body: JsonObject, *names: str) -> Any:
+    """The first of these fields that is there; protobuf allows both spellings."""
+    for name in names:
+        for spelling in (name, snake(name)):
+            if body.get(spelling) is not None:
+                return body[spelling]
+    return None
+
+
+def snake(name: str) -> str:
+    """The name as protobuf spells it: `contextId` is `context_id`."""
+    return re.sub("(?<=[a-z])[A-Z]", lambda letter: f"_{letter[0]}", name[:100]).lower()

@@ -1,0 +1,49 @@
+"""Which of the tools that a source has are offered: `include`, `exclude` and `disabledTools`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..core.names import did_you_mean
+from ..core.patterns import Patterns, guard, unmatched, unmatched_guards
+
+
+class _Lists(Protocol):
+    @property
+    def include(self) -> tuple[str, ...]: ...
+    @property
+    def exclude(self) -> tuple[str, ...]: ...
+    @property
+    def disabled_tools(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The names that are offered, those that are switched off, and what the lists name in vain."""
+
+    names: tuple[str, ...]
+    disabled: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def choose(names: Collection[str], lists: _Lists, absent: str) -> Choice:
+    """Choose among the names of a source's tools; `absent` says what an unknown name is."""
+    include, exclude = Patterns.of(lists.include or ("*",)), Patterns.of(lists.exclude)
+    is_off = guard(*lists.disabled_tools)
+    chosen = [x for x in names if include.fit_any((x,)) and not exclude.fit_any((x,))]
+    offered = tuple(x for x in chosen if not is_off(x))
+    return Choice(offered, tuple(filter(is_off, chosen)), tuple(_notes(names, lists, absent)))
+
+
+def _notes(names: Collection[str], lists: _Lists, absent: str) -> Iterator[str]:
+    idle = {
+        "include": unmatched(lists.include, names),
+        "exclude": unmatched(lists.exclude, names),
+        "disabledTools": unmatched_guards(lists.disabled_tools, names),
+    }
+    for key, patterns in idle.items():
+        for pattern in patterns:
+            hint = did_you_mean(pattern, list(names))
+            yield f"`{key}` names {pattern!r}, {absent}. {hint}".rstrip()
