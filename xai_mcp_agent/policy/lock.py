@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NoReturn, cast
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from typing import Annotated, Any, NoReturn
+
+from annotated_types import Ge, MinLen
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from ..core.json import JsonObject, clipped
 from ..core.names import did_you_mean, letters, nearest, skeleton
@@ -23,13 +27,31 @@ VERSION = 1
 ALWAYS = "always"
 """What a person may write in the lock file for a tool, whatever its definition becomes."""
 
-_KEYS = _SOURCES, _VERSION = "sources", "version"
-_OF_SOURCE = _ACCEPTED, _APPROVED, _INSTRUCTIONS, _OFF = (
-    "accepted", "approved", "instructions", "off",
-)  # fmt: skip
-_DIGEST = re.compile(r"[0-9a-f]{32,128}")
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
+_DIGEST = re.compile(r"[0-9a-f]{32,128}")
+_NO_KIND = "no_kind"
 _MOST_CHARS = 60  # of a key in a message
+
+
+def _require_kind(name: str) -> str:
+    kind, _, source = name.partition(":")
+    if kind not in KIND_NAMES or not source:
+        raise PydanticCustomError(_NO_KIND, "does not begin with the kind of a source")
+    return name
+
+
+def _require_digest(text: str) -> str:
+    if not _DIGEST.fullmatch(text):
+        raise PydanticCustomError("digest", "must be a digest, of 32 or more of 0-9 and a-f")
+    return text
+
+
+def _require_digest_or_always(text: str) -> str:
+    return text if text == ALWAYS else _require_digest(text)
+
+
+_Digest = Annotated[str, AfterValidator(_require_digest)]
+_Approval = Annotated[str, AfterValidator(_require_digest_or_always)]
 
 
 class Unreadable(ValueError):
@@ -50,10 +72,12 @@ class SourceLock:
     source says of its use, `off` has the tools that no agent may use.
     """
 
-    accepted: Mapping[str, str] | None = None
-    approved: Mapping[str, str] = field(default_factory=dict[str, str])
-    instructions: str = ""
-    off: frozenset[str] = frozenset()
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
+    accepted: dict[str, _Digest] | None = None
+    approved: dict[str, _Approval] = field(default_factory=dict[str, str])
+    instructions: _Digest = ""
+    off: frozenset[Annotated[str, MinLen(1)]] = frozenset()
 
     @property
     def is_untouched(self) -> bool:
@@ -96,6 +120,14 @@ class SourceLock:
         """With this word about its calls; an empty one takes back what was said."""
         approved = {name: x for name, x in self.approved.items() if name != tool}
         return replace(self, approved=approved | ({tool: word} if word else {}))
+
+    def as_json(self) -> JsonObject:
+        """The decisions that there are, by their keys in the file."""
+        keys = {
+            "accepted": self.accepted, "approved": self.approved or None,
+            "instructions": self.instructions or None, "off": sorted(self.off) or None,
+        }  # fmt: skip
+        return {key: x for key, x in keys.items() if x is not None}
 
     def prepare(self) -> None:
         """Have at hand what is asked of it: of very many tools that takes seconds."""
@@ -150,128 +182,92 @@ class DecisionLock:
 
     def as_text(self) -> str:
         """The file."""
-        sources = {name: _as_json(x) for name, x in self.sources.items()}
-        value = {_VERSION: VERSION, _SOURCES: sources}
-        return json.dumps(value, indent=2, sort_keys=True) + "\n"
+        sources = {name: x.as_json() for name, x in self.sources.items()}
+        return json.dumps({"version": VERSION, "sources": sources}, indent=2, sort_keys=True) + "\n"
+
+
+@dataclass(frozen=True)
+class _File:
+    """The file as it is written."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
+    version: Annotated[int, Ge(1)] = VERSION
+    sources: dict[Annotated[str, AfterValidator(_require_kind)], SourceLock] = field(
+        default_factory=dict[str, SourceLock]
+    )
 
 
 def source_name(kind: SourceKind, source: str) -> str:
-    """What a source is called in the lock file: `mcp:weather`, `tools:canvas`."""
+    """The name of a source in the lock file: `mcp:weather`, `tools:canvas`."""
     return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
 
 
 def read_lock(text: str) -> DecisionLock:
-    """What the text of such a file says.
+    """Read the text of such a file.
 
     Raises:
         Unreadable: it is not right, as a whole or in any part.
     """
     if not text.strip():
-        _refuse("it is empty.")
+        raise Unreadable("it is empty.")
     if marks := _MARKS.search(text):
         line = text.count("\n", 0, marks.start()) + 1
         fix = "Keep the lines of both sides that count, and take the marks out."
         raise Unreadable(f"line {line} is a mark of a git merge that is not settled.", fix)
-    value = _object(_parsed(text), "")
-    version = value.get(_VERSION, VERSION)
-    if type(version) is not int or version < 1:
-        _refuse("`version` must be a whole number.")
-    if version > VERSION:
-        raise Unreadable(f"it is of version {version}.", "Update xai-mcp-agent to read it.")
-    _require_known(value, _KEYS, "")
-    sources = _object(value.get(_SOURCES, {}), _SOURCES)
-    return DecisionLock({name: _source(x, name) for name, x in sources.items()})
-
-
-def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        json.loads(text, object_pairs_hook=_require_unique, parse_constant=_no_constant)
+        file = _reader().validate_json(text)
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
         raise Unreadable(f"it is no JSON, at {where}: {cause.msg}.") from None
+    except ValidationError as cause:
+        raise _unreadable(cause) from None
     except (RecursionError, ValueError) as cause:
         if isinstance(cause, Unreadable):
             raise
         raise Unreadable(f"it is no JSON that can be read: {cause}.") from None
+    if file.version > VERSION:
+        raise Unreadable(f"it is of version {file.version}.", "Update xai-mcp-agent to read it.")
+    return DecisionLock(file.sources)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    found = ParsedObject.of_pairs(pairs)
-    if found.repeated:
-        twice = _shown(found.repeated[0])
-        _refuse(f"the key {twice} is there twice, so one of the two would not count.")
-    return found
+@cache
+def _reader() -> TypeAdapter[_File]:
+    return TypeAdapter(_File)
+
+
+def _unreadable(cause: ValidationError) -> Unreadable:
+    """The first thing that is wrong, with its place and, where it is misspelt, the nearest word."""
+    error = cause.errors(include_url=False, include_input=False)[0]
+    place = [x for x in error["loc"] if x != "[key]"]
+    key = str(place[-1]) if place else ""
+    where = "".join(f".{x}" if str(x).isidentifier() else f"[{_shown(x)}]" for x in place)
+    message = error["msg"].replace("Input should be", "must be")
+    problem = f"`{where.lstrip('.')}` {message}." if place else f"it {message}."
+    fix = ""
+    if error["type"] == "unexpected_keyword_argument":
+        words = [x.name for x in fields(SourceLock if len(place) > 1 else _File)]
+        problem = f"the key `{where.lstrip('.')}` is not known."
+        fix = did_you_mean(key, words) or f"The keys there are: {', '.join(words)}."
+    elif error["type"] == _NO_KIND:
+        kind, _, source = key.partition(":")
+        meant = nearest(kind, KIND_NAMES, count=1) or [MCP.name]
+        fix = f'Did you mean "{meant[0]}:{source or key}"?'
+    return Unreadable(problem, fix)
+
+
+def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    value = ParsedObject.of_pairs(pairs)
+    if value.repeated:
+        twice = _shown(value.repeated[0])
+        raise Unreadable(f"the key {twice} is there twice, so one of the two would not count.")
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    _refuse(f"{name} is no JSON.")
+    raise Unreadable(f"{name} is no JSON.")
 
 
-def _source(value: Any, name: str) -> SourceLock:
-    where = f"{_SOURCES}[{_shown(name)}]"
-    kind, _, of = name.partition(":")
-    if kind not in KIND_NAMES or not of:
-        meant = nearest(kind, KIND_NAMES, count=1) or [MCP.name]
-        hint = f'Did you mean "{meant[0]}:{of or name}"?'
-        raise Unreadable(f"`{where}` does not begin with the kind of a source.", hint)
-    given = _object(value, where)
-    _require_known(given, _OF_SOURCE, where)
-    accepted, instructions = given.get(_ACCEPTED), given.get(_INSTRUCTIONS, "")
-    approved = _object(given.get(_APPROVED, {}), f"{where}.{_APPROVED}")
-    off = given.get(_OFF, [])
-    if not isinstance(off, list) or not all(
-        x and isinstance(x, str) for x in cast("list[Any]", off)
-    ):
-        _refuse(f"`{where}.{_OFF}` must be a list of names.")
-    digests = {x: word for x, word in approved.items() if word != ALWAYS}
-    return SourceLock(
-        None if accepted is None else _digests(accepted, f"{where}.{_ACCEPTED}"),
-        approved | _digests(digests, f"{where}.{_APPROVED}", f" or {ALWAYS!r}"),
-        instructions and _digest(instructions, f"{where}.{_INSTRUCTIONS}"),
-        frozenset(cast("list[str]", off)),
-    )
-
-
-def _require_known(given: JsonObject, known: tuple[str, ...], where: str) -> None:
-    for key in given:
-        if key not in known:
-            place = f" in `{where}`" if where else ""
-            hint = did_you_mean(key, known) or f"The keys there are: {', '.join(known)}."
-            raise Unreadable(f"the key {_shown(key)}{place} is not known.", hint)
-
-
-def _digests(value: Any, where: str, also: str = "") -> dict[str, str]:
-    return {x: _digest(y, f"{where}[{_shown(x)}]", also) for x, y in _object(value, where).items()}
-
-
-def _digest(value: Any, where: str, also: str = "") -> str:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-        _refuse(f"`{where}` must be a digest, of 32 or more of 0-9 and a-f{also}.")
-    return value
-
-
-def _object(value: Any, where: str) -> JsonObject:
-    if not isinstance(value, dict):
-        _refuse(f"`{where}` must be an object." if where else "it must be a JSON object.")
-    return dict(cast(JsonObject, value))
-
-
-def _shown(key: str) -> str:
-    return json.dumps(clipped(key, _MOST_CHARS))
-
-
-def _refuse(problem: str) -> NoReturn:
-    raise Unreadable(problem)
-
-
-def _as_json(source: SourceLock) -> JsonObject:
-    value: JsonObject = {}
-    if source.accepted is not None:
-        value[_ACCEPTED] = dict(source.accepted)
-    if source.approved:
-        value[_APPROVED] = dict(source.approved)
-    if source.instructions:
-        value[_INSTRUCTIONS] = source.instructions
-    if source.off:
-        value[_OFF] = sorted(source.off)
-    return value
+def _shown(key: object) -> str:
+    return json.dumps(clipped(str(key), _MOST_CHARS))
