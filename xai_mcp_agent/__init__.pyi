@@ -80,8 +80,8 @@ from .history.stats import CallStats, Stats
 from .policy.decisions import Choice
 from .policy.review import Review
 from .policy.suspicion import Mark
-from .search.found import SelectedTool
-from .search.ranking import Ranked, RankedTools
+from .search.found import FoundTools, SelectedTool
+from .search.ranking import Ranked
 from .secrets.secrets import Secret
 from .settings.load import load_settings, settings_from
 from .settings.models import Settings
@@ -92,12 +92,12 @@ __all__ = [
     "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
     "Answer", "Answerer", "ApprovalAnswer", "ApprovalRequest", "Approver", "AudioPart",
     "BadConversation", "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice",
-    "CircuitOpen", "Completion", "DefinitionChanged", "Event", "Graph", "Icon", "ImagePart",
-    "InvalidArguments", "JsonObject", "LinkPart", "LockFailed", "Mark", "ModelAnswerInvalid",
-    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
-    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "NoTools", "NotAccepted", "NotApproved", "OnChange",
-    "Operation", "Prompt", "PromptArgument", "PromptMessage", "Question", "Ranked", "RankedTools",
+    "CircuitOpen", "Completion", "DefinitionChanged", "Event", "FoundTools", "Graph", "Icon",
+    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "LockFailed", "Mark",
+    "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
+    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow", "ModelError",
+    "ModelRateLimited", "ModelTimeout", "ModelUnreachable", "NoTools", "NotAccepted", "NotApproved",
+    "OnChange", "Operation", "Prompt", "PromptArgument", "PromptMessage", "Question", "Ranked",
     "Records", "Resource", "ResourcePart", "ResultPart", "Review", "ReviewNeeded", "RuleDenied",
     "RunFileError", "Secret", "SelectedTool", "ServerError", "ServerSettings", "Settings",
     "SettingsError", "SignIn", "SignInRequest", "SourceClosed", "SourceError", "SourceFailed",

@@ -17,7 +17,7 @@ from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
 from ..core.calls import ToolInvocation
-from ..core.errors import BadSetting, NoTools, XaiMcpError
+from ..core.errors import BadSetting, LockFailed, NoTools, XaiMcpError
 from ..core.names import did_you_mean, listed
 from ..core.results import ToolResult
 from ..core.shell import shown_command
@@ -144,11 +144,11 @@ async def _ask_to_accept(
 ) -> str:
     """See `AskToAccept`."""
     try:
-        decided, why = await operations.ask_to_accept(_ASKER, source, (), shown)
+        _, why = await operations.ask_to_accept(_ASKER, source, (), shown)
+    except LockFailed as reason:  # it counts for this run
+        return str(reason)
     except XaiMcpError as reason:  # what it says cannot be known, so it is held back
-        decided, why = None, str(reason)
-    if decided is not None and decided.trouble is not None:
-        return str(decided.trouble)
+        why = str(reason)
     return f"{source}: nothing was accepted: {why}." if why else ""
 
 

@@ -106,13 +106,6 @@ class Context:
         await self.accept_first([source])
         return inventory.tools
 
-    async def entries_of(self, source: str) -> list[CatalogEntry]:
-        """The source's tools with what was decided about each, connecting it first if needed."""
-        tools = await self.tools_of(source)
-        await self.engine.decisions.read()
-        await self.engine.catalog.digest_all(tools)
-        return [self.entry(x) for x in tools]
-
     def entry(self, tool: Tool) -> CatalogEntry:
         """The tool with what was decided about it, as far as that was read."""
         lock = self.lock_of(tool.source)

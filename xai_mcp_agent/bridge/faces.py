@@ -92,13 +92,11 @@ class _Face:
 
     tool = Operation(Operations.tool)
     list_tools = Operation(Operations.list_tools)
-    tool_listing = Operation(Operations.tool_listing)
     find_server = Operation(Operations.find_server)
     call_tool = Operation(Operations.call_tool)
     execute_tool = Operation(Operations.execute_tool)
 
     search_tools = Operation(Operations.search_tools)
-    find_tools = Operation(Operations.find_tools)
     select_tool = Operation(Operations.select_tool)
     select_tools = Operation(Operations.select_tools)
     explain_tool = Operation(Operations.explain_tool)
@@ -106,10 +104,8 @@ class _Face:
     suggest_tools = Operation(Operations.suggest_tools)
 
     plan_tools = Operation(Operations.plan_tools)
-    plan_and_failures = Operation(Operations.plan_and_failures)
     check_wires = Operation(Operations.check_wires)
     run_plan = Operation(Operations.run_plan)
-    carry_out = Operation(Operations.carry_out)
     learn_steps = Operation(Operations.learn_steps)
 
     disable = Operation(Operations.disable)

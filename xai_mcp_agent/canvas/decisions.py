@@ -8,8 +8,7 @@ from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..bridge.operations.decisions import Decided
-from ..core.errors import XaiMcpError
+from ..core.errors import LockFailed, XaiMcpError
 from ..policy.decisions import Choice
 from ..views.tools import choice_text, review_text
 from .drawn_tools import drawn_in
@@ -30,10 +29,8 @@ def enable_tool(ctx: Any, server: str, tool: str, enabled: bool | None) -> str:
     server, tool = _ports(server, tool, _ENABLE)
     drawn = [x.name for x in drawn_in(ctx)]
     with used(ctx, _ENABLE, server=server, tool=tool, enabled=is_enabled) as (bridge, tell):
-        switch = partial(
-            Operations.switch, server=server, tools=[tool], drawn=drawn, is_enabled=is_enabled
-        )
-        choice = _decide(bridge, server, switch)
+        switch = Operations.enable if is_enabled else Operations.disable
+        choice = _decide(bridge, server, lambda x: switch(x, server, tool, drawn=drawn))
         tell(is_new=choice.is_new)
     return choice_text(choice)
 
@@ -51,27 +48,34 @@ def accept_tool(ctx: Any, server: str, tool: str, digest: Any = "") -> tuple[lis
     server, tool = _ports(server, tool, _ACCEPT)
     given = optional(digest, "digest", _ACCEPT)
     with used(ctx, _ACCEPT, server=server, tool=tool) as (bridge, tell):
-        do = partial(_accept_read, server=server, tool=tool, digest=given)
-        choice = _decide(bridge, server, do)
+        choice = _decide(bridge, server, partial(_accept, server=server, tool=tool, digest=given))
         tell(is_new=choice.is_new, changes=choice.lines)
     return list(choice.lines), choice_text(choice)
 
 
-async def _accept_read(operations: Operations, server: str, tool: str, digest: str) -> Decided:
+async def _accept(operations: Operations, server: str, tool: str, digest: str) -> list[Choice]:
     """Accept it by its digest; without one, by that of what the person has read and accepted."""
     if not digest:
         accepted, why = await operations.ask_to_accept(_ACCEPT, server, [tool], review_text)
         if why:
             raise XaiMcpError(f"{server}: {tool!r} was not accepted: {why}.")
-        if accepted is not None:
+        if accepted:
             return accepted
-    return await operations.accept_read(server, [tool], digest)
+    return await operations.accept(server, tool, digest=digest)
 
 
-def _decide(bridge: Bridge, server: str, do: Callable[[Operations], Awaitable[Decided]]) -> Choice:
+def _decide(
+    bridge: Bridge, server: str, do: Callable[[Operations], Awaitable[list[Choice]]]
+) -> Choice:
     async def decide(operations: Operations) -> tuple[Choice, str]:
-        (choice,), trouble = await do(operations)
-        return choice, f"\n{trouble}" if trouble else ""  # the workflow goes on
+        try:
+            (choice,) = await do(operations)
+        except LockFailed as trouble:  # it counts in this process, and the workflow goes on
+            if not trouble.choices:
+                raise
+            (choice,) = trouble.choices
+            return choice, f"\n{trouble}"
+        return choice, ""
 
     def tell(decided: tuple[Choice, str]) -> str:
         choice, trouble = decided

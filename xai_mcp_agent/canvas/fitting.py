@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..bridge.operations import Operations
-from ..bridge.operations.plans import named_calls
 from ..console.text import count
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
-from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
+from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested, named_calls
 from ..planning.plan_file import plan_from_json
 from ..planning.plans import FromResult, Given, Missing, Parts, Source
 from ..steps.references import Reference, path_text, references_in

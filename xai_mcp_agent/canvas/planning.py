@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from ..agent.models.registry import model_named
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..bridge.operations.runs import PLAN, CallEvent, PlanOptions
+from ..bridge.operations.runs import PLAN, CallEvent
 from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count
@@ -57,16 +56,12 @@ def plan_request(
     own = [x.tool() for x in drawn_tools(agent["agent_toolbelt"]).values()]
 
     async def plan(operations: Operations) -> Plan:
-        choice = tools_chosen(agent, operations) if toolbelt_spec else None
-        asked = model_named(named, base_url=where) if named else None
-        try:
-            made, failed = await operations.plan_for(
-                request, choice, preferences_of(agent), own=own, model=asked
-            )
-        finally:
-            if asked is not None:
-                await asked.aclose()
-        return replace(made, reasons=(*made.reasons, *failed.values()))
+        made = await operations.plan_tools(
+            request, model=named, base_url=where,
+            choice=tools_chosen(agent, operations) if toolbelt_spec else None,
+            preferences=preferences_of(agent), own=own,
+        )  # fmt: skip
+        return replace(made, reasons=(*made.reasons, *made.failed.values()))
 
     with used(ctx, _PLAN, request=request) as (bridge, tell):
         made = ask(
@@ -86,11 +81,11 @@ def run_plan(
     agent_name: Any = None,
     toolbelt_spec: Any = None,
 ) -> PlanRun:
-    """Make the calls of a plan, as far as that can be done now; see `AioBridge.run_plan`.
+    """Make the calls of a plan, as far as that can be done now; see `Bridge.run_plan`.
 
     Raises:
         BadSetting, BadPlan: a port that is not wired or has a value of the wrong kind.
-        XaiMcpError: nothing was called; see `AioBridge.run_plan`.
+        XaiMcpError: nothing was called; see `Bridge.run_plan`.
     """
     values = mapping(given, "given", _RUN)
     state = optional(run_state, "run_state", _RUN) or None
@@ -100,10 +95,11 @@ def run_plan(
     with used(ctx, _RUN, run_id=run_id, agent=name) as (bridge, tell):
         known = _plan_on(plan, bridge)
         writing = recorder(ctx, bridge, run_id=run_id, agent=name, node=_RUN)
-        options = PlanOptions(
-            values, state, number, name, forgets=True,
-            granted=granted_in(ctx), facts=facts_in(ctx), preferences=preferences_of(agent),
-        )  # fmt: skip
+        options: dict[str, Any] = {
+            "given": values, "resume": state, "again": number, "agent": name, "forgets": True,
+            "granted": granted_in(ctx), "facts": facts_in(ctx),
+            "preferences": preferences_of(agent),
+        }  # fmt: skip
         with Console(name) as console:
             console.hide(Redactor([bridge.settings.secrets]))
 
@@ -121,7 +117,7 @@ def run_plan(
 def perform(
     bridge: Bridge,
     plan: Plan,
-    options: PlanOptions,
+    options: Mapping[str, Any],
     show: Callable[[CallEvent, float], None],
     console: Console,
     agent: JsonObject | None = None,
@@ -131,11 +127,11 @@ def perform(
 ) -> PlanRun:
     """Run a plan for the person in front of this thread, who is asked what has to be asked.
 
-    `show` is given what is called, and what came of it, with the time; in this thread. Tools that
-    are drawn, of which the plan says `canvas/name`, are those of the `nodes`.
+    `options` are those of `Bridge.run_plan`. `show` is given each call and what came of it, with
+    the time, in this thread. Drawn tools, `canvas/name` in the plan, are those of the `nodes`.
 
     Raises:
-        XaiMcpError: nothing was called; see `AioBridge.run_plan`.
+        XaiMcpError: nothing was called; see `Bridge.run_plan`.
     """
     stage, belt = stage_for(console, node, run_id), agent or {}
     stage.caller = replace(
@@ -148,15 +144,14 @@ def perform(
     def tell(event: CallEvent) -> None:
         stage.post(partial(show, event, time.time()))
 
-    told = replace(options, tell=tell)
     if nodes is None:
-        return stage.perform(bridge, lambda operations: operations.carry_out(plan, told))
+        return stage.perform(bridge, partial(Operations.run_plan, plan=plan, **options, tell=tell))
     with nodes.on(stage, console) as own:
 
         async def go(operations: Operations) -> PlanRun:
             await operations.record_drawn(own.tools)
             drawn = operations.for_caller(operations.caller, own)
-            return await drawn.carry_out(plan, told)
+            return await drawn.run_plan(plan, **options, tell=tell)
 
         return stage.perform(bridge, go)
 

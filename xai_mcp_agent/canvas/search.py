@@ -44,20 +44,20 @@ def find_tools(
 
     def search(operations: Operations) -> Awaitable[FoundTools]:
         choice = tools_chosen(agent, operations) if toolbelt_spec else None
-        return operations.find_tools(
+        return operations.search_tools(
             query, limit=most, choice=choice, preferences=preferences_of(agent)
         )
 
     with used(ctx, _SEARCH, query=query) as (bridge, tell):
         found = ask(
             bridge, "search", search,
-            awaited="the servers to list their tools", tell=lambda x: count(len(x.tools), "tool"),
+            awaited="the servers to list their tools", tell=lambda x: count(len(x), "tool"),
         )  # fmt: skip
-        tell(names=[str(x.entry.key) for x in found.tools])
-    lines = [found_text(x, _WIDTH) for x in found.tools] or [_NOTHING]
+        tell(names=[str(x.entry.key) for x in found])
+    lines = [found_text(x, _WIDTH) for x in found] or [_NOTHING]
     lines += [f"Note: {found.note}"] if found.note else []
     lines += [f"Left out: {reason}" for reason in found.failed.values()]
-    return [found_json(x) for x in found.tools], "\n".join(lines)
+    return [found_json(x) for x in found], "\n".join(lines)
 
 
 def report_selection(

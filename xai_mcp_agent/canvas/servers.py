@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from ..bridge.operations import Operations
 from ..bridge.transcript import new_run_id
-from ..catalog.entry import CatalogEntry
 from ..console.text import count
 from ..core.json import JsonObject
 from ..core.results import ToolResult, describe
@@ -31,30 +30,17 @@ from .saving import save
 from .transcript import used
 from .waits import ask, call
 
-T = TypeVar("T")
+L = TypeVar("L", bound=list[Any])
 
 _SERVER = "server_name"
 
 
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The tools of a server, or of a group, as dicts, and as text to read."""
-    failed: dict[str, str] = {}
-    unknown = list[str]()
-
-    async def find(operations: Operations, name: str) -> list[CatalogEntry]:
-        if operations.settings.group(name) is None:
-            found = await operations.entries_of(name)
-            unknown.append(unknown_text(await operations.decisions_trouble()))
-            return found
-        listing = await operations.tool_listing(name)
-        failed.update(listing.failed)
-        unknown.append(unknown_text(listing.trouble))
-        return list(listing.entries)
-
-    tools = _listed(ctx, "MCPListTools", server, find, "tool", lambda x: x.key.name)
-    lines = [*map(tool_text, tools), *(f"Left out: {reason}" for reason in failed.values())]
-    lines += filter(None, unknown)
-    return [tool_json(x) for x in tools], "\n".join(lines)
+    listing = _listed(ctx, "MCPListTools", server, Operations.list_tools, "tool", lambda x: x.name)
+    lines = [*map(tool_text, listing.entries), *(f"Left out: {x}" for x in listing.failed.values())]
+    lines += [unknown_text(listing.trouble)] if listing.trouble else []
+    return [tool_json(x) for x in listing.entries], "\n".join(lines)
 
 
 def call_tool(
@@ -176,10 +162,10 @@ def _listed(
     ctx: Any,
     node: str,
     server: str,
-    ask_for: Callable[[Operations, str], Awaitable[list[T]]],
+    ask_for: Callable[[Operations, str], Awaitable[L]],
     kind: str,
-    name_of: Callable[[T], str],
-) -> list[T]:
+    name_of: Callable[[Any], str],
+) -> L:
     """All that a server has of one kind; told on the screen and in the transcript."""
     server = required(server, _SERVER, node)
     with used(ctx, node, server=server) as (bridge, tell):

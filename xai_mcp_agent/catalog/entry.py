@@ -58,19 +58,27 @@ class CatalogEntry:
         return self.tool
 
 
-@dataclass(frozen=True, slots=True)
-class ToolListing:
-    """One page of tools, and how many there are on all of them.
+class ToolListing(list[Tool]):
+    """One page of tools, the `entries` they have in the catalog, and the `total` of all pages.
 
-    `failed` says why sources have none, `notes` what groups name that is not there, `trouble` why
-    it cannot be looked up what was decided about the tools.
+    `failed` says why sources have none, `notes` which names in groups match no tool, `trouble` why
+    decisions about the tools cannot be read.
     """
 
-    entries: Sequence[CatalogEntry]
-    total: int
-    failed: Mapping[str, str]
-    notes: Sequence[str] = ()
-    trouble: str = ""
+    def __init__(
+        self,
+        entries: Sequence[CatalogEntry] = (),
+        total: int = 0,
+        failed: Mapping[str, str] | None = None,
+        notes: Sequence[str] = (),
+        trouble: str = "",
+    ) -> None:
+        super().__init__(x.require() for x in entries)
+        self.entries = entries
+        self.total = total
+        self.failed = failed or {}
+        self.notes = notes
+        self.trouble = trouble
 
 
 @dataclass(frozen=True, slots=True)

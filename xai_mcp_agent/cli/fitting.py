@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.operations.plans import named_calls
 from ..canvas.fitting import calls_of_workflow, problems_json
-from ..planning.answered import NamedCall
+from ..planning.answered import NamedCall, named_calls
 from ..planning.plan_file import read_plan
 from ..views.fitting import checked_text, suggested_text, suggestion_json
 from .bridges import open_bridge, require_settings

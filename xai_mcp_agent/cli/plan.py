@@ -52,20 +52,18 @@ def plan(
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        made, failed = bridge.plan_and_failures(
-            request, *names, model=model or "", base_url=base_url
-        )
+        made = bridge.plan_tools(request, *names, model=model or "", base_url=base_url)
     made = replace(made, reasons=tuple(reworded(x, MODEL_WORDS) for x in made.reasons))
     written = plan_as_json(made)
     if out is not None:
         _write(out, written)
     if as_json:
-        echo_json({**written, "failed": failed})
+        echo_json({**written, "failed": made.failed})
     else:
         say(plan_text(made, text_width()))
-        for reason in failed.values():
+        for reason in made.failed.values():
             say(f"error: {reason}", to_stderr=True)
-    if failed or not made.calls:
+    if made.failed or not made.calls:
         raise typer.Exit(1)
 
 

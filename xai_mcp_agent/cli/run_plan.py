@@ -10,7 +10,7 @@ import typer
 
 from ..agent.events import ToolFinished
 from ..bridge.faces import Bridge
-from ..bridge.operations.runs import PLAN, CallEvent, PlanOptions
+from ..bridge.operations.runs import PLAN, CallEvent
 from ..canvas.planning import perform
 from ..console.console import Console
 from ..core.json import JsonObject
@@ -64,12 +64,15 @@ def run_plan(
     or looked at first.
     """
     plan, given = read_plan(file), dict(_given(x) for x in give or [])
-    options = PlanOptions(given, state, again, agent, source, timeout)
+    options: dict[str, Any] = {
+        "given": given, "resume": state, "again": again, "agent": agent, "source": source,
+        "timeout_seconds": timeout,
+    }  # fmt: skip
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         mask = Redactor([bridge.settings.secrets], guesses=True)
         # For a program nobody is asked anything.
-        run = bridge.carry_out(plan, options) if as_json else _shown(bridge, plan, options)
+        run = bridge.run_plan(plan, **options) if as_json else _shown(bridge, plan, options)
     if as_json:
         echo_json(json.loads(redact_json(json.dumps(_run_json(run)), mask)))
     else:
@@ -88,7 +91,7 @@ def _given(word: str) -> tuple[str, Any]:
         return name, text  # a text without its quotation marks
 
 
-def _shown(bridge: Bridge, plan: Plan, options: PlanOptions) -> PlanRun:
+def _shown(bridge: Bridge, plan: Plan, options: JsonObject) -> PlanRun:
     """Run it for the person at the terminal, who is told of each call when it is over.
 
     Not with which arguments: they may be secrets.
@@ -102,7 +105,7 @@ def _shown(bridge: Bridge, plan: Plan, options: PlanOptions) -> PlanRun:
             name = plan.calls[number - 1].name
             say(f"{number}/{of} {name}: {how} in {event.seconds:.2f} s", to_stderr=True)
 
-    with Console(options.agent) as console:
+    with Console(options["agent"]) as console:
         console.hide(Redactor([bridge.settings.secrets], guesses=True))
         return perform(bridge, plan, options, show, console)
 

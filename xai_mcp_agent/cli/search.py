@@ -29,14 +29,14 @@ def search(
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        found = bridge.find_tools(query, *names, limit=limit)
+        found = bridge.search_tools(query, *names, limit=limit)
     if as_json:
-        shown = list(map(found_json, found.tools))
+        shown = list(map(found_json, found))
         echo_json({"found": shown, "failed": found.failed, "note": found.note})
     else:
-        for tool in found.tools:
+        for tool in found:
             say(found_text(tool, text_width()))
-        if not found.tools:
+        if not found:
             say(_NOTHING)
         if found.note:
             say(f"note: {found.note}", to_stderr=True)

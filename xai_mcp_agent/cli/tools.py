@@ -15,7 +15,7 @@ from ..bridge.operations.history import At, when
 from ..catalog.entry import CatalogEntry, Refreshed, ToolListing
 from ..console.terminal_questions import why_not_here
 from ..console.text import clean
-from ..core.errors import ReviewNeeded, UnknownServer, XaiMcpError
+from ..core.errors import ReviewNeeded, SourceError, UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
 from ..history.records import Records
 from ..policy.decisions import Choice
@@ -174,7 +174,10 @@ def listed_tools(
         with shown_wait(names, start_limit(bridge.settings, names)):
             bridge.connect(*names, wait=True)
     options = asdict(page) if page else {}
-    listing = bridge.tool_listing(*([server] if server else []), **options)
+    try:
+        listing = bridge.list_tools(*([server] if server else []), **options)
+    except SourceError as reason:
+        listing = ToolListing(failed={server or "": str(reason)})
     for line in listing.notes:
         say(f"note: {line}", to_stderr=True)
     shown: dict[str, list[CatalogEntry]] = {}

@@ -13,7 +13,7 @@ Listed = Mapping[str, Sequence[CatalogEntry]]
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Which of the listed tools are told: see `Bridge.tool_listing`."""
+    """Which of the listed tools are told: see `Bridge.list_tools`."""
 
     named: str = ""
     usable: bool = False

@@ -13,6 +13,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, TracebackType
+from typing import Any
 
 from .shell import tool_command
 from .visible import visible
@@ -346,9 +347,13 @@ class RulesUnknown(_PlaceError):
 
 
 class LockFailed(_PlaceError):
-    """The file of what people decided cannot be read or written."""
+    """The file of what people decided cannot be read or written.
+
+    `choices` are the decisions that count in this process only, because of it.
+    """
 
     _what, _before_step = "The decisions", _NEXT_STEP
+    choices: Sequence[Any] = ()
 
 
 class ModelError(XaiMcpError):

@@ -11,7 +11,7 @@ from ..core.tools import ToolKey
 
 if TYPE_CHECKING:
     from ..search.found import FoundTool
-    from .plans import PlannedCall, Source
+    from .plans import Plan, PlannedCall, Source
     from .suggestions import Suggestion
     from .wires import WireProblem
 
@@ -36,6 +36,17 @@ class NamedCall:
     arguments: Mapping[str, Source | None]
     is_open: bool = False
     problem: str = ""
+
+
+def named_calls(plan: Plan) -> list[NamedCall]:
+    """The calls of a plan, to be checked.
+
+    Raises:
+        BadPlan: one of them does not say whose tool it is.
+    """
+    from .step_values import tool_of
+
+    return [NamedCall(*tool_of(x), x.arguments) for x in plan.calls]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from ..core.json import as_list
@@ -103,8 +103,9 @@ class Edge:
 class Plan:
     """Calls in their order. `problems` are what somebody must see to before it can run.
 
-    `is_rough` says that words and shapes made it, and no language model nor person. Only a careful
-    plan has words that are `unmatched`, and says how many further parts were `left_out`.
+    `is_rough` says that words and shapes made it, and no language model nor person. `failed` says
+    why servers could not be used for it. Only a careful plan has words that are `unmatched`, and
+    says how many further parts were `left_out`.
     """
 
     request: str
@@ -114,6 +115,7 @@ class Plan:
     is_rough: bool = True
     unmatched: tuple[Unmatched, ...] = ()
     left_out: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     @property
     def edges(self) -> tuple[Edge, ...]:

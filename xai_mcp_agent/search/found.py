@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..catalog.entry import CatalogEntry
@@ -12,23 +12,24 @@ from .ranking import Ranked
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTool:
-    """A tool that fits what somebody wants, with all that is known of it."""
+class FoundTool(Ranked[Tool]):
+    """A tool that fits, with its entry in the catalog."""
 
     entry: CatalogEntry
-    ranked: Ranked[Tool]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTools:
-    """What a search came to, best first; and the servers that could not be searched, and why.
+class FoundTools(list[FoundTool]):
+    """The results of a search, best first; `failed` says why servers could not be searched.
 
-    `note` says what it had to do without, as in `RankedTools`.
+    `note` says what the search had to do without.
     """
 
-    tools: tuple[FoundTool, ...]
-    failed: Mapping[str, str]
-    note: str = ""
+    def __init__(
+        self, tools: Iterable[FoundTool], failed: Mapping[str, str], note: str = ""
+    ) -> None:
+        super().__init__(tools)
+        self.failed = failed
+        self.note = note
 
 
 @dataclass(frozen=True, slots=True)

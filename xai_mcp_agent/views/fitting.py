@@ -88,8 +88,8 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
         "is_chosen": choice.is_chosen,
         "search": {
             "place": choice.place,
-            "score": round(found.ranked.score, 3) if found else 0.0,
-            "reasons": list(found.ranked.reasons) if found else [],
+            "score": round(found.score, 3) if found else 0.0,
+            "reasons": list(found.reasons) if found else [],
             "ahead": [str(x.entry.key) for x in choice.ahead],
         },
         "plan": {
@@ -130,7 +130,7 @@ def _of_search(choice: ExplainedChoice) -> Iterator[str]:
         before = f" It finds {ahead}." if ahead else ""
         yield f"A search for this does not find {choice.key}.{before}"
         return
-    why = "; ".join(choice.found.ranked.reasons)
+    why = "; ".join(choice.found.reasons)
     place = "first" if choice.place == 1 else f"number {choice.place}, behind {ahead}"
     yield f"A search for this finds {choice.key} {place}: {why}."
 

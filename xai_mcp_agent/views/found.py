@@ -21,19 +21,18 @@ _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 def found_json(found: FoundTool) -> JsonObject:
     """A tool that was found, with its definition."""
-    ranked = found.ranked
     why = {
-        "score": round(ranked.score, 3),
-        "confidence": round(ranked.confidence, 2),
-        "reasons": list(ranked.reasons),
+        "score": round(found.score, 3),
+        "confidence": round(found.confidence, 2),
+        "reasons": list(found.reasons),
     }
     return {"server": found.entry.key.source, **why, **tool_json(found.entry)}
 
 
 def found_text(found: FoundTool, width: int) -> str:
     """The same in two lines or more: how to call it, and why it was found."""
-    line = f"{found.ranked.score:.2f}  {found.entry.key.source}: {tool_text(found.entry)}"
-    why = "; ".join(found.ranked.reasons)
+    line = f"{found.score:.2f}  {found.entry.key.source}: {tool_text(found.entry)}"
+    why = "; ".join(found.reasons)
     lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
     return "\n".join(lines)
 

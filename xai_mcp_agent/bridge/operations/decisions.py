@@ -38,23 +38,6 @@ _MOST_ASKED = 50  # more than anybody reads in a question
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 
 
-class Decided(NamedTuple):
-    """What was decided; with `trouble` it counts in this process only."""
-
-    choices: list[Choice]
-    trouble: LockFailed | None = None
-
-    def require_written(self) -> list[Choice]:
-        """What was decided, once it is written.
-
-        Raises:
-            LockFailed: it cannot be, and counts in this process only.
-        """
-        if self.trouble is not None:
-            raise self.trouble
-        return self.choices
-
-
 class Approved(NamedTuple):
     """Calls of `tool` need no question, as long as its definition has this `digest`.
 
@@ -70,27 +53,28 @@ class Approved(NamedTuple):
 class Deciding(Tools):
     """Decisions of a person."""
 
-    async def disable(self, server: str, *tools: str) -> list[Choice]:
+    async def disable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
 
         It is written into `mcp_tools.lock.json`, whatever becomes of the tools and of their server.
-        `canvas` is the server of the tools that are drawn. Other processes know it at once.
+        `canvas` is the server of the tools that are drawn; `drawn` are those that the history may
+        not know yet. Other processes know it at once.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool: there is none, and there was none.
             SourceFailed: only the server would know, and it cannot be used.
-            LockFailed: it counts in this process, but cannot be written.
+            LockFailed: it counts in this process, but cannot be written; the error has the
+                `choices`.
         """
-        return (await self.switch(server, tools, is_enabled=False)).require_written()
+        return await self._switch(server, tools, drawn, is_enabled=False)
 
-    async def enable(self, server: str, *tools: str) -> list[Choice]:
+    async def enable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
         """Let agents use these tools again. Raises what `disable` does."""
-        return (await self.switch(server, tools, is_enabled=True)).require_written()
+        return await self._switch(server, tools, drawn, is_enabled=True)
 
-    async def switch(
-        self, server: str, tools: Sequence[str], drawn: Collection[str] = (), *, is_enabled: bool
-    ) -> Decided:
-        """As `enable` and `disable`; `drawn` are tools that the history may not know yet."""
+    async def _switch(
+        self, server: str, tools: Sequence[str], drawn: Collection[str], *, is_enabled: bool
+    ) -> list[Choice]:
         engine, names = self.engine, list(dict.fromkeys(tools))
         history = await self._tools_ever(server, drawn)
         await history.find(names)
@@ -100,7 +84,7 @@ class Deciding(Tools):
         if new:
             trouble = await _trouble_of(engine.decisions.switch(subjects, is_enabled=is_enabled))
         decision = "enabled" if is_enabled else "disabled"
-        return Decided([Choice(server, x, decision, x in new) for x in names], trouble)
+        return _written([Choice(server, x, decision, x in new) for x in names], trouble)
 
     async def review(self, server: str, *tools: str) -> list[Review]:
         """What the server says of these tools now, to be read; without any, all that it says.
@@ -134,10 +118,6 @@ class Deciding(Tools):
             ReviewNeeded: the digest is not that of what the server says now; nothing was accepted.
                 And what `disable` raises.
         """
-        return (await self.accept_read(server, tools, digest)).require_written()
-
-    async def accept_read(self, server: str, tools: Sequence[str], digest: str) -> Decided:
-        """As `accept`."""
         reviews = await self.review(server, *tools)
         waiting = require_read(reviews, digest)
         history = await self._tools_ever(server)
@@ -148,18 +128,19 @@ class Deciding(Tools):
             accepting = self.engine.decisions.accept(server, keys, instructions)
             trouble = await _trouble_of(accepting)
         shown = reviews if tools else waiting
-        return Decided([_choice(x, is_new=x in waiting) for x in shown], trouble)
+        return _written([_choice(x, is_new=x in waiting) for x in shown], trouble)
 
     async def ask_to_accept(
         self, asker: str, server: str, tools: Sequence[str], shown: Callable[[Review], str]
-    ) -> tuple[Decided | None, str]:
+    ) -> tuple[list[Choice], str]:
         """Have the person in front of the run accept these tools, or all that the server says.
 
-        What was accepted; None where they did not, and why. Where nobody is there, or nothing
-        waits, that is empty. No program that answers questions of servers is asked.
+        The choices, or why there are none; both are empty where nobody is there or nothing waits.
+        No program that answers questions of servers is asked.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: what it says cannot be known.
+            LockFailed: as `accept`.
         """
         host = self.caller.host
         for _ in range(_MOST_TIMES):
@@ -170,10 +151,10 @@ class Deciding(Tools):
             text = f"May {server} be used with this from now on?\n{lines}"
             answer = await host.answer(Question(asker, text, _NOTHING_TO_FILL_IN))
             if answer.action != "accept":
-                return None, answer.reason or "the person said no"
+                return [], answer.reason or "the person said no"
             with suppress(ReviewNeeded):  # it is something else by now, to be read again
-                return await self.accept_read(server, tools, digest_of_reviews(waiting)), ""
-        return None, ""
+                return await self.accept(server, *tools, digest=digest_of_reviews(waiting)), ""
+        return [], ""
 
     async def locked_servers(self) -> list[str]:
         """The sources of the settings that are locked, or of which something was accepted."""
@@ -236,7 +217,7 @@ class Deciding(Tools):
                 approving = engine.decisions.approve(entry.key, review.digest)
                 trouble = await _trouble_of(approving) or trouble
         choices = [Choice(server, x.tool, "approved", x in waiting) for x in reviews]
-        return Decided(choices, trouble).require_written()
+        return _written(choices, trouble)
 
     async def withdraw(self, server: str, *tools: str) -> list[Choice]:
         """Have calls of these tools be asked for again; they need not be there any more.
@@ -256,7 +237,7 @@ class Deciding(Tools):
                 engine.recorder.decided(DecidedReport(subject, now, "withdrawn"))
                 trouble = await _trouble_of(engine.decisions.approve(key, "")) or trouble
             choices.append(Choice(server, name, "withdrawn", bool(keys)))
-        return Decided(choices, trouble).require_written()
+        return _written(choices, trouble)
 
     async def approvals(self) -> list[Approved]:
         """All that is approved for good."""
@@ -416,6 +397,14 @@ async def _trouble_of(decision: Awaitable[None]) -> LockFailed | None:
     except LockFailed as reason:
         return reason
     return None
+
+
+def _written(choices: list[Choice], trouble: LockFailed | None) -> list[Choice]:
+    """The choices, once they are written; else they count in this process only."""
+    if trouble is not None:
+        trouble.choices = choices
+        raise trouble
+    return choices
 
 
 def _choice(review: Review, *, is_new: bool) -> Choice:

@@ -258,10 +258,10 @@ class History(Tools, Reading):
         try:
             self.engine.breakers.reset(server)  # a person asks for it
             was_ready = self.engine.pool.start(server).state == "ready"
-            await self.tools_of(server)
+            tools = await self.tools_of(server)
             if was_ready or force:  # one that is connected just for this is not listed twice
-                await self.refresh(server, force)
-            tools = await self.entries_of(server)
+                tools = await self.refresh(server, force)
+            entries = await self.entries({server: tools})
         except XaiMcpError as reason:
             return Refreshed(server, before=before, error=str(reason), trouble=trouble)
         changes: Sequence[ToolChanged] | None = None
@@ -271,7 +271,7 @@ class History(Tools, Reading):
             except StoreFailed as reason:
                 trouble = str(reason)
         told = None if changes is None else tuple(changes)
-        return Refreshed(server, tuple(tools), before, told, trouble=trouble)
+        return Refreshed(server, tuple(entries.values()), before, told, trouble=trouble)
 
     def _marked(self, record: ToolRecord) -> ToolRecord:
         lock = self.lock_of(record.subject.source)

@@ -15,7 +15,13 @@ from ...core.approval import Ruling
 from ...core.errors import BadSetting, UnknownTool
 from ...core.names import did_you_mean
 from ...core.tools import Tool, ToolKey
-from ...planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
+from ...planning.answered import (
+    CheckedCalls,
+    ExplainedChoice,
+    NamedCall,
+    Suggested,
+    named_calls,
+)
 from ...planning.live import Teaching
 from ...planning.plan_file import BadPlan
 from ...planning.plans import Plan
@@ -46,49 +52,37 @@ class Planning(Search):
     """Plans over the tools of servers and groups, or of all, that agents may use now."""
 
     async def plan_tools(
-        self, request: str, *servers: str, model: str = "", base_url: str = ""
+        self,
+        request: str,
+        *servers: str,
+        model: str | Model = "",
+        base_url: str = "",
+        choice: ToolChoice | None = None,
+        preferences: Preferences | None = None,
+        own: Sequence[Tool] = (),
+        limit_seconds: float = MODEL_SECONDS,
     ) -> Plan:
         """The calls that a request asks for, each with the sources of its arguments.
 
-        Of the tools of these servers and groups, or of all, that agents may use now. Without a
-        `model`, such as `openai:gpt-5-mini`, words and shapes make the plan. A model is asked once;
-        where it fails, or says what cannot be, the rough plan stands and says why. Nothing is
-        called. The `reasons` of the plan also tell which servers cannot be used.
+        Of the tools of these servers and groups, or of a `choice`, or of all, that agents may use
+        now, and of `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and shapes
+        make the plan. A model is asked once; where it fails, or answers with an impossible plan,
+        the rough plan stands and says why. Nothing is called. `failed` of the plan says which
+        servers cannot be used.
 
         Raises:
             UnknownServer, SettingsError: a name that cannot be used.
             UnknownProvider: the model's provider wants a model's name.
         """
-        plan, failed = await self.plan_and_failures(
-            request, *servers, model=model, base_url=base_url
-        )
-        return replace(plan, reasons=(*plan.reasons, *failed.values()))
-
-    async def plan_and_failures(
-        self, request: str, *servers: str, model: str = "", base_url: str = ""
-    ) -> tuple[Plan, Mapping[str, str]]:
-        """As `plan_tools`; which servers cannot be used, and why, stands beside the plan."""
-        choice = self.choice_of(servers)
-        planner = model_named(model, base_url=base_url) if model else None
+        choice = self.choice_of(servers) if servers else choice
+        named = model_named(model, base_url=base_url) if isinstance(model, str) and model else None
+        planner = named if isinstance(model, str) else model
         try:
-            return await self.plan_for(request, choice, model=planner)
+            usable = await self.usable_tools(choice, preferences, own)
+            return await self.plan_among(usable, request, planner, limit_seconds)
         finally:
-            if planner is not None:
-                await planner.aclose()
-
-    async def plan_for(
-        self,
-        request: str,
-        choice: ToolChoice | None = None,
-        preferences: Preferences | None = None,
-        *,
-        own: Sequence[Tool] = (),
-        model: Model | None = None,
-        limit_seconds: float = MODEL_SECONDS,
-    ) -> tuple[Plan, Mapping[str, str]]:
-        """The same for a choice of tools, a toolbelt's `preferences`, and `own` tools besides."""
-        usable = await self.usable_tools(choice, preferences, own)
-        return await self.plan_among(usable, request, model, limit_seconds), usable.failed
+            if named is not None:
+                await named.aclose()
 
     async def plan_among(
         self,
@@ -97,7 +91,7 @@ class Planning(Search):
         model: Model | None = None,
         limit_seconds: float = MODEL_SECONDS,
     ) -> Plan:
-        """As `plan_tools`, among these tools; its reasons do not tell which servers failed."""
+        """As `plan_tools`, among these tools."""
         plan = await self.planned(usable, lambda x: x.plan(request))
         if model is not None and usable.tools:
             plan = await self._planned_by(model, usable, plan, limit_seconds)
@@ -106,7 +100,7 @@ class Planning(Search):
             for x in plan.calls
             for tool, ruling in [(usable.tools[x.tool], usable.rulings.get(x.tool))]
         )
-        return replace(plan, calls=calls)
+        return replace(plan, calls=calls, failed=usable.failed)
 
     async def suggest_tools(
         self,
@@ -169,10 +163,9 @@ class Planning(Search):
         """
         listed = await self.tool(server, tool)
         key = listed.key
-        found = await self.find_tools(
+        hits = await self.search_tools(
             request, limit=_LOOKED_AT, choice=choice, preferences=preferences
         )
-        hits = found.tools
         places = [x.entry.key for x in hits]
         place = places.index(key) + 1 if key in places else 0
         usable = await self.usable_tools(choice, preferences)
@@ -263,17 +256,6 @@ class Planning(Search):
 
     def _is_drawn(self, source: str) -> bool:
         return source == CANVAS_SOURCE and source not in self.settings.sources
-
-
-def named_calls(plan: Plan) -> list[NamedCall]:
-    """The calls of a plan, as they are checked.
-
-    Raises:
-        BadPlan: it is not said whose tool one of them is.
-    """
-    from ...planning.step_values import tool_of
-
-    return [NamedCall(*tool_of(x), x.arguments) for x in plan.calls]
 
 
 class _Names:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,28 +50,6 @@ Tell: TypeAlias = Callable[[CallEvent], None]
 """Is told what is called, and what came of it. Called on the bridge's loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """How a plan is carried out; see `AioBridge.run_plan`. `again` is counted from 1.
-
-    With `forgets`, the file of a run that came to its end is removed, and the next one begins anew.
-    `granted` and `facts` are those of a run that the plan's is part of; `preferences` those of a
-    toolbelt.
-    """
-
-    given: Mapping[Any, Any] | None = None
-    resume: PlanRun | str | Path | None = None
-    again: int | None = None
-    agent: str = PLAN
-    source: str = ""
-    timeout_seconds: float | None = None
-    tell: Tell | None = None
-    forgets: bool = False
-    granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
-    facts: RunFacts = field(default_factory=RunFacts)
-    preferences: Preferences | None = None
-
-
 class Runs(Tools):
     """Plans carried out."""
 
@@ -85,6 +63,11 @@ class Runs(Tools):
         agent: str = PLAN,
         source: str = "",
         timeout_seconds: float | None = None,
+        tell: Tell | None = None,
+        forgets: bool = False,
+        granted: set[tuple[ToolKey, str]] | None = None,
+        facts: RunFacts | None = None,
+        preferences: Preferences | None = None,
     ) -> PlanRun:
         """Make the calls of a plan one after another; how far that came, and why it stopped.
 
@@ -94,7 +77,11 @@ class Runs(Tools):
         judged as those of an `agent`. `resume` goes on with a run; a file is where it is kept, and
         begins one if it is not there. No call is made twice; one that may have been carried out
         already only if it is `again`, counted from 1. `source` is that of tools that name none.
-        `timeout_seconds` is for each call.
+        `timeout_seconds` is for each call. `tell` hears of each call on the bridge's own thread.
+
+        With `forgets`, the file of a run that came to its end is removed, so that the next one
+        begins anew. `granted` and `facts` are those of the run of an agent that this is part of,
+        `preferences` those of its toolbelt.
 
         Raises:
             BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
@@ -102,29 +89,26 @@ class Runs(Tools):
                 tools cannot be called; nothing was.
             RunFileError: the file cannot be used.
         """
-        options = PlanOptions(given, resume, again, agent, source, timeout_seconds)
-        return await self.carry_out(plan, options)
-
-    async def carry_out(self, plan: Plan | Mapping[str, Any], options: PlanOptions) -> PlanRun:
-        """As `run_plan`, for the nodes and commands that show what happens."""
-        checked_limit(options.timeout_seconds)
+        checked_limit(timeout_seconds)
         plan = _checked(plan)
-        given = places_of(options.given or {}, plan)
+        places = places_of(given or {}, plan)
         await self.engine.rules.renew()
-        async with _run_of(options.resume, plan) as (before, file):
-            caller = _caller(self.caller, before, options)
-            calls = _PlanCalls(Context(self.engine, caller, self.own), plan, options, file)
-            await calls.prepare(len(before.made))
-            calls.check(given)
+        async with _run_of(resume, plan) as (before, file):
+            granted = set[tuple[ToolKey, str]]() if granted is None else granted
+            caller = _caller(self.caller, agent, before, granted, facts or RunFacts())
+            context = Context(self.engine, caller, self.own)
+            calls = _PlanCalls(context, plan, source, timeout_seconds, tell, file)
+            await calls.prepare(len(before.made), context.preferences(preferences))
+            calls.check(places)
             run = await make_calls(
-                plan, calls.call, before, given=given, harmless=calls.harmless,
-                again=None if options.again is None else options.again - 1,
+                plan, calls.call, before, given=places, harmless=calls.harmless,
+                again=None if again is None else again - 1,
                 note=calls.note, aside=to_thread.run_sync,
             )  # fmt: skip
             if run.is_finished and not before.is_finished:
                 toolbelt, learned = self.caller.toolbelt, self.engine.learned
                 await learned.learn_plan(toolbelt, plan, calls.keys, run.results)
-            if file is not None and options.forgets and run.is_finished:
+            if file is not None and forgets and run.is_finished:
                 await to_thread.run_sync(remove_used, file.file, file.stamp)
             problem = run.problem + _how_to_go_on(run, file and file.file)
             return replace(run, context=calls.context(), problem=problem)
@@ -137,13 +121,17 @@ class _PlanCalls:
         self,
         context: Context,
         plan: Plan,
-        options: PlanOptions,
+        source: str,
+        timeout_seconds: float | None,
+        tell: Tell | None,
         file: WaitingPlan | None,
     ) -> None:
         self._context = context
         self._plan = plan
-        self._options = options
+        self._timeout_seconds = timeout_seconds
+        self._tell = tell or _ignore
         self._file = file
+        self._named = [tool_of(x, source) for x in plan.calls]
         self._tools: dict[int, Tool] = {}
 
     @property
@@ -154,11 +142,10 @@ class _PlanCalls:
     @property
     def keys(self) -> list[ToolKey]:
         """Of the tools of all calls."""
-        named = [tool_of(x, self._options.source) for x in self._plan.calls]
-        kinds = {x: self._context.settings.kind_of(x) or MCP for x, _ in named}
-        return [ToolKey(kinds[source].name, source, name) for source, name in named]
+        kind_of = self._context.settings.kind_of
+        return [ToolKey((kind_of(x) or MCP).name, x, name) for x, name in self._named]
 
-    async def prepare(self, first: int) -> None:
+    async def prepare(self, first: int, preferences: Preferences) -> None:
         """Know the tools of the calls from this one on, and that they may be called.
 
         Raises:
@@ -166,15 +153,13 @@ class _PlanCalls:
                 cannot be called, so none is.
         """
         context, engine = self._context, self._context.engine
-        named = {n: tool_of(x, self._options.source) for n, x in enumerate(self._plan.calls)}
-        later = {n: x for n, x in named.items() if n >= first}
+        later = {n: x for n, x in enumerate(self._named) if n >= first}
         sources = dict.fromkeys(source for source, _ in later.values())
         for source in sources:
             context.settings.source(source)
         await context.wait_for(*sources)
         self._tools = {n: await context.tool(*x) for n, x in later.items()}
         await engine.decisions.read()
-        preferences = context.preferences(self._options.preferences)
         for number, tool in self._tools.items():
             why = engine.decisions.why_off(tool.key).format(tool.name)
             why = why or ("the settings block it" if preferences.is_blocked(tool.key) else "")
@@ -205,7 +190,7 @@ class _PlanCalls:
         """Make one call; see `CallPipeline`."""
         tool, call_id = self._tools[number], f"call_{number + 1}"
         self._tell(ToolStarted(call_id, tool.name, arguments, tool.source))
-        limit, started = self._options.timeout_seconds, time.monotonic()
+        limit, started = self._timeout_seconds, time.monotonic()
         said = ""
 
         async def on_progress(done: float, total: float | None, message: str) -> None:
@@ -250,10 +235,6 @@ class _PlanCalls:
             "facts": caller.facts.to_json(),
         }
 
-    def _tell(self, event: CallEvent) -> None:
-        if self._options.tell is not None:
-            self._options.tell(event)
-
 
 def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
     """What a person does about a run that waits."""
@@ -270,9 +251,15 @@ def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
     )
 
 
-def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
+def _ignore(_: CallEvent) -> None:
+    """Nobody listens."""
+
+
+def _caller(
+    before: Caller, agent: str, run: PlanRun, granted: set[tuple[ToolKey, str]], facts: RunFacts
+) -> Caller:
     """Who makes the calls: as before the run was left, with what was answered since."""
-    saved, facts, granted = run.context, options.facts, options.granted
+    saved = run.context
     given = [run.awaiting] if run.awaiting and run.awaiting.answer else []
     if "facts" in saved:
         facts.go_on_from(RunFacts.from_json(saved["facts"]))
@@ -280,7 +267,7 @@ def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
     return replace(
         before,
         kind="agent",
-        name=options.agent,
+        name=agent,
         run=saved.get("run") or before.run or new_run_id(),
         approvals=RunApprovals(granted, given, waits=True),
         facts=facts,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 
 from ...agent.toolsets import AgentTools
-from ...catalog.entry import CatalogEntry, ToolListing
+from ...catalog.entry import ToolListing
 from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
-from ...core.calls import DefinitionLock
 from ...core.errors import BadSetting
 from ...core.examples import example_arguments
 from ...core.patterns import fits, names_of
@@ -19,7 +18,7 @@ from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences
-from ...search.ranking import RankedTools, Ranking
+from ...search.ranking import Ranking
 from ...search.selector import Selection
 from ..rules import ranking_rules
 from ..toolbox import SourceToolset, agent_tools, search_for
@@ -54,46 +53,27 @@ class Search(Tools):
         usable: bool = False,
         limit: int | None = None,
         offset: int = 0,
-    ) -> list[Tool]:
+    ) -> ToolListing:
         """The tools of these servers and groups, or of all; at most `limit`, after `offset` others.
 
-        Only those whose name is like the pattern `named`, and with `usable` those that agents may
-        use now. Where more is asked for than all tools of one server, those that cannot be started
-        offer nothing.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            BadSetting: `named` is no pattern, or a number is below 0.
-        """
-        is_all = not (named or usable or offset) and limit is None
-        if is_all and len(servers) == 1 and self.settings.group(servers[0]) is None:
-            return list(await self.tools_of(servers[0]))
-        listing = await self.tool_listing(
-            *servers, named=named, usable=usable, limit=limit, offset=offset
-        )
-        return [x.require() for x in listing.entries]
-
-    async def tool_listing(
-        self,
-        *servers: str,
-        named: str = "",
-        usable: bool = False,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> ToolListing:
-        """The same with all that is known of each tool, and why servers have none.
+        Only those whose name matches the pattern `named`, and with `usable` those that agents may
+        use now. The list says in `failed` why other servers have none.
 
         Raises:
             UnknownServer, SettingsError: a name that cannot be used; the message says why.
-            BadSetting: as `list_tools`.
+            SourceFailed: the only server that is named cannot be used.
+            BadSetting: `named` is not a pattern, or a number is below 0.
         """
         if offset < 0 or (limit is not None and limit < 0):
             raise BadSetting("`limit` and `offset` count tools: they cannot be below 0.")
         choice = self.choice_of(servers)
-        entries, failed = await self.listed(choice)
+        if len(servers) == 1 and choice is not None and not choice.groups:
+            await self.tools_of(servers[0])
+        tools, failed = await self.connected(choice)
+        entries = await self.entries(tools)
         keys = _keys_like(entries, named)
         if usable:
-            allowed = (await self.usable_tools(choice)).tools
+            allowed = (await self._usable_of(tools, self.preferences())).tools
             keys = [x for x in keys if x in allowed]
         end = None if limit is None else offset + limit
         page = [entries[x] for x in keys[offset:end]]
@@ -108,17 +88,7 @@ class Search(Tools):
         tools = [x for name in choice.all_sources for x in catalog.tools(name)]
         return choice.describe_unmatched(tools)
 
-    async def search_tools(self, query: str, *servers: str, limit: int = 10) -> RankedTools[Tool]:
-        """The tools that fit what somebody wants to do, best first, with scores and reasons.
-
-        Of these servers, or of all, connected for it; those that cannot be used offer nothing.
-        What the settings block is not found. The `note` of the list says what the search had to do
-        without, such as tools that are not prepared for a search by meaning yet.
-        """
-        hits = await self.find_tools(query, *servers, limit=limit)
-        return RankedTools((x.ranked for x in hits.tools), hits.note)
-
-    async def find_tools(
+    async def search_tools(
         self,
         query: str,
         *servers: str,
@@ -126,17 +96,22 @@ class Search(Tools):
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
     ) -> FoundTools:
-        """`search_tools` with all that is known of each tool, and why servers were not searched.
+        """The tools that fit what somebody wants to do, best first, with scores and reasons.
 
-        In place of names, a `choice` of tools; what the `preferences` block is not found either.
+        Of these servers, or of a `choice` of tools, or of all, connected for it. What the settings
+        or the `preferences` block is not found. `failed` of the list says why servers were not
+        searched, `note` what the search had to do without, such as tools that are not prepared for
+        a search by meaning yet.
         """
-        wanted = self.preferences(preferences)
+        preferences = self.preferences(preferences)
         entries, failed = await self.listed(self.choice(servers) if servers else choice)
-        tools = {key: x.require() for key, x in entries.items() if not wanted.is_blocked(key)}
-        ranking = Ranking(wanted, ranking_rules(self.engine.rules, self.caller))
+        tools = {key: x.require() for key, x in entries.items() if not preferences.is_blocked(key)}
+        ranking = Ranking(preferences, ranking_rules(self.engine.rules, self.caller))
         ranked = await self.engine.search.search(query, tools, limit, ranking)
-        hits = tuple(FoundTool(entries[x.tool.key], x) for x in ranked)
-        return FoundTools(hits, failed, ranked.note)
+        results = (
+            FoundTool(x.tool, x.score, x.confidence, x.reasons, entries[x.tool.key]) for x in ranked
+        )
+        return FoundTools(results, failed, ranked.note)
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
         """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
@@ -217,20 +192,30 @@ class Search(Tools):
         it, blocked by the settings or the `preferences`, or denied whatever the arguments are: as
         for an agent, whoever the caller is.
         """
-        wanted = self.preferences(preferences)
         tools, failed = await self.connected(choice)
+        return await self._usable_of(tools, self.preferences(preferences), own, failed)
+
+    async def _usable_of(
+        self,
+        tools: Mapping[str, Sequence[Tool]],
+        preferences: Preferences,
+        own: Sequence[Tool] = (),
+        failed: Mapping[str, str] | None = None,
+    ) -> UsableTools:
         decisions = self.engine.decisions
         await decisions.read()
-        for name in tools:
-            if lock := self.lock_of(name):
-                await self.engine.catalog.digest_all(tools[name])
-                tools[name] = [x for x in tools[name] if not self._is_held(x, lock)]
-        left = {
-            x.key: x
-            for x in (tool for several in (*tools.values(), own) for tool in several)
-            if not decisions.is_off(x.key) and not wanted.is_blocked(x.key)
-        }
-        return await self.allowed(left, wanted, failed)
+        left = dict[ToolKey, Tool]()
+        for source, listed in (*tools.items(), ("", own)):
+            lock = source and self.lock_of(source)
+            if lock:
+                await self.engine.catalog.digest_all(listed)
+            left |= {
+                x.key: x
+                for x in listed
+                if not (decisions.is_off(x.key) or preferences.is_blocked(x.key))
+                and not (lock and self.entry(x).is_held)
+            }
+        return await self.allowed(left, preferences, failed)
 
     async def allowed(
         self,
@@ -262,9 +247,6 @@ class Search(Tools):
             return "deny", ruling.why
         verdict = self.engine.approvals.verdict(tool, self.caller, ruling or Ruling())
         return verdict.word, verdict.reason
-
-    def _is_held(self, tool: Tool, lock: DefinitionLock) -> bool:
-        return self.engine.decisions.marked(CatalogEntry(tool.key, tool), lock).is_held
 
 
 def _weight(key: ToolKey, ruling: Ruling | None, preferences: Preferences) -> float:

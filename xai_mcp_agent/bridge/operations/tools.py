@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -166,12 +166,14 @@ class Tools(Context):
     ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
         """The tools of a choice, or all, their sources connected; and why others have none."""
         tools, failed = await self.connected(choice)
+        return await self.entries(tools), failed
+
+    async def entries(self, tools: Mapping[str, Sequence[Tool]]) -> dict[ToolKey, CatalogEntry]:
+        """The tools of some sources with what was decided about each."""
         await self.engine.decisions.read()
-        entries: dict[ToolKey, CatalogEntry] = {}
         for of_source in tools.values():
             await self.engine.catalog.digest_all(of_source)
-            entries |= {x.key: self.entry(x) for x in of_source}
-        return entries, failed
+        return {x.key: self.entry(x) for of_source in tools.values() for x in of_source}
 
     async def connected(
         self, choice: ToolChoice | None
