@@ -14,5 +14,5 @@ def test_every_kind_is_read_from_a_history_as_it_was_written():
 
 
 def test_a_kind_that_is_not_known_here_has_sources_that_connect():
-    assert kind_named("acp") == SourceKind("acp")
-    assert kind_named("acp").connects
+    assert kind_named("planet") == SourceKind("planet")
+    assert kind_named("planet").connects

@@ -22,8 +22,8 @@ from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.views.history import event_json
 
-ACP = SourceKind("acp", "agent")
-REVIEW = Tool(ToolKey("acp", "reviewer", "review"), "Reviews code.", {"type": "object"})
+AGENT = SourceKind("agent", "agent", event_name="acp")
+REVIEW = Tool(ToolKey("agent", "reviewer", "review"), "Reviews code.", {"type": "object"})
 ANSWER_SECONDS = 20
 SECRET = "correct-horse"
 
@@ -55,7 +55,7 @@ def inventory(*tools: Tool) -> InventoryChanged:
     return InventoryChanged("reviewer", Inventory("reviewer", tools))
 
 
-CONNECTED = SourceConnected("reviewer", "stdio", "1", ACP, "Reviewer 2")
+CONNECTED = SourceConnected("reviewer", "stdio", "1", AGENT, "Reviewer 2")
 
 
 def test_a_further_kind_of_source_has_the_shape_of_the_others():
@@ -78,7 +78,7 @@ def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
     lost = SourceLost("reviewer", "it exited with code 3.")
     with memory(CONNECTED, inventory(REVIEW)) as made:
         made.called(REVIEW.key, 0.5, "")
-        for event in (lost, SourceUnreachable("reviewer", "gone", ACP), CONNECTED, inventory()):
+        for event in (lost, SourceUnreachable("reviewer", "gone", AGENT), CONNECTED, inventory()):
             made.notice(event)
         assert short(events_of(made)) == [
             ("connected", "acp:reviewer"), ("discovered", "acp_tool:reviewer_review"),
@@ -97,7 +97,7 @@ def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
 
 def test_a_title_or_transport_that_is_another_one_is_told():
     """A new version says who it is, and nothing else does."""
-    newer = SourceConnected("reviewer", "http", "1", ACP, "Reviewer 3")
+    newer = SourceConnected("reviewer", "http", "1", AGENT, "Reviewer 3")
     with memory(CONNECTED, inventory(), CONNECTED, inventory(), newer, inventory()) as made:
         _, same, other = (x.payload for x in events_of(made))
         records = made.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
@@ -110,13 +110,13 @@ def test_a_title_or_transport_that_is_another_one_is_told():
 def test_nothing_secret_is_kept_of_the_words_of_strangers():
     """Names, descriptions, schemas, reasons, errors of calls: masked before they are cut."""
     schema = {"type": "object", "properties": {"x": {"default": SECRET, "maximum": 12345678}}}
-    tool = Tool(ToolKey("acp", "reviewer", "review"), f"Say {SECRET}.", schema)
-    titled = SourceConnected("reviewer", "stdio", "1", ACP, f"By {SECRET}")
+    tool = Tool(ToolKey("agent", "reviewer", "review"), f"Say {SECRET}.", schema)
+    titled = SourceConnected("reviewer", "stdio", "1", AGENT, f"By {SECRET}")
     with memory(titled, inventory(tool)) as made:
         made.called(tool.key, 0.5, "x" * 295 + SECRET)
         made.called(tool.key, 0.5, SECRET * 2000)
         made.notice(SourceLost("reviewer", f"It said {SECRET}."))
-        made.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", ACP))
+        made.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", AGENT))
         told = str([event_json(x) for x in events_of(made)])
     assert SECRET not in told
     assert SECRET[:5] not in told

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, SettingsError, UnknownServer, settings_from
-from xai_mcp_agent.core.tools import ACP, MCP
+from xai_mcp_agent.core.tools import AGENT, MCP
 from xai_mcp_agent.settings.sources import AgentSettings
 
 FOLDER = Path("/srv/project")
@@ -30,7 +30,7 @@ def test_an_agent_is_read_with_everything_filled_in() -> None:
     assert found == AgentSettings(
         name="a", url=URL["url"], allowed_hosts=("b",), call_timeout_seconds=5.0, lock=True
     )
-    assert (found.kind, found.transport) == (ACP, "a2a")
+    assert (found.kind, found.transport) == (AGENT, "a2a")
     assert found.sent_headers == {}
 
 
@@ -84,6 +84,6 @@ def test_servers_and_agents_name_each_other() -> None:
     with pytest.raises(UnknownServer, match="The one of that name stands under `agents`"):
         found.source("a", MCP)
     with pytest.raises(UnknownServer, match="No agent 'b'"):
-        found.source("b", ACP)
+        found.source("b", AGENT)
     notes = read({**URL, "allowedHost": []}).notes
     assert "Did you mean 'allowedHosts'" in notes[0]

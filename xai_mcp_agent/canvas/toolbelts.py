@@ -14,7 +14,7 @@ from ..core.calls import DefinitionLock
 from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..core.tools import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
+from ..core.tools import AGENT, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..settings.document import Place
 from ..settings.entry import SourceSettings
@@ -62,7 +62,7 @@ _FUNCTIONS = SourceChoice(
     FUNCTIONS, "AgentUseFunctions", "functions_name", "function_sources", "enabled_functions"
 )
 _AGENTS = SourceChoice(
-    ACP, "AgentUseAgents", "remote_agent", "remote_agents", "enabled_remote_agents"
+    AGENT, "AgentUseAgents", "remote_agent", "remote_agents", "enabled_remote_agents"
 )
 _BUILTIN = SourceChoice(
     BUILTIN, "AgentUseBuiltinTools", "builtin_name", "builtin_sources", "enabled_builtin"

@@ -15,13 +15,18 @@ class SourceKind:
 
     A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
     of a kind that does not are there from the start, and hang on the project itself. One that is
-    `one_tool` has no other, so the two may have one name.
+    `one_tool` has no other, so the two may have one name. `event_name` stands for the kind in ids
+    of events.
     """
 
     name: str
     noun: str = field(default="source", compare=False)
     connects: bool = field(default=True, compare=False)
     one_tool: bool = field(default=False, compare=False)
+    event_name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "event_name", self.event_name or self.name)
 
 
 MCP = SourceKind("mcp", "server")
@@ -29,8 +34,8 @@ FUNCTIONS = SourceKind("functions", "file")
 BUILTIN = SourceKind("builtin", "set")
 """Tools of ours that somebody has switched on, in sets."""
 OPENAPI = SourceKind("openapi", "service")
-ACP = SourceKind("acp", "agent")
-"""Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
+AGENT = SourceKind("agent", "agent", event_name="acp")
+"""Agents of others, over A2A; in ids of events stands a protocol that was merged into it."""
 WORKFLOW = SourceKind("workflow", "workflow", one_tool=True)
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
@@ -38,7 +43,7 @@ META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
 _KNOWN = {
-    kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, WORKFLOW, STATIC, META)
+    kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, AGENT, WORKFLOW, STATIC, META)
 }
 KIND_NAMES = tuple(_KNOWN)
 

@@ -62,10 +62,10 @@ class Subject:
     def context_id(self) -> str:
         """Its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`."""
         if not self.kind.connects:
-            return f"{self.kind.name}:{self.tool}"
+            return f"{self.kind.event_name}:{self.tool}"
         if self.tool is None:
-            return f"{self.kind.name}:{self.source}"
-        return f"{self.kind.name}_tool:{self.source}_{self.tool}"
+            return f"{self.kind.event_name}:{self.source}"
+        return f"{self.kind.event_name}_tool:{self.source}_{self.tool}"
 
     @property
     def shown_source(self) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self, cast
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from ..core.names import did_you_mean
-from ..core.tools import ACP, BUILTIN, FUNCTIONS, WORKFLOW
+from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
 from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import MASK
 from .entry import START_TIMEOUT_SECONDS, SourceSettings
@@ -36,8 +36,6 @@ FILE_TOOLS = ("list_files", "read_file", "write_file")
 
 ALL_BUILTIN_TOOLS = (*PLAIN_TOOLS, *FILE_TOOLS)
 WORKFLOW_SUFFIXES = (".xircuits", ".py")
-
-"""a2a: A2A 1.0, and 0.3. acp: the REST interface of BeeAI's ACP, which has become part of A2A."""
 
 # Agents and workflows think, and call tools of their own.
 AGENT_TIMEOUT_SECONDS = 300.0
@@ -149,7 +147,7 @@ class AgentSettings(SourceSettings):
     tools, and never those in `exclude`. `start_timeout_seconds` is the limit for reading its card.
     """
 
-    kind: ClassVar = ACP
+    kind: ClassVar = AGENT
     noun: ClassVar = "agent"
     example: ClassVar = '{"url": ...}'
 

@@ -27,7 +27,6 @@ _KINDS = {
     "mcp": "MCP server",
     "functions": "file of functions",
     "builtin": "built-in tools",
-    "acp": "agent",
 }
 _WORDS: Mapping[ToolState, str] = {
     "available": "connected now",

@@ -48,7 +48,7 @@ def test_each_skill_is_a_tool(server: AgentServer) -> None:
     )
     assert [*tools[0].input_schema["properties"]] == ["message", "data", "task_id", "context_id"]
     assert tools[0].input_schema["required"] == ["message"]
-    assert (status.kind, status.state, status.server) == ("acp", "ready", "The rpc agent")
+    assert (status.kind, status.state, status.server) == ("agent", "ready", "The rpc agent")
     assert (status.transport, status.tool_count, status.error) == ("a2a", 2, "")
 
 

@@ -15,7 +15,7 @@ from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTime
 from ...core.events import Inventory, Observer
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
-from ...core.tools import ACP
+from ...core.tools import AGENT
 from ...settings.sources import AgentSettings
 from ..choice import choose
 from ..progress import ProgressListener
@@ -44,7 +44,7 @@ _PROGRESS_PASSED, _PROGRESS_PAUSE_SECONDS = 100, 0.1
 class AgentSource(ReadSource["A2aAgent"]):
     """A `Source` over one agent. There is no session: each call is a request of its own."""
 
-    kind = ACP
+    kind = AGENT
     is_remote = True
 
     def __init__(self, settings: AgentSettings, mask: Callable[[str], str]) -> None:

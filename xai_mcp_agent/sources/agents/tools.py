@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ...core.json import JsonObject
-from ...core.tools import ACP, Tool, ToolAnnotations, ToolKey
+from ...core.tools import AGENT, Tool, ToolAnnotations, ToolKey
 from .card import Card, Skill
 
 _MAX_NAME = 64  # characters; providers allow no more
@@ -64,7 +64,7 @@ def offers_of(card: Card, source: str) -> dict[str, Offer]:
 def _tool(source: str, name: str, title: str, description: str, card: Card) -> Tool:
     of = f"Asks the agent {card.title or source}"
     return Tool(
-        ToolKey(ACP.name, source, name),
+        ToolKey(AGENT.name, source, name),
         f"{of}: {description}" if description else f"{of}, {title}." if title else f"{of}.",
         _PARAMETERS,
         title=title or None,
