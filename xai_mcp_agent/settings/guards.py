@@ -7,74 +7,109 @@ agreed to, and one that is missing or weaker later is asked about, as is what is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
+from ..core.json import JsonObject, as_list, as_object
 from ..core.patterns import Patterns, with_groups
+from ..secrets.redactor import Redactor
 from .approval import WORDS, ApprovalWords, read_words
 from .document import Place
+from .layout import Layout
 from .models import Settings
-from .parts import APPROVAL, BLOCKED, RECORD, RULES, Guard, Part, approval_fact, digest_of, line
+from .parts import (
+    APPROVAL,
+    BLOCKED,
+    EMBEDDINGS,
+    RECORD,
+    REGISTRIES,
+    RULES,
+    STORE,
+    Guard,
+    Part,
+    approval_fact,
+    digest_of,
+    line,
+    part_of,
+)
 from .rules import DERIVED, EARLIER, Condition, Rule
-from .sections import GroupSettings, GroupsSettings, ToolSearchSettings
+from .sections import RECORD_VARIABLE, GroupSettings, GroupsSettings, ToolSearchSettings
 
 _UNASKED = "calls it asked about are now made unasked"
 _REFUSED = "calls it refused are now made"
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
-def guards_of_entries(sections: Iterable[tuple[Mapping[Any, Any], Place]]) -> Iterator[Guard]:
-    """Those of the entries of these sections, as they are written."""
-    for entries, place in sections:
+def with_parts(settings: Settings, layout: Layout, environ: Mapping[str, str]) -> Settings:
+    """The settings with what of them starts, reaches, holds back or widens something."""
+    guards, wider = [*_guards_beside(settings)], [*_widening(settings, environ)]
+    if guards or wider:  # a variable may stand in them; a secret of the file hides nothing
+        hide = Redactor((), environ=environ)
+        guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
+        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
+    parts = (*_parts(layout), *wider)
+    return replace(settings, parts=parts, guards=(*_guards_of_entries(layout), *guards))
+
+
+def _guards_of_entries(layout: Layout) -> Iterator[Guard]:
+    for _, entries, place in layout.sources:
         for name, entry in entries.items():
-            if isinstance(entry, Mapping):
-                yield from _of_entry(cast(Any, entry), place.at(str(name)).path, str(name))
+            yield from _of_entry(as_object(entry), place.at(str(name)).path, str(name))
 
 
-def guards_beside(settings: Settings) -> Iterator[Guard]:
-    """Those that hold for all sources, and what groups leave out."""
-    rules, search, groups = settings.rules, settings.search, settings.groups
+def _parts(layout: Layout) -> Iterator[Part]:
+    """The entries, and what else names an address or a file."""
+    for _, entries, place in layout.sources:
+        yield from (part_of(x, place.at(str(name)), str(name)) for name, x in entries.items())
+    for path in (STORE, REGISTRIES, EMBEDDINGS):
+        value: Any = layout.sections
+        for key in path.split("."):
+            value = as_object(value).get(key)
+        if value:
+            yield part_of(value, Place("", path))
+
+
+def _guards_beside(settings: Settings) -> Iterator[Guard]:
+    """The guards that hold for all sources, and what groups leave out."""
+    rules, groups = settings.rules, settings.groups.groups.values()
     yield from _of_words(settings.approval, APPROVAL)
     for rule in rules:
         does, lost = _does(rule)
         if lost:
             shown = f"rule `{does} {_subject(rule)}`"
             strength = -rule.limit.most if rule.limit else WORDS.index(cast(Any, rule.word))
-            period = f"a {rule.limit.period}: " if rule.limit else ""
-            identity = f"{period}{_with_derived(rule, rules)}"
-            yield _guard(
-                RULES, identity, strength, shown, f"{shown} is removed or weakened: {lost}"
-            )
+            subject = f"{rule.limit and rule.limit.period}: {_with_derived(rule, rules)}"
+            lost = f"{shown} is removed or weakened: {lost}"
+            yield _guard(RULES, subject, strength, shown, lost)
     if settings.stored_rules is not None:
         lost = "the rules of the store are not used any more, or older ones may be"
         yield _guard(RULES, "store", settings.stored_rules, "the rules of the store", lost)
-    for word in _blocked(search, groups):
+    for word in _blocked(settings.search, settings.groups):
         shown = f"`{word}` is blocked"
         yield _guard(BLOCKED, word, 1, shown, f"{shown} no longer: agents may see and call it")
-    for group in groups.groups.values():
-        for word in group.exclude:
-            shown = f"`{word}` is excluded"
-            yield _guard(_place(group), word, 1, shown, f"{shown} no longer")
+    for group, word in ((x, word) for x in groups for word in x.exclude):
+        shown = f"`{word}` is excluded"
+        yield _guard(group_place(group.name), word, 1, shown, f"{shown} no longer")
 
 
-def widening(settings: Settings, strictest: int, *, is_recorded_here: bool) -> Iterator[Part]:
-    """What lets calls through, shows more tools, or keeps more of calls.
-
-    A word may let through what the `strictest` one holds back: a name counts for more than a
-    pattern.
-    """
-    rules = settings.rules
+def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
+    """What lets calls through, shows more tools, or keeps more of calls."""
+    words = [settings.approval, *(x.approval for x in settings.sources.values())]
+    strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
     for pattern, word in settings.approval.items():
+        # A name counts for more than a pattern, so a weaker word lets through what another holds.
         if word == "allow" or WORDS.index(word) < strictest:
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
-    for rule in rules:
-        if rule.word == "allow":
-            fact = f"rule `allow {_subject(rule)}`: these calls are made without your approval"
-            yield _part(RULES, _with_derived(rule, rules), fact)
+    for rule in (x for x in settings.rules if x.word == "allow"):
+        fact = f"rule `allow {_subject(rule)}`: these calls are made without your approval"
+        yield _part(RULES, _with_derived(rule, settings.rules), fact)
     for group in settings.groups.groups.values():
-        for words in _members(group):
-            yield _part(_place(group), words, f"has the tools with {words}")
-    for what in sorted(settings.record if is_recorded_here else ()):
-        yield _part(RECORD, what, f"the history keeps the {what} of calls")
+        for members in _members(group):
+            yield _part(group_place(group.name), members, f"has the tools with {members}")
+    if not environ.get(RECORD_VARIABLE, "").strip():
+        for what in sorted(settings.record):
+            yield _part(RECORD, what, f"the history keeps the {what} of calls")
 
 
 def word_digest(pattern: str, word: str) -> str:
@@ -87,17 +122,14 @@ def group_place(name: str) -> str:
     return Place("").at("groups", name).path
 
 
-def _of_entry(entry: Mapping[str, Any], path: str, source: str) -> Iterator[Guard]:
-    try:
+def _of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
+    with suppress(ValueError):  # then the entry cannot be used
         yield from _of_words(read_words(entry.get("approval") or {}), path, source)
-    except ValueError:  # then the entry cannot be used
-        return
     if entry.get("lock"):
         lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
         yield _guard(path, "lock", 1 + (entry["lock"] is True), "", lost, source)
     for key, state in _LISTS.items():
-        names = entry.get(key)
-        for name in cast(list[Any], names) if isinstance(names, list) else []:
+        for name in as_list(entry.get(key)):
             lost = f"`{name}` is {state} no longer"
             yield _guard(path, f"{key}: {name}", 1, "", lost, source)
 
@@ -150,10 +182,6 @@ def _members(group: GroupSettings) -> Iterator[str]:
         fields = sorted(selector.items())
         yield " and ".join(f"{key} {' or '.join(sorted(x))}" for key, x in fields)
     yield from (f"name {tool} and source {source}" for source, tool in group.include)
-
-
-def _place(group: GroupSettings) -> str:
-    return group_place(group.name)
 
 
 def _part(path: str, what: Any, fact: str) -> Part:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from ..core.json import as_object
 from ..core.names import did_you_mean
 from .document import ParsedObject, Place, kind_of, repeated_in
 from .entry import SourceSettings
@@ -42,6 +43,12 @@ class Layout:
         """What `OtherSections` reads."""
         keys = known_keys(OtherSections)
         return {key: x for key, x in self.sections.items() if key in keys}
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The names of the entries that say so, also of the wrong ones."""
+        entries = (item for _, entries, _ in self.sources for item in entries.items())
+        return frozenset(str(x) for x, y in entries if as_object(y).get("required") is True)
 
 
 def layout_of(document: Any, place: Place) -> Layout:

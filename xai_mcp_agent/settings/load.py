@@ -6,32 +6,29 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..core.errors import SettingsError
-from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
-from .approval import WORDS as _APPROVAL_WORDS
 from .document import Place, kind_of, read_document, repeated_in, without_frames
-from .entry import SourceSettings
-from .guards import guards_beside, guards_of_entries, widening
+from .guards import with_parts
 from .interpolation import Variables
 from .layout import Layout, layout_of
 from .models import Settings
-from .parts import parts_of
 from .rules import read_rules
 from .sections import (
-    RECORD_VARIABLE,
     USUAL_REGISTRIES,
     GroupSettings,
     GroupsSettings,
     RegistrySettings,
     read_other_sections,
 )
-from .validation import ValidationContext, read
+from .validation import UNTIL_THEN, ValidationContext, read
 
 T = TypeVar("T")
+N = TypeVar("N", GroupSettings, RegistrySettings)
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
@@ -126,95 +123,73 @@ def settings_from(
 def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
-    layout, context = layout_of(document, place), ValidationContext(variables)
-    notes, settings = [*layout.notes], Settings(place.file, searched=searched)
-    for cls, entries, there in layout.sources:
-        _read_sources(settings, cls, entries, there, variables, notes)
-    rules, stored_rules = read_rules(layout.sections.get("rules"), place.at("rules"), context)
-    others = read_other_sections(layout.others, place, context, notes)
-    settings = replace(
-        settings, secrets=variables.secrets, required=frozenset(_required(layout)),
-        rules=rules, stored_rules=stored_rules,
-        groups=_read_groups(layout, place, context, settings.names, notes),
-        registries=_read_registries(layout, place, context, notes),
-        **{x.name: getattr(others, x.name) for x in fields(others)},
-    )  # fmt: skip
-    return _with_trust(replace(settings, notes=tuple(notes)), layout, variables)
+    layout = layout_of(document, place)
+    settings = _Reader(layout, place, ValidationContext(variables)).settings(searched)
+    return with_parts(settings, layout, variables.environ)
 
 
-def _read_sources(
-    settings: Settings,
-    cls: type[SourceSettings],
-    entries: Mapping[Any, Any],
-    place: Place,
-    variables: Variables,
-    notes: list[str],
-) -> None:
-    """Add the entries of one section. A name that is taken is a problem of the later one."""
+class _Reader:
+    """Reads the sections of one file."""
 
-    def read_source(name: str, value: Any, there: Place) -> SourceSettings:
-        return cls.read(name, value, there, variables, notes)
+    def __init__(self, layout: Layout, place: Place, context: ValidationContext) -> None:
+        self._layout = layout
+        self._place = place
+        self._context = context
+        self._notes = [*layout.notes]
 
-    sources, problems = _read_named(entries, place, cls.kind.noun, settings.names, read_source)
-    settings.sources.update(sources)
-    for name, problem in problems.items():
-        settings.problems.setdefault(name, problem)
-        settings.problem_kinds.setdefault(name, cls.kind)
+    def settings(self, searched: tuple[str, ...]) -> Settings:
+        """All sections; an entry that is wrong is one of the problems."""
+        variables, sections = self._context.variables, self._layout.sections
+        settings = Settings(self._place.file, secrets=variables.secrets, searched=searched)
+        for cls, entries, place in self._layout.sources:
+            read_one = partial(cls.read, variables=variables, notes=self._notes)
+            noun = cls.kind.noun
+            sources, problems = _read_named(entries, place, noun, settings.names, read_one)
+            settings.sources.update(sources)
+            for name, problem in problems.items():  # a name that is taken: of the later entry
+                settings.problems.setdefault(name, problem)
+                settings.problem_kinds.setdefault(name, cls.kind)
+        rules, revision = read_rules(sections.get("rules"), self._place.at("rules"), self._context)
+        others = read_other_sections(self._layout.others, self._place, self._context, self._notes)
+        return replace(
+            settings, rules=rules, stored_rules=revision, required=self._layout.required,
+            groups=self._groups(settings.names), registries=self._registries(),
+            notes=tuple(self._notes), **{x.name: getattr(others, x.name) for x in fields(others)},
+        )  # fmt: skip
 
+    def _groups(self, sources: Collection[str]) -> GroupsSettings:
+        """The groups. One with a mistake is unusable: without it, it would have other tools."""
+        written, place = self._map("groups", '{"name": {"selectors": [...]}}')
+        read_one = partial(self._named, GroupSettings)
+        groups, problems = _read_named(written, place, "group", sources, read_one)
+        for name, problem in problems.items():
+            self._notes.append(f"{problem} Until then the group {name!r} cannot be used.")
+        return GroupsSettings(groups, problems)
 
-def _required(layout: Layout) -> Iterator[str]:
-    for _, entries, _ in layout.sources:
-        for name, entry in entries.items():
-            if isinstance(entry, Mapping) and cast(Any, entry).get("required") is True:
-                yield str(name)
+    def _registries(self) -> dict[str, RegistrySettings]:
+        """The usual registries and those that are written; `false` takes one away."""
+        written, place = self._map("registries", '{"name": {"url": ...}}')
+        registries, problems = _read_named(written, place, "registry", (), self._registry)
+        self._notes += (f"{x} {UNTIL_THEN}" for x in problems.values())
+        usual = {name: x for name, x in USUAL_REGISTRIES.items() if name not in written}
+        return {**usual, **{name: x for name, x in registries.items() if x}}
 
+    def _registry(self, name: str, value: Any, place: Place) -> RegistrySettings | None:
+        is_taken_away = value is False or value is None
+        return None if is_taken_away else self._named(RegistrySettings, name, value, place)
 
-def _read_groups(
-    layout: Layout, place: Place, context: ValidationContext, sources: list[str], notes: list[str]
-) -> GroupsSettings:
-    """The groups. One with a mistake is unusable: without it, it would have other tools."""
+    def _named(self, cls: type[N], name: str, value: Any, place: Place) -> N:
+        return replace(read(cls, value, place, self._context, self._notes), name=name)
 
-    def read_group(name: str, value: Any, there: Place) -> GroupSettings:
-        return replace(read(GroupSettings, value, there, context, notes), name=name)
-
-    written = _object(layout, "groups", place, '{"name": {"selectors": [...]}}', notes)
-    groups, problems = _read_named(written, place.at("groups"), "group", sources, read_group)
-    notes += (f"{x} Until then the group {name!r} cannot be used." for name, x in problems.items())
-    return GroupsSettings(groups, problems)
-
-
-def _read_registries(
-    layout: Layout, place: Place, context: ValidationContext, notes: list[str]
-) -> dict[str, RegistrySettings]:
-    """The usual registries and those that are written; `false` takes one away."""
-
-    def read_registry(name: str, value: Any, there: Place) -> RegistrySettings | None:
-        if value is False or value is None:
-            return None
-        return replace(read(RegistrySettings, value, there, context, notes), name=name)
-
-    written = _object(layout, "registries", place, '{"name": {"url": ...}}', notes)
-    registries, problems = _read_named(
-        written, place.at("registries"), "registry", (), read_registry
-    )
-    notes += (f"{x} Until then it is ignored." for x in problems.values())
-    usual = {name: x for name, x in USUAL_REGISTRIES.items() if name not in written}
-    return {**usual, **{name: x for name, x in registries.items() if x}}
-
-
-def _object(
-    layout: Layout, key: str, place: Place, example: str, notes: list[str]
-) -> Mapping[Any, Any]:
-    """A section that is a map of names; another value is noted."""
-    written = layout.sections.get(key)
-    if isinstance(written, Mapping):
-        return cast(Mapping[Any, Any], written)
-    if written is not None:
-        reason = place.at(key).error(
-            f"must be an object, but is {kind_of(written)}.", f"Write {example}."
-        )
-        notes.append(f"{reason} Until then it is ignored.")
-    return {}
+    def _map(self, key: str, example: str) -> tuple[Mapping[Any, Any], Place]:
+        """A section that is a map of names; another value is noted."""
+        written, place = self._layout.sections.get(key), self._place.at(key)
+        if isinstance(written, Mapping):
+            return cast(Mapping[Any, Any], written), place
+        if written is not None:
+            problem = f"must be an object, but is {kind_of(written)}."
+            self._notes.append(f"{place.error(problem, f'Write {example}.')} {UNTIL_THEN}")
+        return {}, place
 
 
 def _read_named(
@@ -222,52 +197,33 @@ def _read_named(
     place: Place,
     noun: str,
     taken: Collection[str],
-    read_entry: Callable[[str, Any, Place], T],
+    read_one: Callable[[str, Any, Place], T],
 ) -> tuple[dict[str, T], dict[str, SettingsError]]:
     """The entries of a section by their names, and why others cannot be used."""
     values, problems = dict[str, T](), dict[str, SettingsError]()
     for key, value in entries.items():
         name, there = str(key), place.at(str(key))
         try:
-            if not isinstance(key, str):
-                raise there.error(f"the name of a {noun} must be a text.", "Put it in quotes.")
-            if key in repeated_in(entries):
-                problem = "this name is written more than once."
-                raise there.error(problem, "Rename or remove all but one.")
-            if not key.strip():
-                raise there.error(f"a {noun} needs a name.", "Put one before the colon.")
-            if key in taken:
-                problem = "another section of this file has this name too."
-                raise there.error(problem, "Rename one of them.")
-            values[name] = read_entry(name, value, there)
+            if wrong := _wrong_with_name(key, noun, repeated_in(entries), taken):
+                raise there.error(*wrong)
+            values[name] = read_one(name, value, there)
         except SettingsError as raised:
             problems[name] = without_frames(raised)
     return values, problems
 
 
-def _with_trust(settings: Settings, layout: Layout, variables: Variables) -> Settings:
-    """The settings with what of them starts, reaches, holds back or widens something."""
-    guards = [*guards_beside(settings)]
-    words = (settings.approval, *(x.approval for x in settings.sources.values()))
-    ranks = (_APPROVAL_WORDS.index(word) for x in words for word in x.values())
-    is_recorded_here = not variables.environ.get(RECORD_VARIABLE, "").strip()
-    wider = [*widening(settings, max(ranks, default=0), is_recorded_here=is_recorded_here)]
-    if guards or wider:  # a variable may stand in them; a secret of the file hides nothing
-        hide = Redactor((), environ=variables.environ)
-        guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
-        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
-    entries = [(x, place) for _, x, place in layout.sources]
-    parts = (*parts_of(entries, _beside_sources(layout.sections)), *wider)
-    return replace(settings, parts=parts, guards=(*guards_of_entries(entries), *guards))
-
-
-def _beside_sources(sections: Mapping[str, Any]) -> Iterator[tuple[Any, Place]]:
-    """What else names an address or a file."""
-    place, search = Place(""), sections.get("toolSearch")
-    yield sections.get("store"), place.at("store")
-    yield sections.get("registries"), place.at("registries")
-    keys = cast(Mapping[Any, Any], search if isinstance(search, Mapping) else {})
-    yield keys.get("embeddings"), place.at("toolSearch", "embeddings")
+def _wrong_with_name(
+    key: Any, noun: str, repeated: Collection[str], taken: Collection[str]
+) -> tuple[str, str] | None:
+    if not isinstance(key, str):
+        return f"the name of a {noun} must be a text.", "Put it in quotes."
+    if key in repeated:
+        return "this name is written more than once.", "Rename or remove all but one."
+    if not key.strip():
+        return f"a {noun} needs a name.", "Put one before the colon."
+    if key in taken:
+        return "another section of this file has this name too.", "Rename one of them."
+    return None
 
 
 def _search(

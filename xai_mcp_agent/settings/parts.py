@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -98,31 +98,18 @@ class Guard:
     source: str = ""
 
 
-def parts_of(
-    sections: Iterable[tuple[Mapping[Any, Any], Place]], beside: Iterable[tuple[Any, Place]]
-) -> tuple[Part, ...]:
-    """Those of the entries of these sections, and of the values beside them that are written."""
-    return (*_of_entries(sections), *(_part(x, there) for x, there in beside if x))
-
-
 def digest_of(value: Any) -> str:
     """The digest of a JSON value."""
     data = _encode(value).encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
 
 
-def _of_entries(sections: Iterable[tuple[Mapping[Any, Any], Place]]) -> Iterator[Part]:
-    for entries, place in sections:
-        for name, entry in entries.items():
-            counts = entry
-            if isinstance(entry, Mapping):
-                written = cast(Mapping[Any, Any], entry)
-                counts = {str(key): x for key, x in written.items() if key not in _HARMLESS}
-            yield _part(counts, place.at(str(name)), str(name))
-
-
-def _part(counts: Any, place: Place, source: str = "") -> Part:
-    return Part(place.path, digest_of(counts), facts_of(counts), source)
+def part_of(written: Any, place: Place, source: str = "") -> Part:
+    """An entry of a source, or another value of the file, as it is written."""
+    if source and isinstance(written, Mapping):
+        entry = cast(Mapping[Any, Any], written)
+        written = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
+    return Part(place.path, digest_of(written), facts_of(written), source)
 
 
 def facts_of(written: Any) -> tuple[str, ...]:

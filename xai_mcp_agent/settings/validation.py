@@ -34,6 +34,7 @@ from .interpolation import Variables
 T = TypeVar("T")
 
 NOT_WRITTEN: Any = object()
+UNTIL_THEN = "Until then it is ignored."
 Path: TypeAlias = tuple[str | int, ...]
 """The keys from a value down to a place in it."""
 
@@ -171,8 +172,7 @@ def read(
             if not is_lenient or section.is_fatal(path, value):
                 raise reason
             instead = error.get("ctx", {}).get("instead", NOT_WRITTEN)
-            until = " Until then it is ignored." if instead is NOT_WRITTEN else ""
-            notes.append(f"{reason}{until}")
+            notes.append(f"{reason} {UNTIL_THEN}" if instead is NOT_WRITTEN else str(reason))
             value = _replaced(value, path[:2], instead)
         errors = list[ErrorDetails]()
 
