@@ -107,9 +107,9 @@ class SourceSettings(Section):
     transport: Annotated[str, INTERNAL] = ""  # how it is reached, in a word
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
-    auto_approve: Annotated[ToolNames, written_as("autoApprove")] = ()
+    auto_approve: ToolNames = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
-    disabled_tools: Annotated[Texts, AfterValidator(_guarding), written_as("disabledTools")] = ()
+    disabled_tools: Annotated[Texts, AfterValidator(_guarding)] = ()
     lock: Annotated[DefinitionLock, read_by(_lock, DefinitionLock)] = False
     required: Flag = False
     breaker: Annotated[BreakerSettings | None, prepared_by(_breaker, BreakerSettings | bool)] = (

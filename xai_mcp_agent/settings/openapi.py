@@ -151,24 +151,22 @@ class AsyncSettings(Section):
     service's own that it may be at; they get no credentials.
     """
 
-    job_header: Annotated[Text, written_as("jobHeader")] = ""
-    job_pointer: Annotated[_Pointer, written_as("jobPointer")] = ""
-    poll_url: Annotated[Text, written_as("pollUrl")] = ""
-    status_pointer: Annotated[_Pointer, written_as("statusPointer")] = ""
+    job_header: Text = ""
+    job_pointer: _Pointer = ""
+    poll_url: Text = ""
+    status_pointer: _Pointer = ""
     success: Texts = SUCCESS
     failure: Texts = FAILURE
     running: Texts = ()
-    progress_pointer: Annotated[_Pointer, written_as("progressPointer")] = "/progress"
-    result_pointer: Annotated[_Pointer, written_as("resultPointer")] = ""
-    result_url: Annotated[Text, written_as("resultUrl")] = ""
-    interval_seconds: Annotated[Seconds, written_as("interval")] = INTERVAL_SECONDS
+    progress_pointer: _Pointer = "/progress"
+    result_pointer: _Pointer = ""
+    result_url: Text = ""
+    interval_seconds: Seconds = INTERVAL_SECONDS
     growth: Annotated[float, Field(strict=True, ge=1, le=10)] = GROWTH
-    max_interval_seconds: Annotated[Seconds, written_as("maxInterval")] = MAX_INTERVAL_SECONDS
-    deadline_seconds: Annotated[Seconds, written_as("deadline")] = DEADLINE_SECONDS
-    cancel_url: Annotated[Text, written_as("cancelUrl")] = ""
-    cancel_method: Annotated[
-        Literal["DELETE", "POST", "PUT", "PATCH"], written_as("cancelMethod")
-    ] = "DELETE"
+    max_interval_seconds: Seconds = MAX_INTERVAL_SECONDS
+    deadline_seconds: Seconds = DEADLINE_SECONDS
+    cancel_url: Text = ""
+    cancel_method: Literal["DELETE", "POST", "PUT", "PATCH"] = "DELETE"
     hosts: Texts = ()
 
 
@@ -238,7 +236,7 @@ class OpenApiSettings(SourceSettings):
     exclude: Texts = ()
     operations: dict[str, OperationSettings] = field(default_factory=dict[str, Any])
     max_answer_bytes: Annotated[Count, written_as("maxResponseBytes")] = MAX_ANSWER_BYTES
-    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+    start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     def secret_texts(self) -> Iterator[str]:
         """What is secret in its texts."""

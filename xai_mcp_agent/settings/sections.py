@@ -135,8 +135,8 @@ class EmbeddingSettings(Section):
 
     model: TrimmedText = ""
     # A password may stand in it.
-    base_url: Annotated[OptionalUrl, written_as("baseUrl")] = field(default="", repr=False)
-    api_key: Annotated[SecretText, written_as("apiKey")] = None
+    base_url: OptionalUrl = field(default="", repr=False)
+    api_key: SecretText = None
     folder: Annotated[Path | None, read_by(_folder)] = None
 
     @model_validator(mode="after")
@@ -203,9 +203,7 @@ class OtherSections(Section):
     record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
         frozenset()
     )
-    wait_seconds: Annotated[
-        float, read_by(_wait, Annotated[float, Field(ge=0)]), written_as("wait")
-    ] = WAIT_SECONDS
+    wait_seconds: Annotated[float, read_by(_wait, Annotated[float, Field(ge=0)])] = WAIT_SECONDS
 
     @classmethod
     def is_fatal(cls, path: Keys, value: Any) -> bool:

@@ -124,21 +124,19 @@ class ServerSettings(SourceSettings):
     start_timeout_seconds: Annotated[Seconds, written_as("startTimeout", "start_timeout")] = (
         START_TIMEOUT_SECONDS
     )
-    probe_timeout_seconds: Annotated[Seconds, written_as("probeTimeout")] = PROBE_TIMEOUT_SECONDS
-    list_timeout_seconds: Annotated[Seconds, written_as("listTimeout")] = LIST_TIMEOUT_SECONDS
-    close_timeout_seconds: Annotated[
-        Seconds, BeforeValidator(_close_seconds), written_as("closeTimeout")
-    ] = CLOSE_TIMEOUT_SECONDS
-    elicitation: Elicitation = "ask"
-    elicitation_timeout_seconds: Annotated[Seconds, written_as("elicitationTimeout")] = (
-        ANSWER_SECONDS
+    probe_timeout_seconds: Seconds = PROBE_TIMEOUT_SECONDS
+    list_timeout_seconds: Seconds = LIST_TIMEOUT_SECONDS
+    close_timeout_seconds: Annotated[Seconds, BeforeValidator(_close_seconds)] = (
+        CLOSE_TIMEOUT_SECONDS
     )
+    elicitation: Elicitation = "ask"
+    elicitation_timeout_seconds: Seconds = ANSWER_SECONDS
     sampling: Sampling = "refuse"
-    sampling_max_tokens: Annotated[Count, written_as("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
-    sampling_max_calls: Annotated[Count, written_as("samplingMaxCalls")] = SAMPLING_MAX_CALLS
+    sampling_max_tokens: Count = SAMPLING_MAX_TOKENS
+    sampling_max_calls: Count = SAMPLING_MAX_CALLS
     roots: tuple[Path, ...] | None = None
     instructions: Flag = True
-    log_level: Annotated[LogLevel, written_as("logLevel")] = "warning"
+    log_level: LogLevel = "warning"
     # http because nothing names it: it may be sse
     transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
     auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)
@@ -189,10 +187,10 @@ class ServerEntry(ServerSettings):
 
     transport: _Transport = None
     type: _Transport = None
-    server_url: Annotated[Text, written_as("serverUrl")] = ""
-    http_url: Annotated[Text, written_as("httpUrl")] = ""
+    server_url: Text = ""
+    http_url: Text = ""
     enabled: Flag = True
-    always_allow: Annotated[ToolNames, written_as("alwaysAllow")] = ()
+    always_allow: ToolNames = ()
 
     @model_validator(mode="wrap")
     @classmethod

@@ -75,7 +75,7 @@ class FunctionSettings(SourceSettings):
     folder: Annotated[Path, Field(validate_default=True)] = ""
     include: Texts = ()
     exclude: Texts = ()
-    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+    start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
@@ -154,11 +154,11 @@ class AgentSettings(SourceSettings):
     url: Url = field(repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     bearer: HeaderText = field(default="", repr=False)
-    allowed_hosts: Annotated[Texts, written_as("allowedHosts")] = ()
+    allowed_hosts: Texts = ()
     include: Texts = ()
     exclude: Texts = ()
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = AGENT_TIMEOUT_SECONDS
-    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+    start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transport", "a2a")
@@ -227,7 +227,7 @@ class WorkflowSettings(SourceSettings):
     )
     env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS
-    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout")] = START_TIMEOUT_SECONDS
+    start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     @property
     def origin(self) -> object:

@@ -23,6 +23,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -78,13 +79,18 @@ def prepared_by(validator: Callable[..., Any], kind: Any) -> Any:
 
 
 def written_as(*keys: str) -> Any:
-    """Annotation: the keys of a field, where they are not its own name."""
+    """Annotation: the keys of a field, where they are not its usual key."""
     return Field(validation_alias=AliasChoices(*keys))
 
 
 INTERNAL_KEY = "\0internal"
 INTERNAL: Any = Field(exclude=True, validation_alias=INTERNAL_KEY)
 """Annotation: the field is not written in the file; its own name is an unknown key there."""
+
+
+def usual_key(name: str) -> str:
+    """The key of a field without `written_as`: `listTimeout` for `list_timeout_seconds`."""
+    return to_camel(name.removesuffix("_seconds"))
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,9 @@ class Section:
     through than its author meant. `if_wrong` counts where the whole value is wrong.
     """
 
-    __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
+    __pydantic_config__: ClassVar = ConfigDict(
+        arbitrary_types_allowed=True, alias_generator=usual_key
+    )
     example: ClassVar[str] = "{...}"
     ignored_keys: ClassVar[tuple[str, ...]] = ()
     is_strict: ClassVar[bool] = False
@@ -224,7 +232,7 @@ def keys_by_field(cls: type) -> dict[str, list[str]]:
             x.validation_alias for x in infos if isinstance(x.validation_alias, AliasChoices)
         ]
         if not any(x.exclude for x in infos):
-            by_field[name] = [str(key) for x in choices for key in x.choices] or [name]
+            by_field[name] = [str(key) for x in choices for key in x.choices] or [usual_key(name)]
     return by_field
 
 
