@@ -132,7 +132,7 @@ def test_every_key_of_an_entry_is_on_the_page_with_its_type_and_default(
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
-    said = re.search(r"ignored without a word: (.+?)\.\n", text_of(PAGE), re.DOTALL)
+    said = re.search(r"ignored silently: (.+?)\.\n", text_of(PAGE), re.DOTALL)
     assert said is not None
     keys = re.findall(r"`([^`]+)`", said[1])
     entry = {"command": "x", **dict.fromkeys(keys, "y")}
