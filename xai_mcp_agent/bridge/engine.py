@@ -270,8 +270,9 @@ class Engine:
             )
         access = self.signing_in.get(name, self.access)
         context = SourceContext(
-            self.recorder.mask, self._host, self.updates[name], access, self._starts
-        )
+            self.recorder.mask, self._host, self.updates[name], access, self._starts,
+            self.settings.sources,
+        )  # fmt: skip
         return make_source(settings, context)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class SourceContext:
 
     `mask` hides what is secret; `host` answers what the source asks where whoever makes the call
     does not; `updates` are those who listen for changes; `access` is how we get access; in `starts`
-    it waits for its turn.
+    it waits for its turn; `entries` are those of the settings.
     """
 
     mask: Callable[[str], str]
@@ -31,6 +31,7 @@ class SourceContext:
     updates: UpdateListeners
     access: Access | None
     starts: StartQueue
+    entries: Mapping[str, SourceSettings]
 
 
 def make_source(settings: SourceSettings, context: SourceContext) -> Source:
@@ -70,7 +71,7 @@ def _openapi(settings: OpenApiSettings, context: SourceContext) -> Source:
 def _builtin(settings: BuiltinSettings, context: SourceContext) -> Source:
     from .builtin.source import BuiltinSource
 
-    return BuiltinSource(settings, context.mask)
+    return BuiltinSource(settings, context.mask, context.entries)
 
 
 def _workflow(settings: WorkflowSettings, context: SourceContext) -> Source:

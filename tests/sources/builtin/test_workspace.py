@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.sources.builtin.source import started_files
 from xai_mcp_agent.sources.builtin.workspace import Workspace, WorkspaceError
 
 SECRET = "what is outside"
@@ -88,6 +90,60 @@ def test_settings_which_name_programs_to_start_are_not_written(
     with pytest.raises(WorkspaceError, match="says what may be started"):
         files.write_file(path, "{}")
     assert list(inside.rglob("*.json")) == []
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "a/.GIT/config", ".git ./config"])
+def test_what_git_runs_is_not_written(files: Workspace, path: str) -> None:
+    with pytest.raises(WorkspaceError, match="says what may be started"):
+        files.write_file(path, "evil")
+
+
+def test_what_the_settings_start_is_not_written(tmp_path: Path) -> None:
+    """A file of functions, a server's script, a module: below the workspace, under any name."""
+    work = tmp_path / "work"
+    (work / "pack").mkdir(parents=True)
+    for name in ("server.py", "fun.py", "pack/tool.py", "free.py"):
+        (work / name).touch()
+    (work / "link.py").symlink_to("server.py")
+    entries = {
+        "builtin": {"files": {"tools": ["write_file"], "workspace": "work"}},
+        "functions": {"f": {"file": "work/fun.py"}, "m": {"module": "work.pack"}},
+        "mcpServers": {"s": {"command": "python", "args": ["server.py"], "cwd": str(work)}},
+    }
+    settings = settings_from(entries, folder=tmp_path)
+    files = Workspace(str(work), started_files(settings.sources.values()))
+    for path in ("server.py", "fun.py", "FUN.py", "pack/tool.py", "pack/new.py"):
+        with pytest.raises(WorkspaceError, match="what the settings start"):
+            files.write_file(path, "evil")
+    files.write_file("free.py", "mine")
+
+
+def test_the_folder_of_our_own_configuration_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    files = Workspace(str(tmp_path))
+    (tmp_path / ".config" / "xai-mcp-agent").mkdir(parents=True)
+    (tmp_path / "short").symlink_to(".config/xai-mcp-agent", target_is_directory=True)
+    for path in (".config/xai-mcp-agent/trusted.json", "short/trusted.json"):
+        with pytest.raises(WorkspaceError):
+            files.write_file(path, "{}")
+    assert list((tmp_path / ".config" / "xai-mcp-agent").iterdir()) == []
+
+
+def test_without_descriptors_of_folders_a_path_must_resolve_to_the_inside(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    files.write_file("notes/today.txt", "x")
+    assert files.read_file("notes/today.txt") == "x"
+    assert [x.path for x in files.list_files().files] == ["notes/today.txt"]
+    (inside / "out").symlink_to("../outside", target_is_directory=True)
+    (inside / "link").symlink_to("../secret.txt")
+    for path in ("out/secret.txt", "link", "../secret.txt", "out/new.txt"):
+        assert SECRET not in failure_of(files, path)
+    assert os.listdir(inside.parent / "outside") == ["secret.txt"]
 
 
 def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(

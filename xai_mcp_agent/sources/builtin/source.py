@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import anyio.to_thread
 
@@ -11,7 +13,9 @@ from ...core.events import Inventory
 from ...core.patterns import guard
 from ...core.results import ToolResult
 from ...core.tools import BUILTIN, ToolAnnotations, ToolKey
-from ...settings.sources import BuiltinSettings
+from ...settings.entry import SourceSettings
+from ...settings.server import ServerSettings
+from ...settings.sources import BuiltinSettings, FunctionSettings, WorkflowSettings
 from ..functions.calling import FunctionCalls
 from ..functions.function import Function
 from ..reading import ReadSource
@@ -28,9 +32,15 @@ class BuiltinSource(ReadSource[Mapping[str, Function]]):
 
     kind = BUILTIN
 
-    def __init__(self, settings: BuiltinSettings, mask: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        settings: BuiltinSettings,
+        mask: Callable[[str], str],
+        entries: Mapping[str, SourceSettings],
+    ) -> None:
         super().__init__(settings, mask)
         self._settings = settings
+        self._entries = entries
         self._calls = FunctionCalls(settings, mask)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -39,15 +49,35 @@ class BuiltinSource(ReadSource[Mapping[str, Function]]):
 
     async def _read(self) -> Mapping[str, Function]:
         # In a thread: it imports, and makes schemas.
-        return await anyio.to_thread.run_sync(_functions, self._settings)
+        return await anyio.to_thread.run_sync(_functions, self._settings, self._entries)
 
     def _inventory_of(self, value: Mapping[str, Function]) -> Inventory:
         disabled = tuple(x for x in self._settings.tools if x not in value)
         return Inventory(self.name, tuple(x.tool for x in value.values()), disabled=disabled)
 
 
-def _functions(settings: BuiltinSettings) -> Mapping[str, Function]:
-    files, is_off = Workspace(settings.workspace), guard(*settings.disabled_tools)
+def started_files(entries: Iterable[SourceSettings]) -> Iterator[Path]:
+    """The files of programs, functions and workflows that these entries start."""
+    for entry in entries:
+        match entry:
+            case ServerSettings(command=command, args=args, cwd=cwd):
+                words = (x.rpartition("=")[2] for x in (command, *args))  # also `--file=server.py`
+                paths = (os.path.join(cwd, os.path.expanduser(x)) for x in words)
+                yield from (Path(x) for x in paths if os.path.isfile(x))
+            case FunctionSettings(module=module, folder=folder) if module:
+                package = Path(folder, *module.split("."))
+                yield from (package, package.with_suffix(".py"))
+            case FunctionSettings(file=file) | WorkflowSettings(file=file):
+                yield Path(file)
+            case _:
+                pass
+
+
+def _functions(
+    settings: BuiltinSettings, entries: Mapping[str, SourceSettings]
+) -> Mapping[str, Function]:
+    files = Workspace(settings.workspace, started_files(entries.values()))
+    is_off = guard(*settings.disabled_tools)
     runs: Mapping[str, Callable[..., object]] = {
         "current_time": current_time,
         "calculate": calculate,

@@ -1,7 +1,8 @@
 """`list_files`, `read_file`, `write_file`: the files of one folder, which cannot be left.
 
-A path is walked folder by folder, each opened relative to the one before and never through a link.
-So it stays inside whatever is exchanged for a link meanwhile.
+Where the system can, a path is walked folder by folder, each opened relative to the one before and
+never through a link: so it stays inside whatever is exchanged for a link meanwhile. On Windows the
+place that a path resolves to must be inside.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME
+from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME, user_settings_path
 
 _MAX_BYTES = 1_000_000  # of a file: more no model reads, and none writes
 _MAX_LISTED = 1_000  # files
@@ -56,37 +59,33 @@ class Listing:
 class Workspace:
     """One folder of a person's choice, and the tools that work in it.
 
-    The folder itself is trusted, and made when something is first written.
+    The folder itself is trusted, and made when something is first written. What is `protected` in
+    it, and the folder of our own configuration, is not written.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, protected: Iterable[Path] = ()) -> None:
         self._folder = folder
+        self._protected = [*protected, user_settings_path().parent]
 
     def list_files(
         self, folder: Annotated[str, Field(description="Only those in it. Empty: all.")] = ""
     ) -> Listing:
         """List the files of the workspace, or of one folder in it, with those in folders below."""
-        files: list[ListedFile] = []
-        passed_over: list[str] = []
         parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
-        with _told(folder or "the workspace"):
-            try:
-                with self._opened(parts) as opened:
-                    for file in _files_below(opened, parts, passed_over):
-                        if len(files) == _MAX_LISTED:
-                            return Listing(files, is_complete=False)
-                        files.append(file)
-            except FileNotFoundError:
-                if parts:
-                    raise  # else nothing was written yet
-        return Listing(files, is_complete=not passed_over)
+        if not parts and not os.path.exists(self._folder):
+            return Listing([], is_complete=True)  # nothing was written yet
+        passed_over: list[str] = []
+        with _worded(folder or "the workspace"):
+            files = [*islice(self._files_below(parts, passed_over), _MAX_LISTED + 1)]
+        is_complete = len(files) <= _MAX_LISTED and not passed_over
+        return Listing(files[:_MAX_LISTED], is_complete)
 
     def read_file(self, path: _Path) -> str:
         """Read a text file of the workspace."""
         *folders, name = _parts(path)
-        with _told(path), self._opened(folders) as folder:
-            _check_file(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
-            with open(os.open(name, _READ, dir_fd=folder), "rb") as file:
+        with _worded(path), self._opened(folders) as folder:
+            _check_file(folder.stat(name), path)
+            with open(folder.open(name, _READ), "rb") as file:
                 _check_file(os.fstat(file.fileno()), path)
                 data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
@@ -106,20 +105,54 @@ class Workspace:
             raise WorkspaceError("the text has half a character in it.") from None
         if len(data) > _MAX_BYTES:
             raise WorkspaceError(f"the text has more than {_MAX_BYTES:,} bytes.")
-        *folders, name = _parts(path)
-        if name.casefold() in (FILE_NAME, OTHER_FILE_NAME, LOCK_NAME):
-            raise WorkspaceError(f"{name} says what may be started and used: no tool writes it.")
-        with _told(path):
+        *folders, name = parts = _parts(path)
+        self._require_writable(parts)
+        with _worded(path):
             os.makedirs(self._folder, exist_ok=True)
             with self._opened(folders, make=True) as folder:
                 _write(folder, name, path, data)
         return f"{path}: {len(data):,} bytes written."
 
+    def _require_writable(self, parts: list[str]) -> None:
+        """Nobody writes through a tool what decides which programs are started."""
+        names = [x.rstrip(". ").casefold() for x in parts]  # as Windows reads them
+        target = _comparable(Path(self._folder, *parts))
+        if names[-1] in (FILE_NAME, OTHER_FILE_NAME, LOCK_NAME) or ".git" in names:
+            raise WorkspaceError(
+                f"{parts[-1]} says what may be started and used: no tool writes it."
+            )
+        if any(target.is_relative_to(_comparable(x)) for x in self._protected):
+            raise WorkspaceError(
+                f"{parts[-1]} is part of what the settings start: no tool writes it."
+            )
+
+    def _files_below(self, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
+        """The files in a folder, then those below; folders that cannot be entered are noted."""
+        folders: list[str] = []
+        with self._opened(parts) as folder:
+            for entry in folder.entries():
+                with suppress(FileNotFoundError):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+                    elif entry.is_file(follow_symlinks=False):
+                        size = entry.stat(follow_symlinks=False).st_size
+                        yield ListedFile(_readable("/".join((*parts, entry.name))), size)
+        for name in folders:
+            # With a name it would be deeper than a path may be.
+            if len(parts) + 1 >= _MAX_DEPTH:
+                passed_over.append(name)
+                continue
+            try:
+                yield from self._files_below([*parts, name], passed_over)
+            except OSError:
+                passed_over.append(name)
+
     @contextmanager
-    def _opened(self, parts: list[str], *, make: bool = False) -> Generator[int]:
-        """The folder at this path, opened on the way that links cannot change."""
+    def _opened(self, parts: list[str], *, make: bool = False) -> Generator[_Folder]:
+        """The folder at this path."""
         if os.open not in os.supports_dir_fd:
-            raise WorkspaceError("this system cannot open files safely: use Linux or macOS.")
+            yield self._resolved(parts, make=make)
+            return
         opened = os.open(self._folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
             for part in parts:
@@ -129,9 +162,49 @@ class Workspace:
                 inner = os.open(part, _FOLDER, dir_fd=opened)
                 os.close(opened)
                 opened = inner
-            yield opened
+            yield _Folder("", opened)
         finally:
             os.close(opened)
+
+    def _resolved(self, parts: list[str], *, make: bool) -> _Folder:
+        root = Path(self._folder).resolve()
+        place = root.joinpath(*parts)
+        if not place.resolve().is_relative_to(root):
+            raise WorkspaceError(_LINK)
+        if make:
+            place.mkdir(parents=True, exist_ok=True)
+        return _Folder(os.path.join(place, ""))
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """An open folder; without a descriptor its names begin with its own `path`."""
+
+    path: str
+    descriptor: int | None = None
+
+    def stat(self, name: str) -> os.stat_result:
+        return os.stat(self.path + name, dir_fd=self.descriptor, follow_symlinks=False)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        return os.open(self.path + name, flags, mode, dir_fd=self.descriptor)
+
+    def replace(self, old: str, new: str) -> None:
+        at = self.descriptor
+        os.replace(self.path + old, self.path + new, src_dir_fd=at, dst_dir_fd=at)
+
+    def unlink(self, name: str) -> None:
+        os.unlink(self.path + name, dir_fd=self.descriptor)
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self.path if self.descriptor is None else self.descriptor) as entries:
+            own = [x for x in entries if not x.name.startswith(_TEMPORARY)]
+        return sorted(own, key=lambda x: x.name)
+
+
+def _comparable(path: Path) -> Path:
+    """The place of a path, however it is written and whatever case the system takes for another."""
+    return Path(os.path.realpath(path).casefold())
 
 
 def _parts(path: str) -> list[str]:
@@ -163,22 +236,22 @@ def _is_too_long(name: str) -> bool:
         raise WorkspaceError("the path has half a character in it.") from None
 
 
-def _write(folder: int, name: str, path: str, data: bytes) -> None:
+def _write(folder: _Folder, name: str, path: str, data: bytes) -> None:
     """Write it beside, then put it in its place: nobody ever reads half of it."""
     mode = 0o666
     with suppress(FileNotFoundError):
-        before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        before = folder.stat(name)
         _check_file(before, path)
         mode = stat.S_IMODE(before.st_mode) & 0o777
     temporary = f"{_TEMPORARY}{uuid.uuid4().hex}"
     try:
-        with open(os.open(temporary, _NEW, mode, dir_fd=folder), "wb") as file:
+        with open(folder.open(temporary, _NEW, mode), "wb") as file:
             file.write(data)
         # A link in its place would be replaced, and not followed.
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        folder.replace(temporary, name)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+            folder.unlink(temporary)
         raise
 
 
@@ -191,34 +264,13 @@ def _check_file(found: os.stat_result, path: str) -> None:
         raise WorkspaceError(f"{path!r} is no file, but a pipe or a device.")
 
 
-def _files_below(folder: int, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
-    """The files in it; the folders that nobody may enter, or by any path of ours, are noted."""
-    prefix = "/".join(parts)
-
-    def note(cause: OSError) -> None:
-        passed_over.append(str(cause.filename))
-
-    walk = os.fwalk(".", onerror=note, dir_fd=folder, follow_symlinks=False)
-    for place, folders, names, opened in walk:
-        folders.sort()
-        if len(parts) + place.count("/") + 1 >= _MAX_DEPTH:  # with a name it is as deep as may be
-            passed_over += folders
-            folders.clear()
-        for name in sorted(x for x in names if not x.startswith(_TEMPORARY)):
-            with suppress(FileNotFoundError):
-                found = os.stat(name, dir_fd=opened, follow_symlinks=False)
-                if stat.S_ISREG(found.st_mode):
-                    path = os.path.normpath(os.path.join(prefix, place, name))
-                    yield ListedFile(_readable(path), found.st_size)
-
-
 def _readable(name: str) -> str:
     """A name that is no text, as one that can be printed."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _worded(path: str) -> Generator[None]:
     """In words for whoever named the path; where the workspace is, is not said."""
     try:
         yield
