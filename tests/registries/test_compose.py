@@ -13,11 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.registry_service import DATA
 from xai_mcp_agent import BadSetting, settings_from
 from xai_mcp_agent.registries.compose import compose
-from xai_mcp_agent.registries.forms.lists import documents_in, entry_document
 from xai_mcp_agent.registries.manifest import manifest_of
+from xai_mcp_agent.registries.readers import document_of
 from xai_mcp_agent.registries.server_json import read_server
 from xai_mcp_agent.registries.signals import Origin, looks_like, signals_of
 from xai_mcp_agent.registries.values import Refused
@@ -127,7 +126,7 @@ SERVER = st.fixed_dictionaries(
 
 @given(server=SERVER, meta=ANYTHING)
 def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) -> None:
-    document = entry_document({"server": server, "_meta": meta}, "https://host/here")
+    document = document_of({"server": server, "_meta": meta}, "https://host/here")
     if document.refused:
         return
     read = read_server(document.server)
@@ -141,17 +140,6 @@ def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) 
     environ = {x.variable: "x" for x in made.needs}
     read_settings = settings_from({"mcpServers": {"it": made.entry}}, environ=environ)
     assert read_settings.notes == ()
-
-
-@given(value=ANYTHING)
-def test_whatever_a_list_holds_one_of_it_costs_only_itself(value: Any) -> None:
-    documents = list(documents_in([value, *_good()], "here"))
-    assert documents[-1].name == "com.example/tickets"
-    assert not documents[-1].refused
-
-
-def _good() -> list[Any]:
-    return json.loads((DATA / "static-list" / "servers-as-server-json.json").read_bytes())
 
 
 @pytest.mark.parametrize(

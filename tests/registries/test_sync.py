@@ -37,6 +37,7 @@ from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.sources.fetching import FetchLimits
 
 ALL = 10  # servers on the three pages
+FOLDERS = ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]
 PATIENCE = FetchLimits(seconds=1.0, read_seconds=0.3, max_bytes=1024**2)
 
 
@@ -353,7 +354,6 @@ def test_a_new_version_is_no_alarm_and_is_the_latest(
          ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
         ("servers-object.json",
          ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
-        ("mcpservers-map.json", ["notes", "tickets"]),
     ],
 )  # fmt: skip
 def test_lists_of_all_forms_are_read(
@@ -365,73 +365,70 @@ def test_lists_of_all_forms_are_read(
         assert names_in(found, "lists") == known
 
 
-def test_the_old_seed_is_read_and_what_it_cannot_say_is_refused(
-    service: RegistryService, tmp_path: Path
-) -> None:
-    there = {"type": "list", "url": f"{service.url}/legacy.json"}
-    with registries(service, tmp_path, seed=there) as found:
-        report = synced(found, "seed")
-        assert (report.documents, report.problem) == (30, "")
-        assert "io.github.bankless/onchain-mcp" in names_in(found, "seed")
-        assert dict(report.refused)["io.github.agentrpc/agentrpc"].startswith("its package npm")
-        unknown = found.find("io.github.tinyfish-io/agentql-mcp", registry="seed")
-        with pytest.raises(Exception, match="of type 'unknown', which no runner starts"):
-            found.offer(unknown, "agentql", offline=True)
-
-
 def test_a_checkout_is_read_as_it_lies_there(service: RegistryService, tmp_path: Path) -> None:
-    folder = {"path": str(DATA / "github-docker")}
+    folder = {"path": str(DATA / "repository")}
     with registries(service, tmp_path, checkout=folder) as found:
         assert synced(found, "checkout").problem == ""
-        assert names_in(found, "checkout") == ["context7", "fetch", "github", "notion", "time"]
-        assert next(x.name for x in found.search("time zones", registry="checkout")) == "time"
+        assert names_in(found, "checkout") == FOLDERS
+        (first, *_) = found.search("weather", registry="checkout")
+        assert first.name == "com.example/weather"
     assert service.http.got == []
 
 
 def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
     service: RegistryService, tmp_path: Path
 ) -> None:
-    there = {"repository": "docker/mcp-registry", "ref": "main", "url": service.url}
+    there = {"repository": "example-org/servers", "ref": "main", "url": service.url}
     service.archives["main"] = service.archives[COMMIT]
-    with registries(service, tmp_path, docker=there) as found:
-        assert synced(found, "docker").problem == ""
-        assert names_in(found, "docker") == ["context7", "fetch", "github", "notion", "time"]
-        listing = found.find("time", registry="docker")
-        assert f"{COMMIT}/servers/time/server.yaml" in listing.document.place
+    with registries(service, tmp_path, hub=there) as found:
+        assert synced(found, "hub").problem == ""
+        assert names_in(found, "hub") == FOLDERS
+        listing = found.find("com.example/weather", registry="hub")
+        assert f"{COMMIT}/servers/weather/server.json" in listing.document.place
 
 
 def test_a_server_that_left_a_list_leaves_the_copy(
     service: RegistryService, tmp_path: Path
 ) -> None:
-    there = {"repository": "docker/mcp-registry", "ref": COMMIT, "url": service.url}
-    with registries(service, tmp_path, docker=there) as found:
-        synced(found, "docker")
+    there = {"repository": "example-org/servers", "ref": COMMIT, "url": service.url}
+    with registries(service, tmp_path, hub=there) as found:
+        synced(found, "hub")
         (tmp_path / "left").mkdir()
-        shutil.copytree(DATA / "github-docker" / "time", tmp_path / "left" / "time")
+        shutil.copytree(DATA / "repository" / "weather", tmp_path / "left" / "weather")
         service.archives[COMMIT] = archive(tmp_path / "left")
-        report = synced(found, "docker")
-        assert report.removed == 4
-        assert names_in(found, "docker") == ["time"]
+        report = synced(found, "hub")
+        assert report.removed == 2
+        assert names_in(found, "hub") == ["com.example/weather"]
 
 
 def test_one_bad_file_of_a_folder_costs_only_itself(
     service: RegistryService, tmp_path: Path
 ) -> None:
     folder = tmp_path / "servers"
+    good = (DATA / "repository" / "weather" / "server.json").read_text(encoding="utf-8")
     for name, text in {
-        "good": "name: good\ntype: server\nimage: mcp/good@sha256:" + "a" * 64,
+        "good": good,
         "bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: *d",
         "odd": "- 1\n- 2",
-        "hostile": 'name: "a\\u202eb c"\ntype: server\nimage: x',
+        "hostile": good.replace("com.example/weather", "a\\u202eb c"),
+        "cut": good[:100],
     }.items():
         (folder / name).mkdir(parents=True)
-        (folder / name / "server.yaml").write_text(text)
-    (folder / "good" / "tools.json").write_text('[{"name": "shine"}, {"name": 3}, 4')
+        (folder / name / "server.json").write_text(text)
     with registries(service, tmp_path, here={"path": str(folder)}) as found:
         report = synced(found, "here")
         assert report.problem == ""
-        assert names_in(found, "here") == ["good"]
-        assert "stands for nothing" in dict(report.refused)["bomb"]
+        assert names_in(found, "here") == ["com.example/weather"]
+        assert dict(report.refused).keys() >= {"bomb", "cut"}
+
+
+def test_what_npm_has_no_more_leaves_the_copy(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
+        before = synced(found, "npm").documents
+        gone = service.search["objects"].pop()["package"]["name"]
+        assert synced(found, "npm").removed == 1
+        assert len(names_in(found, "npm")) == before - 1
+        assert gone not in names_in(found, "npm")
 
 
 @pytest.mark.parametrize(
@@ -446,10 +443,10 @@ def test_one_bad_file_of_a_folder_costs_only_itself(
 def test_an_archive_that_is_none_is_told(
     service: RegistryService, tmp_path: Path, data: bytes, told: str
 ) -> None:
-    there = {"repository": "docker/mcp-registry", "ref": COMMIT, "url": service.url}
+    there = {"repository": "example-org/servers", "ref": COMMIT, "url": service.url}
     service.archives[COMMIT] = data
-    with registries(service, tmp_path, docker=there) as found:
-        assert told in synced(found, "docker").problem
+    with registries(service, tmp_path, hub=there) as found:
+        assert told in synced(found, "hub").problem
 
 
 def test_a_missing_folder_is_told(service: RegistryService, tmp_path: Path) -> None:

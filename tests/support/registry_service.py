@@ -110,8 +110,6 @@ class RegistryService:
             return Said(200, (DATA / "static-list" / path[-1]).read_bytes())
         if got.path == "/invalid.json":
             return as_json(invalid())
-        if got.path == "/legacy.json":
-            return Said(200, (DATA / "legacy-2025-05" / "seed-sample.json").read_bytes())
         if "tar.gz" in path:
             return Said(200, self.archives[path[-1]]) if path[-1] in self.archives else Said(404)
         if got.path == "/-/v1/search":
@@ -161,7 +159,7 @@ def registry_service() -> Generator[RegistryService]:
             service.over.set()
 
 
-def archive(folder: Path = DATA / "github-docker", commit: str = COMMIT) -> bytes:
+def archive(folder: Path = DATA / "repository", commit: str = COMMIT) -> bytes:
     """An archive as GitHub makes them, with the folder under `servers` and some other files."""
     told = io.BytesIO()
     form, headers = tarfile.PAX_FORMAT, {"comment": commit}

@@ -20,12 +20,12 @@ from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
 from .output import AsJson, SettingsFile, echo_json, say
 from .registry_text import (
+    changed_text,
     found_json,
     found_text,
     listing_text,
     offer_json,
     offer_text,
-    pin_text,
     report_json,
     report_text,
 )
@@ -150,19 +150,17 @@ def sync(
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
     with _opened(settings, as_json=as_json) as (registries, loaded):
         reports = registries.sync(registry, limits)
-        compared = registries.compare_pins(_configured(loaded))
+        changed = registries.changed_entries(_configured(loaded))
     if as_json:
-        echo_json({"registries": [report_json(x) for x in reports], "pins": compared.alarms})
+        echo_json({"registries": [report_json(x) for x in reports], "pins": changed})
     else:
         for report in reports:
             say("\n".join(report_text(report)))
             if report.problem:
                 say(f"error: {report.problem}", to_stderr=True)
-        for pin in compared.alarms:
-            say(pin_text(pin))
-        for reason in compared.not_asked:
-            say(f"note: the hash of a package could not be compared: {reason}", to_stderr=True)
-    if compared.alarms or any(x.alarms for x in reports):
+        for entry in changed:
+            say(changed_text(entry))
+    if changed or any(x.alarms for x in reports):
         raise typer.Exit(_ALARM)
     if any(x.problem for x in reports):
         raise typer.Exit(1)

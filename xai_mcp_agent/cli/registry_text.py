@@ -7,17 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..console.text import count, one_line, wrap
-from ..core.json import JsonObject
+from ..core.json import JsonObject, as_text
 from ..core.shell import shown_command
-from ..sources.openapi.document.values import text_of, texts_of
 from .output import text_width
 
 if TYPE_CHECKING:
     from ..registries.manifest import RegistryManifest
     from ..registries.offers import Listing, Offer
-    from ..registries.pins import PinAlarm
     from ..registries.placeholders import Need
-    from ..registries.registries import FoundServer
+    from ..registries.registries import ChangedEntry, FoundServer
     from ..registries.signals import Signal
     from ..registries.sync import SyncReport
 
@@ -54,7 +52,7 @@ def report_text(report: SyncReport) -> Iterator[str]:
         )
 
 
-def pin_text(alarm: PinAlarm) -> str:
+def changed_text(alarm: ChangedEntry) -> str:
     """An entry of the settings whose server was changed."""
     version = f" {alarm.version}" if alarm.version else ""
     return (
@@ -87,12 +85,11 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     document = listing.document
     version = f" {manifest.version}" if manifest.version else ""
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
-    about = text_of(document.server.get("description"), _DESCRIPTION_CHARS)
+    about = as_text(document.server.get("description"))
     yield from _folded(one_line(about, _DESCRIPTION_CHARS)) if about else []
-    tools = ", ".join(texts_of(document.extras.get("tools")))
     told = (
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
-        ("tools", tools), ("document", manifest.manifest_url), ("package", manifest.download_url),
+        ("document", manifest.manifest_url), ("package", manifest.download_url),
         ("checksum", manifest.checksum), ("schema", manifest.schema_version),
         ("versions", ", ".join(x for x in listing.versions[:_MOST_VERSIONS] if x)),
     )  # fmt: skip

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..core.json import JsonObject, as_list, as_object
-from ..core.visible import visible_text
-from ..sources.openapi.document.values import texts_of
-from .forms.npm import Manifest
-from .values import TEXT_CHARS, Document
+from ..core.json import JsonObject, as_list, as_object, as_texts
+from .npm import NpmPackage
+from .values import Document, shown
 
 _MOST = 100  # tags, dependencies
-_NO_MANIFEST = Manifest("", "")
+_NO_PACKAGE = NpmPackage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class RegistryManifest:
         return {**asdict(self), "tags": list(self.tags)}
 
 
-def manifest_of(document: Document, package: Manifest = _NO_MANIFEST) -> RegistryManifest:
+def manifest_of(document: Document, package: NpmPackage = _NO_PACKAGE) -> RegistryManifest:
     """What a document says, and where it says nothing its package."""
     told = document.extras
     download, checksum = _download(document.server)
@@ -53,7 +51,7 @@ def manifest_of(document: Document, package: Manifest = _NO_MANIFEST) -> Registr
         _text(told.get("manifest_url")) or document.place or None,
         _text(told.get("download_url")) or download or package.tarball or None,
         _text(told.get("checksum")) or checksum or package.integrity or None,
-        tuple(visible_text(x, TEXT_CHARS) for x in texts_of(told.get("tags"))[:_MOST]),
+        tuple(map(shown, as_texts(told.get("tags"))[:_MOST])),
         _text(told.get("author")) or package.author or _owner(document.server),
         _text(told.get("license")) or package.license or None,
         _dependencies(told.get("dependencies")) or package.dependencies,
@@ -76,10 +74,10 @@ def _owner(server: JsonObject) -> str | None:
 
 
 def _dependencies(value: Any) -> dict[str, str]:
-    given = dict.fromkeys(texts_of(value), "") if isinstance(value, list) else as_object(value)
+    given = dict.fromkeys(as_texts(value), "") if isinstance(value, list) else as_object(value)
     told = list(given.items())[:_MOST]
-    return {visible_text(str(key), TEXT_CHARS): _text(x) or "" for key, x in told}
+    return {shown(str(key)): shown(x) for key, x in told}
 
 
 def _text(value: Any) -> str | None:
-    return visible_text(value, TEXT_CHARS).strip() or None if isinstance(value, str) else None
+    return shown(value) or None

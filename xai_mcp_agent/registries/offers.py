@@ -11,16 +11,14 @@ from typing import Any
 from ..core.json import JsonObject
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
-from ..sources.openapi.document.values import text_of
 from .compose import Composition, compose
-from .forms.npm import Manifest
 from .manifest import RegistryManifest, manifest_of
-from .readers.npm import NpmReader, npm_address
+from .npm import NpmPackage, npm_address
+from .readers import NpmReader
 from .server_json import read_server
 from .signals import Origin, Signal, signals_of
-from .store import Alarm, Store
-from .sync import now_text
-from .values import NAME_CHARS, Document, Package, Refused, RegistryError
+from .store import Alarm
+from .values import NAME_CHARS, Document, Package, Refused, RegistryError, shown
 
 NOT_FOUND = 404
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
@@ -47,7 +45,7 @@ class Listing:
     @property
     def status(self) -> str:
         """What the registry says of it: active, deprecated, deleted or nothing."""
-        return text_of(self.document.meta.get("status"), NAME_CHARS)
+        return shown(self.document.meta.get("status"), NAME_CHARS)
 
     @property
     def manifest(self) -> RegistryManifest:
@@ -73,7 +71,6 @@ class Offer:
 
 
 def offer_of(
-    store: Store,
     listing: Listing,
     name: str,
     *,
@@ -89,14 +86,14 @@ def offer_of(
     server = read_server(document.server, has_namespace=document.has_namespace)
     taken = set(_VARIABLE.findall(json.dumps(configured, default=str)))
     composition = compose(server, name, given=given, allow=allow, prefer=prefer, taken=taken)
-    origin = _origin(store, listing, composition, offline=offline)
+    origin = _origin(listing, composition, offline=offline)
     signals = [
         *(_changed(x) for x in listing.alarms),
         *signals_of(document, composition, origin, name=name, configured=configured),
     ]
     if listing.note:
         signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
-    manifest = manifest_of(document, origin.package or Manifest("", ""))
+    manifest = manifest_of(document, origin.package or NpmPackage())
     entry = _entry(listing, composition, server.description, manifest)
     return Offer(listing, name, composition, entry, manifest, tuple(signals))
 
@@ -106,7 +103,7 @@ def _check_status(listing: Listing, allow: Collection[str]) -> None:
     if listing.status == "deleted":
         raise Refused(document.name, "its registry has deleted it")
     if listing.status == "deprecated" and "deprecated" not in allow:
-        message = text_of(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
+        message = shown(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
         why = f": {message}" if message else ""
         raise Refused(
             document.name,
@@ -147,41 +144,23 @@ def _entry(
 # What npm says of a package
 
 
-def _origin(store: Store, listing: Listing, composition: Composition, *, offline: bool) -> Origin:
+def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Origin:
     registry, way = listing.registry, composition.way
-    told = Origin(registry.name, registry.is_official, len(listing.versions))
+    origin = Origin(registry.name, registry.is_official, len(listing.versions))
     if not isinstance(way, Package) or way.type != "npm":
-        return told
+        return origin
     if offline:
-        return replace(told, not_asked="npm was not asked")
+        return replace(origin, not_asked="npm was not asked")
+    lack = ""
     try:
         address = registry.url if registry.type == "npm" and registry.url else npm_address()
-        package = package_manifest(address, way.identifier, way.version)
+        package = NpmReader(address).package(way.identifier, way.version, ASK_LIMITS)
+        lack = "" if package.has_command else "has no command to run"
+        origin = replace(origin, package=package)
     except (OSError, RegistryError) as reason:
-        return replace(told, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
-    if package is None or not package.has_command:
-        lacks = "has no command to run" if package else "is not there: npm has no such version"
-        raise Refused(listing.document.name, f"its package {way.identifier} {way.version} {lacks}")
-    return replace(told, package=package, hash_before=_hash_before(store, way, package))
-
-
-def package_manifest(address: str, identifier: str, version: str) -> Manifest | None:
-    """What a package says of itself; None where there is no such version.
-
-    Raises:
-        OSError: npm cannot be asked; says why.
-    """
-    try:
-        return NpmReader(address, "").manifest(identifier, version, ASK_LIMITS)
-    except Answered as reason:
-        if reason.status == NOT_FOUND:
-            return None
-        raise
-
-
-def _hash_before(store: Store, way: Package, package: Manifest) -> str:
-    if not package.integrity:
-        return ""
-    with store.written():
-        key = f"npm {way.identifier}@{way.version}"
-        return store.changed_package(key, package.integrity, now_text())
+        if isinstance(reason, Answered) and reason.status == NOT_FOUND:
+            lack = "is not there: npm has no such version"
+        origin = replace(origin, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
+    if lack:
+        raise Refused(listing.document.name, f"its package {way.identifier} {way.version} {lack}")
+    return origin

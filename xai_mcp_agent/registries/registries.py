@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..core.json import JsonObject, as_list
+from ..core.json import JsonObject, as_object, as_text, as_texts
 from ..core.names import did_you_mean
 from ..core.visible import visible_text
 from ..search import ToolIndex
@@ -17,15 +17,11 @@ from ..settings.models import Settings
 from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered
-from ..sources.openapi.document.values import text_of
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, offer_of
-from .pins import PinReport, compare_pins
-from .readers.api import ApiReader
-from .readers.npm import NpmReader
-from .readers.readers import reader_of
+from .readers import ApiReader, NpmReader, reader_of
 from .store import Store
 from .sync import SyncLimits, SyncReport, now_text, sync_registry
-from .values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
+from .values import NAME_CHARS, Document, Refused, RegistryError, shown
 
 _DEPRECATED = ("deprecated", "deleted")
 
@@ -41,6 +37,20 @@ class FoundServer:
     description: str
     score: float
     reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEntry:
+    """An entry of the settings of which something else is said now than when it was added.
+
+    `was` and `now` are digests of its document.
+    """
+
+    entry: str
+    server: str
+    version: str
+    was: str
+    now: str
 
 
 _Indexed: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
@@ -126,13 +136,13 @@ class Registries:
         if registry not in self._indexes:
             index, known = ToolIndex[JsonObject](), dict[str, FoundServer]()
             for one in self.chosen(registry):
-                for kept in self._store.latest(one.address):
-                    if kept.document.meta.get("status") in _DEPRECATED:
+                for stored in self._store.latest(one.address):
+                    if stored.document.meta.get("status") in _DEPRECATED:
                         continue
-                    found = _found(one.name, kept.document)
+                    found = _found(one.name, stored.document)
                     key = f"{one.name} {found.name}"
                     known[key] = found
-                    index.update(_as_tool(key, found, kept.document))
+                    index.update(_as_tool(key, found, stored.document))
             self._indexes[registry] = index, known
         return self._indexes[registry]
 
@@ -159,7 +169,7 @@ class Registries:
                 found.append(one)
         if len(found) > 1:
             names = " and ".join(x.name for x in found)
-            raise RegistryError(f"{_shown(name)} is in {names}. Choose one with --registry.")
+            raise RegistryError(f"{_quoted(name)} is in {names}. Choose one with --registry.")
         if not found:
             raise self._unknown(name, registry, notes)
         return self._listing(found[0], name, version, notes.get(found[0].name, ""))
@@ -177,12 +187,12 @@ class Registries:
                 return ""
         except Answered as reason:
             if reason.status == NOT_FOUND:
-                return f"{registry.name} has no {_shown(name)} (any more)"
+                return f"{registry.name} has no {_quoted(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:
             return f"{registry.name} could not be asked: {reason}"
         self._indexes.clear()
-        with self._store.written():
+        with self._store.writing():
             for document in documents:
                 self._store.put(registry.address, document, now_text())
         return ""
@@ -194,7 +204,7 @@ class Registries:
         kept = next((x for x in versions if version in (None, x.document.version)), None)
         if kept is None:
             known = ", ".join(x.document.version for x in versions)
-            raise RegistryError(f"{name} has no version {_shown(version or '')}. Known: {known}.")
+            raise RegistryError(f"{name} has no version {_quoted(version or '')}. Known: {known}.")
         alarms = [
             x for x in self._store.alarms(registry.address, name)
             if x.version == kept.document.version
@@ -208,7 +218,7 @@ class Registries:
         told = [x for x in notes.values() if x and "has no" not in x]
         why = f" {'. '.join(told).rstrip('.')}." if told else ""
         where = registry or "any registry of the settings"
-        return RegistryError(f"There is no server {_shown(name)} in {where}.{why} {hint}".rstrip())
+        return RegistryError(f"There is no server {_quoted(name)} in {where}.{why} {hint}".rstrip())
 
     # What it would come to
 
@@ -230,29 +240,42 @@ class Registries:
             BadSetting: a value that was given does not fit.
         """
         return offer_of(
-            self._store, listing, name, given=given or {}, allow=allow, prefer=prefer,
+            listing, name, given=given or {}, allow=allow, prefer=prefer,
             configured=configured or {}, offline=offline,
         )  # fmt: skip
 
     def accept(self, listing: Listing) -> Listing:
         """Take the changed content of a version for the right one from now on."""
-        with self._store.written():
+        with self._store.writing():
             for alarm in listing.alarms:
                 self._store.accept(alarm)
         name, version = listing.document.name, listing.document.version
         return self._listing(listing.registry, name, version, listing.note)
 
-    def compare_pins(self, configured: Mapping[str, Any]) -> PinReport:
-        """What is said now of entries of the settings that were added from a registry.
+    def changed_entries(self, configured: Mapping[str, Any]) -> list[ChangedEntry]:
+        """Return the entries of the settings of whose document something else is said now.
 
-        `configured` are the entries as they are written. npm is asked for hashes again.
+        `configured` are the entries as they are written; `add` noted in them where they are from.
         """
-        return compare_pins(self._store, self.settings.values(), configured)
+        return [x for entry, written in configured.items() if (x := self._changed(entry, written))]
+
+    def _changed(self, entry: str, written: Any) -> ChangedEntry | None:
+        noted = as_object(as_object(written).get("registry"))
+        name, version, was = (as_text(noted.get(x)) for x in ("name", "version", "digest"))
+        for registry in self.settings.values():
+            if not was or noted.get("from") != registry.noted_as:
+                continue
+            alarms = self._store.alarms(registry.address, name)
+            stored = self._store.version(registry.address, name, version)
+            now = next((x.now for x in alarms if x.version == version), "")
+            now = now or (stored.digest if stored else was)
+            if now != was:
+                return ChangedEntry(entry, name, version, was, now)
+        return None
 
 
 def _found(registry: str, document: Document) -> FoundServer:
-    told = (document.server.get(x) for x in ("title", "description"))
-    title, about = (text_of(x, TEXT_CHARS) for x in told)
+    title, about = (shown(document.server.get(x)) for x in ("title", "description"))
     return FoundServer(registry, document.name, document.version, title, about, 0.0, ())
 
 
@@ -262,17 +285,16 @@ _BETWEEN_WORDS = re.compile(r"[./_-]+")
 def _as_tool(key: str, found: FoundServer, document: Document) -> JsonObject:
     """A server in the words of the index: what it is called, what it does, what it is tagged."""
     space, _, name = found.name.rpartition("/")
-    extras = document.extras
-    tags = " ".join(str(x) for x in (*as_list(extras.get("tags")), *as_list(extras.get("tools"))))
+    tags = " ".join(as_texts(document.extras.get("tags")))
     return {
         "id": key,
         "server": _BETWEEN_WORDS.sub(" ", space),
         "name": name or found.name,
         "title": found.title,
         "description": found.description,
-        "server_description": visible_text(tags, TEXT_CHARS),
+        "server_description": shown(tags),
     }
 
 
-def _shown(name: str) -> str:
+def _quoted(name: str) -> str:
     return repr(visible_text(name, NAME_CHARS))

@@ -15,11 +15,10 @@ from urllib.parse import urlsplit
 from ..core.json import JsonObject
 from ..core.names import skeleton
 from ..core.places import INTERNET, place_of_host
-from ..sources.openapi.document.values import text_of
 from .compose import Composition
-from .forms.npm import Manifest
+from .npm import NpmPackage
 from .placeholders import Need
-from .values import NAME_CHARS, Document, Package, Remote
+from .values import NAME_CHARS, Document, Package, Remote, shown
 from .versions import tag_and_digest
 
 Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
@@ -46,15 +45,14 @@ class Origin:
 
     `is_official`: its registry has publishers prove their names. `versions` is how many it has;
     None: not told. `package` is what its npm package says of itself, `not_asked` why nobody
-    asked it. `hash_before` is the hash that the package once had, where that is another one.
+    asked it.
     """
 
     registry: str
     is_official: bool
     versions: int | None = None
-    package: Manifest | None = None
+    package: NpmPackage | None = None
     not_asked: str = ""
-    hash_before: str = ""
 
 
 def signals_of(
@@ -147,7 +145,7 @@ _DATES = (("published", "publishedAt"), ("updated", "updatedAt"))
 
 
 def _told(meta: JsonObject, key: str) -> str:
-    return text_of(meta.get(key), NAME_CHARS).replace("\n", " ")
+    return shown(meta.get(key), NAME_CHARS).replace("\n", " ")
 
 
 # What it may be taken for
@@ -209,13 +207,7 @@ def _integrity(way: Package | Remote, origin: Origin) -> Iterator[Signal]:
         text = "What answers behind the URL can be changed any time; its tools are locked."
         yield Signal("integrity", "unknown", text)
         return
-    if origin.hash_before and origin.package:
-        yield Signal(
-            "integrity", "alarm",
-            f"{way.identifier} {way.version} had the hash {origin.hash_before}, and now has "
-            f"{origin.package.integrity}: a version never changes unless somebody replaced it.",
-        )  # fmt: skip
-    elif origin.package and origin.package.integrity:
+    if origin.package and origin.package.integrity:
         text = f"Its version is exact, and its hash is noted: {origin.package.integrity}."
         yield Signal("integrity", "good", text)
     elif way.type == "oci" and not tag_and_digest(way.identifier)[1]:

@@ -8,37 +8,29 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from ..core.json import JsonObject
 from ..core.tools import digest_of
 from .values import Document, RegistryError
 from .versions import order_of
 
 _BUSY_SECONDS = 10.0
 _PAUSE_SECONDS = 0.02
+# A version keeps the document that was seen first; what is said of it now stands beside that.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS progress (
-    registry TEXT PRIMARY KEY, cursor TEXT NOT NULL DEFAULT '', since TEXT NOT NULL DEFAULT '',
-    begun TEXT NOT NULL DEFAULT '', pages INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS cursors (
-    registry TEXT, cursor TEXT, PRIMARY KEY (registry, cursor)) WITHOUT ROWID;
+    registry TEXT PRIMARY KEY, cursor TEXT NOT NULL, since TEXT NOT NULL, begun TEXT NOT NULL,
+    pages INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (
-    registry TEXT, name TEXT, version TEXT, document TEXT NOT NULL, meta TEXT NOT NULL,
-    digest TEXT NOT NULL, seen TEXT NOT NULL, PRIMARY KEY (registry, name, version));
-CREATE TABLE IF NOT EXISTS refused (
-    registry TEXT, name TEXT, version TEXT, reason TEXT NOT NULL, seen TEXT NOT NULL,
+    registry TEXT, name TEXT, version TEXT, document TEXT, meta TEXT, digest TEXT, seen TEXT,
+    refused TEXT NOT NULL DEFAULT '', new_document TEXT, new_digest TEXT, new_seen TEXT,
     PRIMARY KEY (registry, name, version));
-CREATE TABLE IF NOT EXISTS alarms (
-    registry TEXT, name TEXT, version TEXT, document TEXT NOT NULL, meta TEXT NOT NULL,
-    digest TEXT NOT NULL, seen TEXT NOT NULL, PRIMARY KEY (registry, name, version));
-CREATE TABLE IF NOT EXISTS integrity (
-    identifier TEXT PRIMARY KEY, hash TEXT NOT NULL, seen TEXT NOT NULL);
 """
+_KEY = "registry = ? AND name = ? AND version = ?"
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
@@ -53,8 +45,8 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A document as it is kept: with its digest, and when it was first seen like that."""
+class Stored:
+    """A document with its digest, and when it was first seen like that."""
 
     document: Document
     digest: str
@@ -71,11 +63,6 @@ class Alarm:
     was: str
     now: str
     seen: str
-
-
-def digest_of_document(document: Document) -> str:
-    """Equal for the same content, in whatever order it is written."""
-    return digest_of(_encode(document.original))
 
 
 class Store:
@@ -99,7 +86,7 @@ class Store:
         self._db.close()
 
     @contextmanager
-    def written(self) -> Generator[None]:
+    def writing(self) -> Generator[None]:
         """All or nothing of what is written within the block.
 
         Raises:
@@ -137,165 +124,135 @@ class Store:
             "or make its folder writable; it is fetched again."
         )
 
-    def _rows(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
         try:
-            for row in self._db.execute(query, values):  # noqa: UP028 - no cursor is closed late
-                yield row
+            return self._db.execute(query, values).fetchall()
         except sqlite3.Error as cause:
             raise self._unusable(cause) from cause
-
-    def _row(self, query: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-        return next(iter([*self._rows(query, values)]), None)
 
     # How far a sync came
 
     def progress(self, registry: str) -> Progress:
-        """How far it is; all empty where there was none yet."""
+        """Return how far it is; all empty where there was none yet."""
         query = "SELECT cursor, since, begun, pages FROM progress WHERE registry = ?"
-        row = self._row(query, [registry])
-        return Progress(*row) if row else Progress()
+        return next((Progress(*row) for row in self._rows(query, [registry])), Progress())
 
     def set_progress(self, registry: str, progress: Progress) -> None:
-        """Note how far it is; a new beginning forgets the cursors."""
+        """Note how far it is."""
         values = (registry, progress.cursor, progress.since, progress.begun, progress.pages)
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?)", values)
-        if not progress.cursor:
-            self._db.execute("DELETE FROM cursors WHERE registry = ?", [registry])
-
-    def is_new_cursor(self, registry: str, cursor: str) -> bool:
-        """Note a cursor; whether this sync did not have it yet."""
-        insert = "INSERT OR IGNORE INTO cursors VALUES (?, ?)"
-        return self._db.execute(insert, [registry, cursor]).rowcount > 0
 
     # Documents
 
     def put(self, registry: str, document: Document, now: str) -> Alarm | None:
-        """Keep what a registry says; an alarm where that version said something else before.
+        """Store what a registry says; return an alarm where that version said something else.
 
-        A version is never replaced by other content: what was seen first stays, beside the alarm.
+        A version is never replaced by other content: what was seen first stays, beside the new.
         """
-        if document.refused:
-            values = (registry, document.name, document.version, document.refused, now)
-            self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?)", values)
-            return None
-        digest = digest_of_document(document)
-        known = self.kept(registry, document.name, document.version)
         key = (registry, document.name, document.version)
-        meta = _encode(document.meta)
-        if known is None or known.digest == digest or not document.version:
-            seen = known.seen if known and known.digest == digest else now
-            values = (*key, _text_of(document), meta, digest, seen)
-            self._db.execute("INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?,?)", values)
-            self._db.execute(f"DELETE FROM refused WHERE {_KEY}", key)
-            self._db.execute(f"DELETE FROM alarms WHERE {_KEY}", key)
+        self._db.execute(
+            "INSERT OR IGNORE INTO documents (registry, name, version) VALUES (?, ?, ?)", key
+        )
+        if document.refused:
+            self._update("refused = ?", [document.refused], key)
             return None
-        values = (*key, _text_of(document), meta, digest, now)
-        self._db.execute("INSERT OR REPLACE INTO alarms VALUES (?,?,?,?,?,?,?)", values)
+        text, meta = _text_of(document), _encode(document.meta)
+        # Equal for the same content, in whatever order it is written.
+        digest = digest_of(_encode(document.original))
+        ((before, seen),) = self._rows(f"SELECT digest, seen FROM documents WHERE {_KEY}", key)
         # Whether it is still active is for the registry to say; what it is made of is not.
-        self._db.execute(f"UPDATE documents SET meta = ? WHERE {_KEY}", (meta, *key))
-        return Alarm(*key, known.digest, digest, now)
+        self._update("meta = ?, refused = ''", [meta], key)
+        if before is None or before == digest or not document.version:
+            seen = seen if before == digest else now
+            self._update("document = ?, digest = ?, seen = ?", [text, digest, seen], key)
+            self._update("new_document = NULL, new_digest = NULL, new_seen = NULL", [], key)
+            return None
+        self._update("new_document = ?, new_digest = ?, new_seen = ?", [text, digest, now], key)
+        return Alarm(*key, before, digest, now)
+
+    def _update(self, assignments: str, values: Sequence[Any], key: Sequence[str]) -> None:
+        self._db.execute(f"UPDATE documents SET {assignments} WHERE {_KEY}", [*values, *key])
 
     def accept(self, alarm: Alarm) -> None:
         """Let what a version says now take the place of what it said."""
         key = (alarm.registry, alarm.name, alarm.version)
-        take = f"INSERT OR REPLACE INTO documents SELECT * FROM alarms WHERE {_KEY}"
-        self._db.execute(take, key)
-        self._db.execute(f"DELETE FROM alarms WHERE {_KEY}", key)
+        take = "document = new_document, digest = new_digest, seen = new_seen"
+        self._update(take, [], key)
+        self._update("new_document = NULL, new_digest = NULL, new_seen = NULL", [], key)
 
-    def forget_others(self, registry: str, seen: Iterable[tuple[str, str]]) -> int:
-        """Forget what a registry does not have any more; how many documents those were."""
-        kept, counts = set(seen), list[int]()
-        for table in ("documents", "refused"):
-            query = f"SELECT name, version FROM {table} WHERE registry = ?"
-            rows = [*self._rows(query, [registry])]
-            gone = [(registry, *row) for row in rows if tuple(row) not in kept]
-            self._db.executemany(f"DELETE FROM {table} WHERE {_KEY}", gone)
-            counts.append(len(gone))
-        return counts[0]
+    def forget_others(self, registry: str, present: Iterable[tuple[str, str]]) -> int:
+        """Forget what a registry does not have any more; return how many documents those were."""
+        query = "SELECT name, version, digest FROM documents WHERE registry = ?"
+        remaining = set(present)
+        gone = [x for x in self._rows(query, [registry]) if (x[0], x[1]) not in remaining]
+        keys = [(registry, name, version) for name, version, _ in gone]
+        self._db.executemany(f"DELETE FROM documents WHERE {_KEY}", keys)
+        return sum(digest is not None for *_, digest in gone)
 
-    def kept(self, registry: str, name: str, version: str) -> Kept | None:
-        """A version of a server, if it is known."""
-        query = f"SELECT document, meta, digest, seen FROM documents WHERE {_KEY}"
-        row = self._row(query, [registry, name, version])
-        return self._kept(name, version, row) if row else None
-
-    def versions(self, registry: str, name: str) -> list[Kept]:
-        """All versions of a server that are known, the latest first."""
-        query = (
-            "SELECT version, document, meta, digest, seen FROM documents "
-            "WHERE registry = ? AND name = ?"
+    def version(self, registry: str, name: str, version: str) -> Stored | None:
+        """Return a version of a server, if it is known."""
+        return next(
+            (x for x in self.versions(registry, name) if x.document.version == version), None
         )
-        rows = self._rows(query, [registry, name])
-        return sorted((self._kept(name, x[0], x[1:]) for x in rows), key=_lateness, reverse=True)
 
-    def latest(self, registry: str) -> Iterator[Kept]:
-        """The latest version of each server of a registry."""
-        query = (
-            "SELECT name, version, document, meta, digest, seen FROM documents "
-            "WHERE registry = ? ORDER BY name"
-        )
-        best: Kept | None = None
-        for row in self._rows(query, [registry]):
-            one = self._kept(row[0], row[1], row[2:])
-            if best and best.document.name != one.document.name:
-                yield best
-                best = None
-            best = max(best, one, key=_lateness) if best else one
-        if best:
-            yield best
+    def versions(self, registry: str, name: str) -> list[Stored]:
+        """Return all versions of a server that are known, the latest first."""
+        return sorted(self._stored(registry, name), key=_lateness, reverse=True)
+
+    def latest(self, registry: str) -> list[Stored]:
+        """Return the latest version of each server of a registry."""
+        latest: dict[str, Stored] = {}
+        for stored in self._stored(registry):
+            name = stored.document.name
+            latest[name] = max(latest.get(name, stored), stored, key=_lateness)
+        return list(latest.values())
 
     def names(self, registry: str) -> list[str]:
-        """The names of all servers of a registry."""
-        query = "SELECT DISTINCT name FROM documents WHERE registry = ? ORDER BY name"
-        return [x for (x,) in self._rows(query, [registry])]
+        """Return the names of all servers of a registry."""
+        query = (
+            "SELECT DISTINCT name FROM documents WHERE registry = ? AND digest IS NOT NULL "
+            "ORDER BY name"
+        )
+        return [name for (name,) in self._rows(query, [registry])]
 
     def refusal(self, registry: str, name: str, version: str | None) -> str:
-        """Why a version of a server is refused; empty where it is not.
+        """Return why a version of a server is refused; empty where it is not.
 
         Without a version it is the latest: one that is refused is not made up for by an older one.
         """
-        query = "SELECT version, reason FROM refused WHERE registry = ? AND name = ?"
-        refused = dict[str, str](cast(Any, self._rows(query, [registry, name])))
-        if version is not None or not refused:
-            return refused.get(version or "", "")
-        last = max(refused, key=order_of)
-        known = self.versions(registry, name)
-        is_older = known and order_of(last) < order_of(known[0].document.version)
-        return "" if is_older else refused[last]
+        query = "SELECT version, refused FROM documents WHERE registry = ? AND name = ?"
+        reasons = dict[str, str](self._rows(query, [registry, name]))
+        if version is None:
+            version = max(reasons, key=order_of, default="")
+        return reasons.get(version, "")
 
-    def alarms(self, registry: str, name: str | None = None) -> list[Alarm]:
-        """Which versions say something else than they once did."""
+    def alarms(self, registry: str, name: str) -> list[Alarm]:
+        """Return the versions of a server that say something else than they once did."""
         query = (
-            "SELECT a.registry, a.name, a.version, d.digest, a.digest, a.seen FROM alarms a "
-            "JOIN documents d USING (registry, name, version) WHERE a.registry = ?1 "
-            "AND (?2 IS NULL OR a.name = ?2) ORDER BY a.name, a.version"
+            "SELECT registry, name, version, digest, new_digest, new_seen FROM documents "
+            "WHERE registry = ? AND name = ? AND new_digest IS NOT NULL ORDER BY version"
         )
         return [Alarm(*row) for row in self._rows(query, [registry, name])]
 
-    def _kept(self, name: str, version: str, row: Sequence[Any]) -> Kept:
+    def _stored(self, registry: str, name: str | None = None) -> list[Stored]:
+        query = (
+            "SELECT name, version, document, meta, digest, seen FROM documents WHERE "
+            "registry = ?1 AND (?2 IS NULL OR name = ?2) AND digest IS NOT NULL ORDER BY name"
+        )
+        return [self._read(*row) for row in self._rows(query, [registry, name])]
+
+    def _read(
+        self, name: str, version: str, text: str, meta: str, digest: str, seen: str
+    ) -> Stored:
         try:
-            told, meta = json.loads(row[0]), json.loads(row[1])
+            told = json.loads(text)
             document = Document(
-                name, version, told["server"], None, {**meta}, told["extras"], told["place"],
-                has_namespace=told["has_namespace"],
+                name, version, told["server"], None, {**json.loads(meta)}, told["extras"],
+                told["place"], has_namespace=told["has_namespace"],
             )  # fmt: skip
         except (ValueError, TypeError, KeyError) as cause:
             raise self._unusable(cause) from cause
-        return Kept(document, row[2], row[3])
-
-    # Packages
-
-    def changed_package(self, identifier: str, integrity: str, now: str) -> str:
-        """Note the hash of a package's version; the one that it had before, if it is another."""
-        query = "SELECT hash FROM integrity WHERE identifier = ?"
-        row = self._row(query, [identifier])
-        if row:
-            return "" if row[0] == integrity else row[0]
-        self._db.execute("INSERT INTO integrity VALUES (?, ?, ?)", [identifier, integrity, now])
-        return ""
-
-
-_KEY = "registry = ? AND name = ? AND version = ?"
+        return Stored(document, digest, seen)
 
 
 def _text_of(document: Document) -> str:
@@ -307,7 +264,6 @@ def _text_of(document: Document) -> str:
     })  # fmt: skip
 
 
-def _lateness(kept: Kept) -> tuple[Any, ...]:
+def _lateness(stored: Stored) -> tuple[Any, ...]:
     """What the registry says is the latest counts, then the version."""
-    meta: JsonObject = kept.document.meta
-    return meta.get("isLatest") is True, order_of(kept.document.version)
+    return stored.document.meta.get("isLatest") is True, order_of(stored.document.version)

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
-from .readers.base import Page, Reader
-from .readers.readers import reader_of
+from .readers import Page, Reader, reader_of
 from .store import Alarm, Progress, Store
 from .values import RegistryError
 
@@ -50,109 +49,108 @@ def now_text(moment: datetime | None = None) -> str:
 def sync_registry(
     store: Store, registry: RegistrySettings, limits: SyncLimits | None = None
 ) -> SyncReport:
-    """Fetch what is new in a registry. What a page said is kept once it is read.
+    """Fetch what is new in a registry. Each page is stored before the next one is asked for.
 
     Never raises for what a registry does; the report says it.
 
     Raises:
         RegistryError: the local copy cannot be written.
     """
-    return _Sync(store, registry, limits or SyncLimits()).run()
+    try:
+        reader = reader_of(registry)
+    except RegistryError as reason:
+        return SyncReport(registry.name, problem=str(reason))
+    sync = _Sync(store, registry, reader, limits or SyncLimits())
+    sync.run()
+    return sync.report
 
 
 class _Sync:
-    def __init__(self, store: Store, registry: RegistrySettings, limits: SyncLimits) -> None:
-        self._store, self._registry, self._limits = store, registry, limits
+    def __init__(
+        self, store: Store, registry: RegistrySettings, reader: Reader, limits: SyncLimits
+    ) -> None:
+        self.report = SyncReport(registry.name)
+        self._store, self._reader, self._limits = store, reader, limits
         self._key = registry.address
         self._ends = time.monotonic() + limits.seconds
         self._bytes = 0
-        self._report = SyncReport(registry.name)
-        self._seen: list[tuple[str, str]] = []
+        self._cursors: set[str] = set()
+        self._present: set[tuple[str, str]] = set()
 
-    def run(self) -> SyncReport:
-        try:
-            reader = reader_of(self._registry)
-        except RegistryError as reason:
-            self._report.problem = str(reason)
-            return self._report
-        progress = self._begin()
-        going: Progress | None = progress
-        while going is not None and not self._is_over(going):
-            going = self._step(reader, going)
-        return self._report
+    def run(self) -> None:
+        progress: Progress | None = self._store.progress(self._key)
+        assert progress is not None
+        self.report.is_resumed = bool(progress.cursor)
+        if not progress.cursor:
+            begun = now_text(datetime.now(UTC) - _OVERLAP)
+            progress = self._set(Progress(since=progress.since, begun=begun))
+        while progress is not None and not self._is_over():
+            progress = self._step(progress)
 
-    def _begin(self) -> Progress:
-        found = self._store.progress(self._key)
-        if found.cursor:
-            self._report.is_resumed = True
-            return found
-        begun = now_text(datetime.now(UTC) - _OVERLAP)
-        return self._start_anew(Progress(since=found.since, begun=begun))
+    def _set(self, progress: Progress) -> Progress:
+        with self._store.writing():
+            self._store.set_progress(self._key, progress)
+        return progress
 
-    def _start_anew(self, progress: Progress) -> Progress:
-        fresh = replace(progress, cursor="", pages=0)
-        with self._store.written():
-            self._store.set_progress(self._key, fresh)
-        return fresh
-
-    def _is_over(self, progress: Progress) -> bool:
+    def _is_over(self) -> bool:
         """Whether it has taken what it may; says so."""
         limits, reached = self._limits, ""
-        if self._report.pages >= limits.pages:
+        if self.report.pages >= limits.pages:
             reached = f"{limits.pages:,} pages"
         elif self._bytes >= limits.bytes:
             reached = f"{limits.bytes // 1024**2:,} MiB"
         elif time.monotonic() >= self._ends:
             reached = f"{limits.seconds:g} s"
         if reached:
-            self._report.problem = (
-                f"{self._key}: it stopped after {reached}. `registry sync` goes on from there."
-            )
+            self._stop(f"it stopped after {reached}. `registry sync` goes on from there.")
         return bool(reached)
 
-    def _step(self, reader: Reader, progress: Progress) -> Progress | None:
-        """Read one page and keep it; where to go on, or None at the end."""
-        left = max(self._ends - time.monotonic(), 0.1)
-        limits = replace(self._limits.fetch, seconds=min(self._limits.fetch.seconds, left))
+    def _stop(self, problem: str) -> None:
+        self.report.problem = f"{self._key}: {problem}"
+
+    def _step(self, progress: Progress) -> Progress | None:
+        """Read one page and store it; return where to go on, or None at the end."""
+        seconds = min(self._limits.fetch.seconds, max(self._ends - time.monotonic(), 0.1))
+        limits = replace(self._limits.fetch, seconds=seconds)
         try:
-            page = reader.page(progress.cursor, progress.since, limits)
-        except Answered as reason:
-            if progress.cursor and self._report.pages == 0 and reason.status in _CLIENT_ERRORS:
-                self._report.is_resumed = False
-                return self._start_anew(progress)  # the cursor is too old for it
-            return self._stop(progress, str(reason))
+            page = self._reader.page(progress.cursor, progress.since, limits)
         except OSError as reason:
-            return self._stop(progress, str(reason))
+            is_refused = isinstance(reason, Answered) and reason.status in _CLIENT_ERRORS
+            if progress.cursor and self.report.pages == 0 and is_refused:
+                self.report.is_resumed = False  # the cursor is too old for it
+                return self._set(replace(progress, cursor="", pages=0))
+            at = f", at page {progress.pages + 1}" if progress.pages else ""
+            later = " `registry sync` goes on from there." if progress.cursor else ""
+            self.report.problem = (
+                f"{self._key} cannot be read{at}: {str(reason).rstrip('.')}.{later}"
+            )
+            return None
         self._bytes += page.size
-        with self._store.written():
-            return self._keep(page, progress)
+        with self._store.writing():
+            return self._store_page(page, progress)
 
-    def _stop(self, progress: Progress, reason: str) -> None:
-        at = f", at page {progress.pages + 1}" if progress.pages else ""
-        later = " `registry sync` goes on from there." if progress.cursor else ""
-        self._report.problem = f"{self._key} cannot be read{at}: {reason.rstrip('.')}.{later}"
-
-    def _keep(self, page: Page, progress: Progress) -> Progress | None:
+    def _store_page(self, page: Page, progress: Progress) -> Progress | None:
         if self._store.progress(self._key) != progress:
-            self._report.problem = (
-                f"{self._key} is read by another sync at the same time, and that one goes on. What "
-                "came until then is kept."
+            self._stop(
+                "it is read by another sync at the same time, and that one goes on. What came "
+                "until then is kept."
             )
             return None
         self._put(page)
-        self._report.pages += 1
+        self.report.pages += 1
         if not page.next:
-            if page.is_whole:
-                self._report.removed = self._store.forget_others(self._key, self._seen)
+            if not (self.report.is_resumed or self._reader.tells_changes):
+                self.report.removed = self._store.forget_others(self._key, self._present)
             self._store.set_progress(self._key, Progress(since=progress.begun))
             return None
-        if not self._store.is_new_cursor(self._key, page.next):
+        if page.next in self._cursors:
             self._store.set_progress(self._key, Progress(since=progress.since))
-            self._report.problem = (
-                f"{self._key} gives the same cursor again, so it would never end. What came until "
-                "then is kept."
+            self._stop(
+                "it gives the same cursor again, so it would never end. What came until then is "
+                "kept."
             )
             return None
+        self._cursors.add(page.next)
         following = replace(progress, cursor=page.next, pages=progress.pages + 1)
         self._store.set_progress(self._key, following)
         return following
@@ -160,9 +158,9 @@ class _Sync:
     def _put(self, page: Page) -> None:
         now = now_text()
         for document in page.documents:
-            self._report.documents += 1
-            self._seen.append((document.name, document.version))
+            self.report.documents += 1
+            self._present.add((document.name, document.version))
             if document.refused:
-                self._report.refused.append((document.name, document.refused))
+                self.report.refused.append((document.name, document.refused))
             if alarm := self._store.put(self._key, document, now):
-                self._report.alarms.append(alarm)
+                self.report.alarms.append(alarm)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
@@ -15,6 +16,11 @@ from ..core.visible import visible_text
 
 NAME_CHARS = 200
 TEXT_CHARS = 2_000
+
+
+def shown(value: Any, at_most: int = TEXT_CHARS) -> str:
+    """Return a stranger's text as somebody who looks at it sees it; empty for anything else."""
+    return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
 class RegistryError(XaiMcpError):

@@ -1,1 +1,0 @@
-"""The forms in which registries describe servers, each brought into the words of server.json."""

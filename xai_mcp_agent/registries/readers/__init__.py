@@ -1,1 +1,0 @@
-"""Where registries are read from: each page of one, as documents."""
