@@ -20,7 +20,8 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
+from xai_mcp_agent.bridge.source_toolset import SourceToolset
+from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.core.calls import Caller, DefinitionLock
 from xai_mcp_agent.search.preferences import Preferences

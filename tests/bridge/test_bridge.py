@@ -35,7 +35,7 @@ from xai_mcp_agent import (
     UnknownTool,
 )
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.bridge.toolbox import SourceToolset
+from xai_mcp_agent.bridge.source_toolset import SourceToolset
 from xai_mcp_agent.core.names import ShownNames
 
 

@@ -22,7 +22,8 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.run_memory import Remembered
-from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
+from xai_mcp_agent.bridge.source_toolset import SourceToolset
+from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.history import learned
 from xai_mcp_agent.history.learned import Learnings

@@ -16,7 +16,8 @@ from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.protocols.text import read_tools, text_of
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
+from xai_mcp_agent.bridge.source_toolset import SourceToolset
+from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.catalog.definitions import tokens_of
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.provider_schema import FunctionSpec

@@ -33,8 +33,8 @@ from ..settings.approval import ApprovalWords, read_words
 from .agent_tools import FunctionToolset, Listener, ToolSpec, ready_tools
 from .faces import Bridge
 from .operations import Operations
+from .source_toolset import Failure
 from .streams import AgentStream, AioAgentStream, Tell
-from .toolbox import Failure
 from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 
 T = TypeVar("T")

@@ -31,7 +31,8 @@ from ..sources.functions.function import Function
 from .context import is_of_person
 from .operations import Operations
 from .planning_tools import planning_toolset
-from .toolbox import Failure, SourceToolset, agent_tools
+from .source_toolset import Failure, SourceToolset
+from .toolbox import agent_tools
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 _MOST_NAMES = 5
@@ -104,7 +105,7 @@ async def ready_tools(
     sources = SourceToolset(operations, choice, spec.failed)
     parts = [*spec.own, sources]
     words, shown = spec.plan_words, listener.shown_review
-    choosing = words and partial(planning_toolset, operations, words, spec.preferences)
+    planning = words and partial(planning_toolset, operations, words, spec.preferences)
     tools, pages = agent_tools(
         operations,
         parts,
@@ -114,7 +115,7 @@ async def ready_tools(
         preferences=spec.preferences,
         budget_tokens=spec.budget_tokens,
         ask_to_accept=shown and partial(_ask_to_accept, operations, shown),
-        choosing=choosing,
+        planning=planning,
     )
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
@@ -182,7 +183,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
             return "switched off"
         if preferences.is_blocked(tool.key):
             return "blocked"
-        if engine.rules.why_never(tool, operations.caller):
+        if engine.rulings.why_never(tool, operations.caller):
             return "denied by a rule"
         if operations.is_denied(tool):
             return "denied by `approval`"

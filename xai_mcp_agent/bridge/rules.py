@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,9 @@ from ..core.approval import Ruling
 from ..core.calls import Caller
 from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.json import JsonObject
-from ..core.tools import Tool, ToolKey
+from ..core.tools import META, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
-from ..policy.rules import ReadStored, RuleBook, RuleGate
+from ..policy.rules import ReadStored, RuleBook, RuleGate, reason
 from ..search.ranking import Ranked, Rule
 from ..settings import rules as written
 from ..settings.models import Settings
@@ -32,58 +32,89 @@ _NEVER = "no rules were ever put into it, or they are lost."
 _OLDER = "its rules are at revision {}, and the settings want {} or a later one."
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 _LOOK = "See to the store, or take `from: store` out of the rules in the settings."
-_MOST_CALLERS = 20  # whose rulings are kept
-_MOST_KEPT = 100_000  # tools, also such as went meanwhile
-_RULED_AT_ONCE = 100  # tools, on the event loop: milliseconds
+_MOST_CALLERS = 20  # whose rulings are cached
+_MOST_RULINGS = 100_000  # of one caller, also on tools that are gone
+_QUICK_TOOLS = 100  # ruled on the event loop in milliseconds
+_NO_RULING = Ruling()
 
 
 class Rulings:
-    """What rules say of tools before anything is known of a call: asked once for each tool."""
+    """What rules say of agents' calls of a tool, whatever the arguments: asked once for each tool.
+
+    Again for a tool whose definition changed, and for all when the rules are others.
+    """
 
     def __init__(self, gate: RuleGate) -> None:
         self._gate = gate
         self._book: RuleBook | None = None
         self._rulings: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
 
-    async def of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
-        """By key; nothing where there are no rules. As for an agent, whoever the caller is."""
+    @property
+    def may_prefer(self) -> bool:
+        """Whether a rule may move tools in rankings."""
+        return self._gate.may_prefer
+
+    async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
+        """Ask the rules about these tools; about many in a thread.
+
+        Raises:
+            RulesUnknown: the rules of the store count, and cannot be read.
+        """
         await self._gate.look()
-        book = self._gate.book
-        if not book:
-            return {}
-        if self._book is not book or len(self._rulings) > _MOST_CALLERS:
-            self._book, self._rulings = book, {}
-        rulings = self._rulings.get((caller.name, caller.toolbelt), {})
-        rulings = rulings if len(rulings) < _MOST_KEPT else {}
-        new = [x for key, x in tools.items() if key not in rulings or rulings[key][0] is not x]
-        rule = partial(self._rule, book, new, replace(caller, kind="agent"))
-        ruled = rule() if len(new) <= _RULED_AT_ONCE else await anyio.to_thread.run_sync(rule)
-        rulings = {**rulings, **ruled}
-        self._rulings[caller.name, caller.toolbelt] = rulings
-        return {key: rulings[key][1] for key in tools}
+        if self._gate.book:
+            rulings = self._rulings_for(caller)
+            new = [x for x in tools if x.key not in rulings or rulings[x.key][0] is not x]
+            rule = partial(self._rule, new, caller, rulings)
+            if len(new) > _QUICK_TOOLS:
+                await anyio.to_thread.run_sync(rule)
+            else:
+                rule()
+
+    def of(self, tool: Tool, caller: Caller) -> Ruling:
+        """The ruling on a caller's calls, as for an agent, whoever it is."""
+        if not self._gate.book:
+            return _NO_RULING
+        rulings = self._rulings_for(caller)
+        if tool.key not in rulings or rulings[tool.key][0] is not tool:
+            self._rule([tool], caller, rulings)
+        return rulings[tool.key][1]
+
+    def why_never(self, tool: Tool, caller: Caller) -> str:
+        """Why no call of this tool is allowed to the caller; empty if one may be."""
+        if caller.kind != "agent" or tool.key.kind == META.name or not self._gate.book.hides:
+            return ""
+        ruling = self.of(tool, caller)
+        return reason(ruling) if ruling.word == "deny" else ""
+
+    def _rulings_for(self, caller: Caller) -> dict[ToolKey, tuple[Tool, Ruling]]:
+        if self._book is not self._gate.book or len(self._rulings) > _MOST_CALLERS:
+            self._book, self._rulings = self._gate.book, {}
+        rulings = self._rulings.setdefault((caller.name, caller.toolbelt), {})
+        if len(rulings) > _MOST_RULINGS:
+            rulings.clear()
+        return rulings
 
     def _rule(
-        self, book: RuleBook, tools: Sequence[Tool], caller: Caller
-    ) -> dict[ToolKey, tuple[Tool, Ruling]]:
-        return {x.key: (x, book.ruling(self._gate.facts(x, caller))) for x in tools}
+        self, tools: Sequence[Tool], caller: Caller, rulings: dict[ToolKey, tuple[Tool, Ruling]]
+    ) -> None:
+        book = self._gate.book
+        rulings.update((x.key, (x, book.ruling(self._gate.facts(x, caller)))) for x in tools)
 
 
-def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:
-    """How the rules of a person move tools in a ranking: by what they prefer."""
-    if not gate.may_prefer:
+def ranking_rules(rulings: Rulings, caller: Caller) -> Sequence[Rule]:
+    """The rules that move tools in a ranking, by what a person prefers."""
+    if not rulings.may_prefer:
         return ()
 
-    def preferred(query: str, found: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [_moved(x, gate, caller) for x in found]
+    def prefer(query: str, ranked: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
+        return [_moved(x, rulings, caller) for x in ranked]
 
-    return (preferred,)
+    return (prefer,)
 
 
-def _moved(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
+def _moved(ranked: Ranked[Any], rulings: Rulings, caller: Caller) -> Ranked[Any]:
     tool = cast(Tool | JsonObject, ranked.tool)
-    if not isinstance(tool, Tool):
-        return ranked
-    ruling = gate.book.ruling(gate.facts(tool, caller))
+    ruling = rulings.of(tool, caller) if isinstance(tool, Tool) else _NO_RULING
     if not ruling.prefer:
         return ranked
     verb = "preferred" if ruling.prefer > 0 else "put behind others"

@@ -21,7 +21,7 @@ from ..agent.models.base import Model, Usage, counts
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
-from ..bridge.toolbox import Failure
+from ..bridge.source_toolset import Failure
 from ..bridge.transcript import new_run_id, workflow_name
 from ..console.console import Console
 from ..console.text import short_arguments

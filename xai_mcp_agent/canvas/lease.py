@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..bridge.faces import Bridge
-from ..bridge.toolbox import Failure
+from ..bridge.source_toolset import Failure
 from ..console.screen import warn_beside_runs
 from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings

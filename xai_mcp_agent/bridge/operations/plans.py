@@ -96,9 +96,8 @@ class Planning(Search):
         if model is not None and usable.tools:
             plan = await self._planned_by(model, usable, plan, limit_seconds)
         calls = tuple(
-            replace(x, reasons=(*x.reasons, *self.calls_asked_for(tool, ruling)))
+            replace(x, reasons=(*x.reasons, *self.calls_asked_for(usable.tools[x.tool])))
             for x in plan.calls
-            for tool, ruling in [(usable.tools[x.tool], usable.rulings.get(x.tool))]
         )
         return replace(plan, calls=calls, failed=usable.failed)
 
@@ -171,8 +170,8 @@ class Planning(Search):
         usable = await self.usable_tools(choice, preferences)
         plan = await self.planned(usable, lambda x: x.plan(request))
         step = next((n for n, x in enumerate(plan.calls, 1) if x.tool == key), 0)
-        rulings = await self.engine.rulings.of({key: listed}, self.caller)
-        ruling = rulings.get(key, Ruling())
+        await self.engine.rulings.prepare([listed], self.caller)
+        ruling = self.engine.rulings.of(listed, self.caller)
         return ExplainedChoice(
             key, request, place, hits[place - 1] if place else None,
             hits[: min(place - 1 if place else _AHEAD, _AHEAD)],

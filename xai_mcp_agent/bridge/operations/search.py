@@ -10,7 +10,6 @@ import anyio.to_thread
 from ...agent.toolsets import AgentTools
 from ...catalog.entry import ToolListing
 from ...catalog.groups import ToolChoice
-from ...core.approval import Ruling
 from ...core.errors import BadSetting
 from ...core.examples import example_arguments
 from ...core.patterns import fits, names_of
@@ -21,7 +20,8 @@ from ...search.preferences import Preferences
 from ...search.ranking import Ranking
 from ...search.selector import Selection
 from ..rules import ranking_rules
-from ..toolbox import SourceToolset, agent_tools, search_for
+from ..source_toolset import SourceToolset
+from ..toolbox import agent_tools, search_for
 from .tools import Tools
 
 _RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
@@ -31,14 +31,13 @@ _ALTERNATIVES = 4
 
 @dataclass(frozen=True, slots=True)
 class UsableTools:
-    """The tools that an agent may use, by key, and what rules say of calls of each.
+    """The tools that an agent may use, by key.
 
     `weights` are those of tools that somebody prefers or trusts; `failed` tells why other sources
     cannot be used.
     """
 
     tools: Mapping[ToolKey, Tool]
-    rulings: Mapping[ToolKey, Ruling] = field(default_factory=dict[ToolKey, Ruling])
     weights: Mapping[ToolKey, float] = field(default_factory=dict[ToolKey, float])
     failed: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -106,7 +105,7 @@ class Search(Tools):
         preferences = self.preferences(preferences)
         entries, failed = await self.listed(self.choice(servers) if servers else choice)
         tools = {key: x.require() for key, x in entries.items() if not preferences.is_blocked(key)}
-        ranking = Ranking(preferences, ranking_rules(self.engine.rules, self.caller))
+        ranking = Ranking(preferences, ranking_rules(self.engine.rulings, self.caller))
         ranked = await self.engine.search.search(query, tools, limit, ranking)
         results = (
             FoundTool(x.tool, x.score, x.confidence, x.reasons, entries[x.tool.key]) for x in ranked
@@ -137,7 +136,7 @@ class Search(Tools):
         if not ranked:
             return None
         best = ranked[0]
-        asks = self.calls_asked_for(best.tool, usable.rulings.get(best.tool.key))
+        asks = self.calls_asked_for(best.tool)
         return SelectedTool(best.tool, best.confidence, (*best.reasons, *asks), tuple(ranked[1:]))
 
     async def select_tools(
@@ -149,7 +148,7 @@ class Search(Tools):
         """
         sources = SourceToolset(self, self.choice(self.settings.usable), {})
         tools, _ = agent_tools(self, [sources], budget_tokens=budget_tokens)
-        left_out = await sources.connect(_tell_nobody)
+        left_out = await sources.connect(_show_nobody)
         problems = tuple(map(str, self.settings.problems.values()))
         return await self.selection_of(tools, question), (*problems, *left_out)
 
@@ -224,45 +223,43 @@ class Search(Tools):
         failed: Mapping[str, str] | None = None,
     ) -> UsableTools:
         """These tools without what is denied, with what rules and preferences count for each."""
-        rulings = await self.engine.rulings.of(tools, self.caller)
-        left = {
-            key: x for key, x in tools.items() if self._verdict(x, rulings.get(key))[0] != "deny"
-        }
-        weighed = ((key, _weight(key, rulings.get(key), preferences)) for key in left)
-        weights = {key: weight for key, weight in weighed if weight != 1.0}
-        return UsableTools(left, rulings, weights, failed or {})
+        await self.engine.rulings.prepare(tools.values(), self.caller)
+        left = {key: x for key, x in tools.items() if self._verdict(x)[0] != "deny"}
+        weights = dict[ToolKey, float]()
+        for key, tool in left.items():
+            preferred = 1.0 + self.engine.rulings.of(tool, self.caller).prefer
+            weight = max(0.0, preferred * (_TRUSTED if preferences.is_trusted(key) else 1.0))
+            if weight != 1.0:
+                weights[key] = weight
+        return UsableTools(left, weights, failed or {})
 
-    def calls_asked_for(self, tool: Tool, ruling: Ruling | None) -> Iterator[str]:
+    def calls_asked_for(self, tool: Tool) -> Iterator[str]:
         """What a person should know of an agent's calls of a tool before there is one."""
-        word, reason = self._verdict(tool, ruling)
+        word, reason = self._verdict(tool)
         if word == "ask":
             yield f"an agent's call of it is asked for: {reason}"
-        for one in ruling.perhaps if ruling is not None else ():
+        for one in self.engine.rulings.of(tool, self.caller).perhaps:
             does = "deny it" if one.word == "deny" else "have it asked for"
             yield f"the rule {one.rule!r} may {does}"
 
-    def _verdict(self, tool: Tool, ruling: Ruling | None) -> tuple[str, str]:
+    def _verdict(self, tool: Tool) -> tuple[str, str]:
         """What counts for an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
-        if ruling is not None and ruling.word == "deny":
+        ruling = self.engine.rulings.of(tool, self.caller)
+        if ruling.word == "deny":
             return "deny", ruling.why
-        verdict = self.engine.approvals.verdict(tool, self.caller, ruling or Ruling())
+        verdict = self.engine.approvals.verdict(tool, self.caller, ruling)
         return verdict.word, verdict.reason
 
 
-def _weight(key: ToolKey, ruling: Ruling | None, preferences: Preferences) -> float:
-    weight = 1.0 + ruling.prefer if ruling is not None else 1.0
-    return max(0.0, weight * (_TRUSTED if preferences.is_trusted(key) else 1.0))
-
-
-def _tell_nobody(_: tuple[str, ...]) -> None:
+def _show_nobody(_: tuple[str, ...]) -> None:
     """Nobody looks at what is waited for."""
 
 
 def _keys_like(keys: Iterable[ToolKey], pattern: str) -> list[ToolKey]:
-    """Those whose tool or `server/tool` is called like that; all where there is no pattern.
+    """The keys whose `tool` or `server/tool` matches the pattern; all without a pattern.
 
     Raises:
-        BadSetting: it is no pattern.
+        BadSetting: the pattern is wrong.
     """
     if not pattern:
         return list(keys)
