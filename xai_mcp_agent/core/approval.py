@@ -21,14 +21,9 @@ ApprovalScope: TypeAlias = Literal["once", "run", "always", "no"]
 SCOPES: tuple[ApprovalScope, ...] = ("once", "run", "always", "no")
 
 
-_BY_WORD: dict[str, ApprovalScope] = {
-    "once": "once", "run": "run", "always": "always", "no": "no",
-}  # fmt: skip
-
-
 def scope_of(word: object) -> ApprovalScope | None:
     """The scope of this word; None for another word."""
-    return _BY_WORD.get(word) if isinstance(word, str) else None
+    return next((scope for scope in SCOPES if scope == word), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,20 +22,21 @@ _MAX_DEPTH = 20  # deeper than any real tool; below it anything is allowed
 # Longer ones would fill the model's window by themselves. Characters.
 _MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES = 20_000, 4_000, 8_000
 _SHOWN_VALUES = 3
-_MAX_INLINED = 200  # references that lead to each other would grow without end
-_MAX_WORDS = 10_000  # of a schema with all that was put in place of references
-_MAX_REQUIRED = 1_000
-_MAX_PATTERNS, _MAX_PATTERN = 50, 500  # to try one takes up to a millisecond
+# Of a schema with all that was put in place of references, which would grow without end. To try a
+# pattern takes up to a millisecond, so that it counts as many words.
+_MAX_WORDS, _WORDS_OF_REFERENCE, _WORDS_OF_PATTERN = 10_000, 50, 200
+_MAX_PATTERN = 500  # characters
 # Python warns of what may become a nested set; what it means differs between engines.
 _NESTED_SET, _ESCAPED = re.compile(r"\[\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)"), re.compile(r"\\.")
 
 _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref")
 _DEFINITIONS = ("$defs", "definitions")
-_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _TEXTS = ("title", "description", "format")
-_FLAGS = ("uniqueItems", "nullable", "deprecated")
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_PLAIN = frozenset((
+    "type", "uniqueItems", "deprecated", "minLength", "maxLength", "minItems", "maxItems",
+    "minProperties", "maxProperties", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "multipleOf",
+))  # fmt: skip
 _LARGEST = 1e308  # JSON has larger numbers, and most other languages have not
 _NOTHING = object()
 
@@ -109,9 +110,7 @@ class _Rewriter:
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
-        self._inlined_left, self._words_left, self._patterns_left = (
-            _MAX_INLINED, _MAX_WORDS, _MAX_PATTERNS,
-        )  # fmt: skip
+        self._words_left = _MAX_WORDS
 
     def definitions(self, parts: JsonObject) -> JsonObject:
         """The definitions at the top, without those whose name cannot be shown."""
@@ -152,10 +151,8 @@ class _Rewriter:
         reference = schema.get("$ref")
         if not isinstance(reference, str) or self._is_definition(reference):
             return schema
-        if not self._inlined_left:
-            return schema
-        self._inlined_left -= 1
-        return self._replaced(schema, reference)
+        self._words_left -= _WORDS_OF_REFERENCE
+        return self._replaced(schema, reference) if self._words_left >= 0 else schema
 
     def _replaced(self, schema: JsonObject, reference: str) -> JsonObject:
         own = {word: value for word, value in schema.items() if word != "$ref"}
@@ -192,7 +189,7 @@ class _Rewriter:
                     shown_parameter(x): self.schema(y, depth) for x, y in parts if y is not False
                 }
             case "required":
-                return [shown_parameter(x) for x in dict.fromkeys(as_texts(value))][:_MAX_REQUIRED]
+                return [shown_parameter(x) for x in dict.fromkeys(as_texts(value))]
             case "pattern":
                 return value if self._is_pattern(value) else _NOTHING
             case _:
@@ -206,8 +203,8 @@ class _Rewriter:
         """OpenAI compiles patterns with Python's `re`: "... is not a 'regex'"."""
         if not isinstance(value, str) or len(value) > _MAX_PATTERN or not is_visible(value):
             return False
-        self._patterns_left -= 1
-        if self._patterns_left < 0 or _NESTED_SET.search(_ESCAPED.sub("", value)):
+        self._words_left -= _WORDS_OF_PATTERN
+        if self._words_left < 0 or _NESTED_SET.search(_ESCAPED.sub("", value)):
             return False
         try:
             re.compile(value)
@@ -218,26 +215,29 @@ class _Rewriter:
 
 def _plain(word: str, value: Any) -> Any:
     """What is kept of a word without schemas in it."""
-    is_kept = False
     if word in ("enum", "examples"):
         # Each once, as JSON tells them apart, or OpenAI refuses it: "has non-unique elements".
-        values = as_list(value)[:_MAX_VALUES]
-        each = {canonical(x): x for x in values if _is_showable(x)}
-        is_kept, value = 0 < sum(map(len, each)) <= _MAX_VALUES, list(each.values())
-    elif word in ("default", "const"):
-        is_kept = _is_showable(value)
-    elif word in _TEXTS and isinstance(value, str):
+        values = {canonical(x): x for x in as_list(value)[:_MAX_VALUES] if _is_showable(x)}
+        return list(values.values()) if 0 < sum(map(len, values)) <= _MAX_VALUES else _NOTHING
+    if word in _TEXTS and isinstance(value, str):
         return visible_text(value, _MAX_TEXT)
-    elif word == "type":
-        names = as_texts(value) if is_list(value) else [value]
-        is_kept = bool(names) and all(isinstance(x, str) and x in _TYPES for x in names)
-    elif word in _FLAGS:
-        is_kept = isinstance(value, bool)
-    elif word in _COUNTS or word in _NUMBERS:
-        # Draft 4 has a flag in `exclusiveMinimum`, which Anthropic refuses for 2020-12.
-        is_count = word in _NUMBERS or (isinstance(value, int) and value >= 0)
-        is_kept = _is_number(value) and is_count and (word != "multipleOf" or value > 0)
+    if word in ("default", "const"):
+        return value if _is_showable(value) else _NOTHING
+    # Draft 4 has a flag in `exclusiveMinimum`, which Anthropic refuses for 2020-12, as all else
+    # that does not fit the schema of schemas.
+    is_kept = word in _PLAIN and _is_valid({word: value}) and not _is_huge(value)
     return value if is_kept else _NOTHING
+
+
+def _is_valid(schema: JsonObject) -> bool:
+    # Here, because it is a compiled library and most runs never need it before a call.
+    from jsonschema_rs import meta
+
+    return meta.is_valid(schema)
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int | float) and not abs(value) <= _LARGEST
 
 
 def _completed(rewritten: JsonObject, schema: JsonObject) -> JsonObject:
@@ -258,11 +258,6 @@ def _completed(rewritten: JsonObject, schema: JsonObject) -> JsonObject:
     return rewritten
 
 
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and abs(value) <= _LARGEST
-
-
 def _is_showable(value: Any) -> bool:
     """Whether a value is JSON, not too long, and is what it looks like: it may be given again."""
     try:
@@ -274,7 +269,7 @@ def _is_showable(value: Any) -> bool:
     while waiting:
         part = waiting.pop()
         texts = [part] if isinstance(part, str) else as_object(part)
-        if not all(map(is_visible, texts)) or (isinstance(part, int) and abs(part) > _LARGEST):
+        if not all(map(is_visible, texts)) or _is_huge(part):
             return False
         waiting += children(part)
     return True

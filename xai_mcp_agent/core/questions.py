@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from .json import JsonObject
+from .json import JsonObject, is_list, is_object
 from .results import ResultPart
 from .schemas import properties, required
 from .tools import Tool
@@ -121,29 +121,26 @@ def answer_with_defaults(question: Question) -> Answer:
 
 def _seen_form(schema: JsonObject) -> JsonObject:
     """The same form with its words for people as they look."""
-    found = schema.get("properties")
-    if not isinstance(found, dict):
+    if not is_object(fields := schema.get("properties")):
         return schema
-    fields = cast(JsonObject, found).items()
-    return {**schema, "properties": {name: _seen_field(spec) for name, spec in fields}}
+    return {**schema, "properties": {name: _seen_field(x) for name, x in fields.items()}}
 
 
-def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> object:
-    """A field, one of the values of it, or what is in a list of them."""
-    if not isinstance(spec, dict) or not depth:
-        return cast(object, spec)
-    field = dict(cast(JsonObject, spec))
-    for name, most in _TEXTS.items():
-        if isinstance(text := field.get(name), str):
-            field[name] = visible_text(text, most)
-    for name in ("oneOf", "anyOf"):
-        if isinstance(values := field.get(name), list):
-            field[name] = [_seen_field(x, depth - 1) for x in cast(list[Any], values)]
-    if isinstance(names := field.get("enumNames"), list):
-        field["enumNames"] = [
-            seen_label(x) if isinstance(x, str) else x for x in cast(list[Any], names)
-        ]
-    return field | ({"items": _seen_field(field["items"], depth - 1)} if "items" in field else {})
+def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> Any:
+    """A field, one of its values, or the items of a list."""
+    if not is_object(spec) or not depth:
+        return spec
+    field = dict(spec)
+    for name, value in spec.items():
+        if name in _TEXTS and isinstance(value, str):
+            field[name] = visible_text(value, _TEXTS[name])
+        elif name in ("oneOf", "anyOf") and is_list(value):
+            field[name] = [_seen_field(x, depth - 1) for x in value]
+        elif name == "enumNames" and is_list(value):
+            field[name] = [seen_label(x) if isinstance(x, str) else x for x in value]
+        elif name == "items":
+            field[name] = _seen_field(value, depth - 1)
+    return field
 
 
 Stop: TypeAlias = Literal["endTurn", "maxTokens", "toolUse"]

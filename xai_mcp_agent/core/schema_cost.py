@@ -6,9 +6,9 @@ and `jsonschema_rs` holds the interpreter while it checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 from .json import JsonObject, as_list, as_object, at, children, is_object
 
@@ -27,7 +27,6 @@ _HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _NAMED_HERE = ("dependentSchemas", "dependencies")
 _EACH = ("items", "additionalItems", "additionalProperties", "contains", "propertyNames",
          "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
-_ONE = ("properties", "prefixItems", "items")  # `items` was a list until 2020
 _ELSEWHERE = ("$dynamicRef", "$recursiveRef")
 
 
@@ -47,17 +46,11 @@ def check_size(schema: JsonObject) -> None:
             raise TooCostly(f"it is nested more than {_MAX_DEPTH} deep")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What checking one value takes at most.
-
-    `steps` are applications of schemas, `matched` characters that patterns look at, each as often
-    as a pattern may. `quoted` is how many values the words about what is wrong may hold.
-    """
+class Work(NamedTuple):
+    """What checking one value takes at most: applied schemas, and characters that patterns read."""
 
     steps: int
     matched: int
-    quoted: int
 
 
 class SchemaCost:
@@ -72,30 +65,27 @@ class SchemaCost:
         self._root = schema
         self._identifier = "id" if "draft-04" in str(schema.get("$schema")) else "$id"
         self._steps: dict[tuple[int, int], int] = {}
-        named = [as_object(x) for level in _levels(schema) for x in level]
-        for_names = sum(len(as_object(x.get("patternProperties"))) for x in named)
-        self.patterns = for_names + sum("pattern" in x for x in named)
-        """How many regular expressions it may have."""
+        parts = [as_object(x) for level in _levels(schema) for x in level]
+        for_names = sum(len(as_object(x.get("patternProperties"))) for x in parts)
         self.has_patterns_for_names = for_names > 0
+        self.patterns = for_names + sum("pattern" in x for x in parts)
+        """How many regular expressions it may have."""
         if any(self.steps_at(depth) > _MAX_STEPS for depth in range(_FIRST_LEVELS)):
             raise TooCostly("its references and choices multiply to more than can be checked")
 
     def of(self, value: Any) -> Work | None:
         """The work of checking a value; None where it is too much to be counted."""
-        steps = matched = parts = most = 0
-        for depth, level in enumerate(_levels(value)):
-            if depth >= _MAX_DEPTH:  # deeper values are refused by the library
-                break
+        parts = characters = widest = 0
+        for depth, level in enumerate(islice(_levels(value), _MAX_DEPTH)):
             parts += len(level)
             if parts > _MAX_VALUES:
                 return None
             try:
-                each = self.steps_at(depth)
+                widest = max(widest, self.steps_at(depth))
             except TooCostly:
                 return None
-            steps, most = steps + len(level) * each, max(most, each)
-            matched += sum(map(_characters, level)) * each if self.patterns else 0
-        return Work(steps, matched, parts * most)
+            characters += sum(map(_characters, level)) if self.patterns else 0
+        return Work(parts * widest, characters * widest)
 
     def steps_at(self, depth: int) -> int:
         """The schemas applied, at most, to one value that lies so deep in the one checked."""
@@ -112,26 +102,22 @@ class SchemaCost:
             if len(self._steps) > _MAX_COUNTED:
                 raise TooCostly("it has too many parts for so deep a value")
             self._steps[place] = -1  # until it is counted
-            self._steps[place] = self._counted(schema, depth)
+            steps = sum(self._count(x, depth) for x in self._applied_here(schema))
+            steps += self._count_inside(schema, depth - 1) if depth else _own_steps(schema)
+            again = "unevaluatedProperties" in schema or "unevaluatedItems" in schema
+            self._steps[place] = steps * (_TIMES_UNEVALUATED if again else 1)
         if self._steps[place] < 0:
             raise TooCostly("it refers to itself without an end")
         return self._steps[place]
 
-    def _counted(self, schema: JsonObject, depth: int) -> int:
-        steps = sum(self._count(x, depth) for x in self._applied_here(schema))
-        if depth == 0:
-            values = len(as_list(schema.get("enum"))) + len(as_list(schema.get("required")))
-            steps += 1 + values // 10
-        else:
-            each = [schema[x] for x in _EACH if isinstance(schema.get(x), dict)]
-            each += as_object(schema.get("patternProperties")).values()
-            steps += sum(self._count(x, depth - 1) for x in each)
-            for word in _ONE:
-                if word != "items" or isinstance(schema.get(word), list):
-                    group = children(schema.get(word))
-                    steps += max((self._count(x, depth - 1) for x in group), default=0)
-        again = "unevaluatedProperties" in schema or "unevaluatedItems" in schema
-        return steps * (_TIMES_UNEVALUATED if again else 1)
+    def _count_inside(self, schema: JsonObject, depth: int) -> int:
+        """For the values directly inside: all of some schemas apply, of others one."""
+        each = [*filter(is_object, map(schema.get, _EACH))]
+        each += as_object(schema.get("patternProperties")).values()
+        groups: list[Iterable[Any]] = [as_object(schema.get("properties")).values()]
+        groups += [as_list(schema.get(x)) for x in ("prefixItems", "items")]
+        one = sum(max((self._count(x, depth) for x in group), default=0) for group in groups)
+        return one + sum(self._count(x, depth) for x in each)
 
     def _applied_here(self, schema: JsonObject) -> Iterator[JsonObject]:
         """The schemas inside that apply to the same value."""
@@ -149,6 +135,11 @@ class SchemaCost:
         if is_inside or any(word in schema for word in _ELSEWHERE):
             raise TooCostly("it has references of a kind that is not checked")
         return filter(is_object, parts)
+
+
+def _own_steps(schema: JsonObject) -> int:
+    values = len(as_list(schema.get("enum"))) + len(as_list(schema.get("required")))
+    return 1 + values // 10
 
 
 def _levels(value: Any) -> Iterator[list[Any]]:

@@ -23,8 +23,7 @@ _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
 # Whoever checks holds up everybody: so many steps take 0.05 s, and so many characters at most a
 # few tenths of a second, with the worst pattern that is small enough to be compiled.
 _MAX_STEPS, _MAX_MATCHED = 1_000_000, 10_000
-# Looking for what is wrong takes much longer, and each problem holds the value it was found in.
-_MAX_STEPS_TO_EXPLAIN, _MAX_QUOTED = 25_000, 200_000
+_MAX_STEPS_TO_EXPLAIN = 25_000  # looking for what is wrong takes much longer
 # For all patterns of a schema; to compile so many bytes takes 0.05 s.
 _MAX_PATTERN_BYTES = 4_000_000
 _MAX_BACKTRACKING = 1_000  # for each character: 7 microseconds
@@ -76,7 +75,7 @@ class SchemaCheck:
             # Far faster than looking for errors.
             if validator is None or validator.is_valid(value):
                 return []
-            if work.steps > _MAX_STEPS_TO_EXPLAIN or work.quoted > _MAX_QUOTED:
+            if work.steps > _MAX_STEPS_TO_EXPLAIN:
                 return ["it does not fit, and is too large to say where"]
             return [_problem(x) for x in islice(validator.iter_errors(value), _MAX_PROBLEMS)]
         except ValueError as cause:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
-from .json import JsonObject, children
+from .json import JsonObject, as_object, as_texts, children, is_list, is_object
 from .schema_cost import TooCostly, check_size
 
 CUT = " ... (cut)"
@@ -116,7 +117,7 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     except TooCostly:  # models are shown none of its parameters
         return arguments
     shown = {shown_parameter(x): x for x in _parameters_in(schema)}
-    return cast(JsonObject, _with_names(arguments, shown))
+    return _with_names(arguments, shown)
 
 
 def _escape(letter: str) -> str:
@@ -125,34 +126,29 @@ def _escape(letter: str) -> str:
 
 def _renamed_in(value: Any) -> bool:
     """Whether any name in it looks like one that we gave."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict) and any(map(_RENAMED.search, cast(JsonObject, part))):
-            return True
-        waiting += children(part)
-    return False
+    return any(any(map(_RENAMED.search, part)) for part in _objects_in(value))
 
 
 def _parameters_in(schema: JsonObject) -> set[str]:
     """The names of all parameters, and of the parts of their values."""
-    found, waiting = set[str](), [cast(Any, schema)]
+    names = set[str]()
+    for part in _objects_in(schema):
+        names.update(as_object(part.get("properties")), as_texts(part.get("required")))
+    return names
+
+
+def _objects_in(value: Any) -> Iterator[JsonObject]:
+    waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, dict):
-            part = cast(JsonObject, part)
-            named, needed = part.get("properties"), part.get("required")
-            found.update(cast(JsonObject, named) if isinstance(named, dict) else ())
-            names = cast(list[Any], needed) if isinstance(needed, list) else []
-            found.update(x for x in names if isinstance(x, str))
+        if is_object(part):
+            yield part
         waiting += children(part)
-    return found
 
 
-def _with_names(value: Any, own: dict[str, str], depth: int = _MOST_LEVELS) -> object:
-    if isinstance(value, dict) and depth:
-        parts = cast(JsonObject, value).items()
-        return {own.get(name, name): _with_names(x, own, depth - 1) for name, x in parts}
-    if isinstance(value, list) and depth:
-        return [_with_names(x, own, depth - 1) for x in cast(list[Any], value)]
-    return cast(object, value)
+def _with_names(value: Any, own: dict[str, str], depth: int = _MOST_LEVELS) -> Any:
+    if is_object(value) and depth:
+        return {own.get(name, name): _with_names(x, own, depth - 1) for name, x in value.items()}
+    if is_list(value) and depth:
+        return [_with_names(x, own, depth - 1) for x in value]
+    return value
