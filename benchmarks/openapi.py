@@ -15,9 +15,9 @@ from pathlib import Path
 from xai_mcp_agent.core.json import as_object
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument
-from xai_mcp_agent.sources.openapi.conversion.operations import Conversion, convert
-from xai_mcp_agent.sources.openapi.document.document import Document, Folder
-from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
+from xai_mcp_agent.sources.openapi.document import Document, files_beside
+from xai_mcp_agent.sources.openapi.operations import Conversion, convert
+from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
 
 _KINDS = (".json", ".yaml", ".yml")
 
@@ -48,17 +48,22 @@ def _documents(folder: Path) -> Iterator[Path]:
     """Those that say that they are one; the others are parts of them."""
     for file in sorted(x for x in folder.rglob("*") if x.suffix in _KINDS):
         try:
-            root = as_object(parsed(file.read_bytes()))
+            root = as_object(parse(file.read_bytes()))
         except NotReadable:
             continue
         if "openapi" in root or "swagger" in root:
             yield file
 
 
+def _document(file: Path) -> Document:
+    file = file.absolute()
+    return Document.parse(file.read_bytes(), file.as_uri(), files_beside(file), file.name)
+
+
 def _row(file: Path) -> tuple[Conversion, int, str]:
     began = time.process_time()
     try:
-        document = Document.of(file.read_bytes(), Folder(file), file.name)
+        document = _document(file)
     except BadDocument as error:
         return Conversion((), ()), 0, str(error)
     read = time.process_time()
@@ -78,7 +83,7 @@ def _row(file: Path) -> tuple[Conversion, int, str]:
 
 def _memory(file: Path) -> float:
     """Above the document itself; measured by itself, because that takes time."""
-    document = Document.of(file.read_bytes(), Folder(file), file.name)
+    document = _document(file)
     tracemalloc.start()
     convert(document)
     peak = tracemalloc.get_traced_memory()[1]

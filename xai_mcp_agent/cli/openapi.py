@@ -74,7 +74,7 @@ def _tool_json(operation: Operation) -> JsonObject:
 
 
 def _templates_json(operation: Operation) -> JsonObject:
-    from ..sources.openapi.requests.templates import templates_of
+    from ..sources.openapi.templates import templates_of
 
     templates = templates_of(operation.plan)
     return {"url": templates.url, "headers": dict(templates.headers), "body": templates.body}

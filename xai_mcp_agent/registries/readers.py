@@ -21,7 +21,7 @@ from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
-from ..sources.openapi.document.parsing import NotReadable, parsed
+from ..sources.openapi.parsing import NotReadable, parse
 from .npm import NpmPackage, npm_address
 from .server_json import read_server
 from .values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
@@ -132,7 +132,7 @@ def _json_at(url: str, limits: FetchLimits) -> tuple[Any, int]:
     """Return what is at a URL, and its size."""
     data = fetch(url, limits, "application/json")
     try:
-        return parsed(data), len(data)
+        return parse(data), len(data)
     except NotReadable as reason:
         words = visible_text(str(reason), TEXT_CHARS)
         raise OSError(f"what is there cannot be read: {words}") from None
@@ -308,7 +308,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
     path = PurePosixPath(name)
     place = f"{place}/{name}" if name else place
     try:
-        value = parsed(data)
+        value = parse(data)
         servers = as_object(value).get("servers", value)
         if isinstance(servers, list):
             yield from (document_of(x, place) for x in as_list(servers)[:_MOST_DOCUMENTS])

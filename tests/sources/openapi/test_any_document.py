@@ -19,8 +19,8 @@ from tests.sources.openapi.documents import OK, body, document, query
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
-from xai_mcp_agent.sources.openapi.document.document import Document
-from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
+from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 FILES = sorted(DATA.glob("*"))
@@ -107,7 +107,7 @@ def outcome(load: Callable[[], Any]) -> Any:
 def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
     file: Path, choose: random.Random, other: Any
 ):
-    root = parsed(file.read_bytes())
+    root = parse(file.read_bytes())
     found = outcome(lambda: load_service(mutated(root, choose, other)))
     if found is not None:
         checked(found)
@@ -130,7 +130,7 @@ def test_anything_in_place_of_a_document_is_a_service_or_one_clear_error(anythin
 @settings(max_examples=200)
 @given(st.text() | st.binary() | st.text("[]{}:,-&*!|>'\"% \n#?ab01~<").map(lambda x: f"a: {x}"))
 def test_any_text_is_read_or_said_to_be_unreadable(text: str | bytes):
-    json.dumps(outcome(lambda: parsed(text)))
+    json.dumps(outcome(lambda: parse(text)))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -198,7 +198,7 @@ def test_choices_in_choices_without_number_do_not_take_long():
 
 def test_what_holds_itself_as_no_file_can_is_cut(monkeypatch: pytest.MonkeyPatch):
     """A program may give such a value."""
-    monkeypatch.setattr("xai_mcp_agent.sources.openapi.conversion.schemas._MAX_SCHEMAS", 5_000)
+    monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 500_000)
     item: dict[str, Any] = {"type": "object"}
     item["properties"] = dict.fromkeys("abcdefgh", item)
     found = load_service(document({"/a": {"post": body(item)}, "/b": {"get": {}}}))

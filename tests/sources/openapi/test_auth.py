@@ -18,14 +18,14 @@ from xai_mcp_agent.settings.openapi import (
 )
 from xai_mcp_agent.settings.validation import ValidationContext
 from xai_mcp_agent.sources.openapi import load_service
-from xai_mcp_agent.sources.openapi.calls.auth import (
+from xai_mcp_agent.sources.openapi.auth import (
     Credentials,
     CredentialsMissing,
     access_of,
     grants_for,
 )
 from xai_mcp_agent.sources.openapi.plan import SecurityNeed
-from xai_mcp_agent.sources.openapi.requests.request import Access
+from xai_mcp_agent.sources.openapi.request import Access
 
 BASE = "https://api.example.com/v1"
 KEY = SecurityNeed("key", "apiKey", "header", "X-Key")

@@ -30,8 +30,8 @@ from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi import AsyncSettings, CredentialSettings, OperationSettings
 from xai_mcp_agent.settings.validation import ValidationContext
-from xai_mcp_agent.sources.openapi.calls.calls import ServiceAccess, ServiceCalls
-from xai_mcp_agent.sources.openapi.calls.client import ServiceClient
+from xai_mcp_agent.sources.openapi.calls import ServiceAccess, ServiceCalls
+from xai_mcp_agent.sources.openapi.client import ServiceClient
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
 
 pytestmark = pytest.mark.anyio

@@ -11,6 +11,7 @@ from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Operation, load_service
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement
+from xai_mcp_agent.sources.openapi.request import build_request
 
 FORM = "application/x-www-form-urlencoded"
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
@@ -390,26 +391,13 @@ def test_a_body_of_bytes_is_one_text_or_data_url(kind: str):
     assert sent(tool).media_type == kind
 
 
-def test_what_xml_is_made_of_is_in_the_plan():
-    pet = {
-        "type": "object",
-        "xml": {"name": "pet"},
-        "properties": {
-            "id": {"type": "integer", "xml": {"attribute": True}},
-            "tags": {"type": "array", "xml": {"wrapped": True}, "items": {"xml": {"name": "tag"}}},
-        },
-    }
-    tool = only(
-        body({"$ref": "#/components/schemas/Pet"}, "application/xml"), components=schemas(Pet=pet)
-    )
-    assert sent(tool).xml_name == "pet"
-    assert tool.plan.body.xml == {
-        "name": "pet",
-        "properties": {
-            "id": {"attribute": True},
-            "tags": {"wrapped": True, "items": {"name": "tag"}},
-        },
-    }
+def test_a_body_that_can_only_be_xml_is_one_text():
+    """The document itself; JSON beside it is taken instead."""
+    pet = {"type": "object", "description": "A pet", "properties": {"id": {"type": "integer"}}}
+    tool = only(body(pet, "application/xml"))
+    assert arguments_of(tool)["body"] == {"type": "string", "description": "A pet"}
+    request = build_request(tool.plan, {"body": "<pet/>"})
+    assert (request.headers["content-type"], request.read()) == ("application/xml", b"<pet/>")
 
 
 # Servers, security, answers

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.openapi_calls import NPM, Prism, judge, prism_command
 from xai_mcp_agent.sources.openapi import load_service
-from xai_mcp_agent.sources.openapi.requests.request import build_request
+from xai_mcp_agent.sources.openapi.request import build_request
 
 pytestmark = pytest.mark.npm
 

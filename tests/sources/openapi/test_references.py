@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.sources.openapi.documents import OK, body, document, only, query, schemas, service
-from xai_mcp_agent.sources.openapi.conversion.operations import Conversion, convert
-from xai_mcp_agent.sources.openapi.document.document import Document, Site
+from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.operations import Conversion, convert
 
 URL = "https://api.example.com/v1/openapi.json"
 COUNT = {"type": "integer", "maximum": 9}
@@ -24,7 +24,7 @@ def of_site(root: dict[str, Any], **files: Any) -> Conversion:
             raise OSError("the answer is 404")
         return json.dumps(files[name]).encode()
 
-    return convert(Document(root, Site(URL, fetch)))
+    return convert(Document(root, URL, fetch))
 
 
 def shape(schema: Any, **named: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_a_reference_that_leads_nowhere_costs_its_operation_and_says_why(referen
     assert [x.path for x in found.operations] == ["/b"]
     (problem,) = found.problems
     assert problem.path == "/a"
-    assert any(x in problem.reason for x in ("no address", "longer than", "leads to nothing"))
+    assert any(x in problem.reason for x in ("no address", "leads to nothing"))
 
 
 def test_a_bad_reference_in_a_file_costs_nothing_else_in_it():
@@ -103,64 +103,6 @@ def test_a_bad_reference_in_a_file_costs_nothing_else_in_it():
     )
     assert found.problems == ()
     assert list(found.operations[0].input_schema["properties"]) == ["n"]
-
-
-def test_a_schema_with_an_identifier_is_a_document_by_itself():
-    """JSON Schema 2020-12, 8.2: references inside are meant from it, and others may name it."""
-    named = {
-        "P": {
-            "$id": "https://schemas.example/p",
-            "type": "object",
-            "properties": {
-                "count": {"$ref": "#/$defs/Count"}, "again": {"$ref": "#"}, "other": {"$ref": "q"},
-                "flag": {"$ref": "#flag"},
-            },
-            "$defs": {"Count": COUNT, "Flag": {"$anchor": "flag", "type": "boolean"}},
-        },
-        "Q": {"$id": "https://schemas.example/q", "type": "string"},
-    }  # fmt: skip
-    found = shape({"$ref": "#/components/schemas/P"}, **named)
-    assert found["P"]["properties"] == {
-        "count": {"$ref": "#/$defs/Count"}, "again": {"$ref": "#/$defs/P"},
-        "other": {"$ref": "#/$defs/q"}, "flag": {"$ref": "#/$defs/flag"},
-    }  # fmt: skip
-    assert (found["Count"], found["q"]) == (COUNT, {"type": "string"})
-    assert found["flag"] == {"type": "boolean"}
-    for reference in ("https://schemas.example/p#/$defs/Count", "https://schemas.example/p#flag"):
-        assert len(shape({"$ref": reference}, **named)) == 1
-
-
-def test_definitions_inside_a_schema_are_found_where_generators_put_it_as_it_is():
-    """Pydantic writes `#/$defs/...`; many paste that into a document, which has none there."""
-    pasted = {
-        "type": "object",
-        "properties": {"n": {"$ref": "#/$defs/Outer"}},
-        "$defs": {"Outer": {"properties": {"m": {"$ref": "#/$defs/Inner"}}}, "Inner": COUNT},
-    }
-    wanted = {"Outer": {"properties": {"m": {"$ref": "#/$defs/Inner"}}}, "Inner": COUNT}
-    assert only(body(pasted)).input_schema["$defs"] == wanted
-    found = shape({"$ref": "#/components/schemas/Pasted"}, Pasted=pasted)
-    assert {x: found[x] for x in wanted} == wanted
-
-
-def test_two_schemas_may_have_definitions_of_the_same_name():
-    one, two = ({"$defs": {"N": x}, "properties": {"n": {"$ref": "#/$defs/N"}}}
-                for x in (COUNT, {"type": "boolean"}))  # fmt: skip
-    found = shape(
-        {"properties": {"a": {"$ref": "#/components/schemas/A"},
-                        "b": {"$ref": "#/components/schemas/B"}}}, A=one, B=two,
-    )  # fmt: skip
-    kinds = {x: found[found[x]["properties"]["n"]["$ref"].rpartition("/")[2]] for x in ("A", "B")}
-    assert kinds == {"A": COUNT, "B": {"type": "boolean"}}
-
-
-def test_dynamic_references_in_other_files_lead_into_those():
-    node = {"$dynamicAnchor": "node", "properties": {"next": {"$dynamicRef": "#node"}}}
-    paths = {"/a": {"post": body({"type": "array", "items": {"$ref": "x.json"}})}}
-    found = of_site(document(paths), x=node)
-    assert found.problems == ()
-    definitions = found.operations[0].input_schema["$defs"]
-    assert {"properties": {"next": {"$ref": "#/$defs/node"}}} in definitions.values()
 
 
 def test_a_document_is_known_by_the_address_that_it_gives_itself_in_short():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from xml.etree import ElementTree
 
 import httpx2
 import pytest
@@ -13,7 +12,7 @@ from starlette.requests import Request as Read
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement, RequestPlan
-from xai_mcp_agent.sources.openapi.requests.request import Access, build_request
+from xai_mcp_agent.sources.openapi.request import Access, build_request
 
 pytestmark = pytest.mark.anyio
 BASE = "https://api.example.com/v1"
@@ -280,35 +279,6 @@ async def test_an_empty_form_with_files_is_still_one():
     request = build_request(there, {})
     assert request.content.endswith(b"--\r\n")
     assert (await as_read(request).form()).multi_items() == []
-
-
-def test_xml_is_named_as_the_schema_says():
-    rules = {
-        "name": "pet",
-        "namespace": "http://example.com/schema",
-        "properties": {
-            "id": {"attribute": True},
-            "tags": {"wrapped": True, "items": {"name": "tag"}},
-            "urls": {"items": {"name": "url"}},
-        },
-    }
-    body = Body("application/xml", xml_name="Pet", xml=rules)
-    names = ("id", "name", "tags", "urls", "gone")
-    there = plan(*(Placement(x, "body", x) for x in names), body=body)
-    given = {"id": 7, "name": "<&>é", "tags": ["a", "b"], "urls": ["u", "v"], "gone": None}
-    root = ElementTree.fromstring(build_request(there, given).content)
-    of = "{http://example.com/schema}"
-    assert (root.tag, root.attrib) == (f"{of}pet", {"id": "7"})
-    assert root.findtext(f"{of}name") == "<&>é"
-    assert [x.text for x in root.findall(f"{of}tags/{of}tag")] == ["a", "b"]
-    assert [x.text for x in root.findall(f"{of}url")] == ["u", "v"]
-    assert root.find(f"{of}gone") is None
-
-
-@pytest.mark.parametrize("value", [{"a b": 1}, {"<x": 1}, {"a": "\0"}, {"a": "\x0b"}])
-def test_what_xml_cannot_hold_is_refused(value: Any):
-    with pytest.raises(InvalidArguments, match=r"XML"):
-        build_request(plan(body=Body("application/xml", "whole", xml_name="r")), {"whole": value})
 
 
 @pytest.mark.parametrize("value", ["text", [1], 5])

@@ -219,49 +219,6 @@ def test_a_kind_that_builds_on_what_names_it_among_its_kinds_is_checked(first: s
     assert not fits(cat, body=[{"meows": 1}])
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        {"A": {"allOf": [{"$ref": f"{COMPONENTS}/A"}], "type": "array"}},
-        {"A": {"not": {"$ref": f"{COMPONENTS}/A"}}},
-        {"A": {"anyOf": [{"$ref": f"{COMPONENTS}/B"}, {"type": "array"}]},
-         "B": {"if": {"$ref": f"{COMPONENTS}/A"}, "then": {"$ref": f"{COMPONENTS}/B"}}},
-        {"A": {"oneOf": [{"$ref": f"{COMPONENTS}/B"}]},
-         "B": {"allOf": [{"$ref": f"{COMPONENTS}/A"}]}},
-    ],
-)  # fmt: skip
-def test_other_circles_are_broken_somewhere(named: dict[str, Any]):
-    tool = only(
-        {"parameters": [query("x", {"$ref": f"{COMPONENTS}/A"})]},
-        components=schemas(**named),
-    )
-    check = SchemaCheck(tool.input_schema)
-    check.problems({"x": []})
-    assert check.broken == ""
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"not": {"$ref": f"{COMPONENTS}/A"}},
-        {"not": {"allOf": [{"$ref": f"{COMPONENTS}/A"}]}},
-        {"oneOf": [{"$ref": f"{COMPONENTS}/A"}, {"type": "integer"}]},
-        {"anyOf": [{"$ref": f"{COMPONENTS}/A"}, {"type": "string"}]},
-        {"if": {"$ref": f"{COMPONENTS}/A"}, "then": False},
-        {"if": {"type": "integer"}, "then": {"$ref": f"{COMPONENTS}/A"}},
-        {"allOf": [{"$ref": f"{COMPONENTS}/A"}]},
-    ],
-    ids=["not", "not all", "oneOf", "anyOf", "if", "then", "allOf"],
-)
-def test_what_has_no_end_refuses_nothing(schema: Any):
-    """It was left out in such a way that `not` and `oneOf` refused every value."""
-    tool = only(
-        {"parameters": [query("x", {"$ref": f"{COMPONENTS}/A"})]}, components=schemas(A=schema)
-    )
-    assert fits(tool, x=3)
-    assert "without an end" in str(tool.tool.note)
-
-
 def test_definitions_of_one_name_from_several_places_are_several():
     other = {
         "schemas": {"A": {"type": "integer"}},

@@ -31,7 +31,7 @@ from xai_mcp_agent import (
 )
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, reader
-from xai_mcp_agent.sources.openapi.document.parsing import parsed
+from xai_mcp_agent.sources.openapi.parsing import parse
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
 LONG_STEP_SECONDS = 0.05  # half of what the house allows
@@ -259,7 +259,6 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(
         assert names_of(bridge.list_tools("it")) == ["one"]
         bridge.refresh("it")
         assert conversions == ["Things"]
-        assert "if-none-match" in asked_for(service, "/openapi.json")[-1].headers
         service.replies["/part.json"] = lambda _: as_json(operation("uno"))
         assert names_of(bridge.refresh("it")) == ["uno"]
 
@@ -302,7 +301,7 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(
         if moved == "/s.json":
             with using(at(service)) as bridge:
                 assert bridge.list_tools("it") == []
-                assert "redirected to another host" in status_of(bridge, "it").notes[0]
+                assert "which is another host" in status_of(bridge, "it").notes[0]
             assert "redirected to another host" in load_service(at(service)).problems[0].reason
         else:
             with pytest.raises(BadDocument, match="redirected to another host"):
@@ -816,13 +815,13 @@ def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
 
 def test_a_large_document_has_no_numbers_that_json_does_not_have() -> None:
     odd = json.dumps({"pad": "x" * 1_000_000, "a": [float("nan"), {"b": float("inf")}, 1.5]})
-    assert parsed(odd)["a"] == [None, {"b": None}, 1.5]
+    assert parse(odd)["a"] == [None, {"b": None}, 1.5]
 
 
 def test_a_template_that_cannot_be_used_is_told_when_the_document_is_read(
     service: HttpService,
 ) -> None:
-    wrong = {"one": {"url": "{% for x in range(9) %}{% endfor %}"}}
+    wrong = {"one": {"url": "{% for x in range(9) %}"}}
     with using(at(service), operations=wrong) as bridge:
         assert [x.name for x in bridge.list_tools("it")] == ["one", "two"]
         (note,) = status_of(bridge, "it").notes

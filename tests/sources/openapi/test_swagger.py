@@ -112,12 +112,12 @@ def test_where_it_is_called_is_put_together(more: dict[str, Any], url: str):
 
 
 def test_a_document_of_a_host_is_called_there():
-    from xai_mcp_agent.sources.openapi.conversion.operations import convert
-    from xai_mcp_agent.sources.openapi.document.document import Document, Site
+    from xai_mcp_agent.sources.openapi.document import Document
+    from xai_mcp_agent.sources.openapi.operations import convert
 
     root = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"get": {}}}}
-    site = Site("https://a.b/spec/swagger.json", lambda _: b"")
-    assert convert(Document(root, site)).operations[0].plan.base_url == "https://a.b/v1"
+    url = "https://a.b/spec/swagger.json"
+    assert convert(Document(root, url)).operations[0].plan.base_url == "https://a.b/v1"
 
 
 def test_security_is_in_the_words_of_3():

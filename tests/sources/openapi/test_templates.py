@@ -10,9 +10,8 @@ import pytest
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.settings.openapi import OperationSettings
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan
-from xai_mcp_agent.sources.openapi.requests.overrides import check_templates, overridden
-from xai_mcp_agent.sources.openapi.requests.request import RequestParts, request_parts
-from xai_mcp_agent.sources.openapi.requests.templates import templates_of
+from xai_mcp_agent.sources.openapi.request import RequestParts, request_parts
+from xai_mcp_agent.sources.openapi.templates import check_templates, override, templates_of
 
 BASE = "https://api.example.com/v1"
 PLAN = RequestPlan(
@@ -37,7 +36,7 @@ GIVEN = {
 
 def over(arguments: dict[str, Any], plan: RequestPlan = PLAN, **templates: Any) -> RequestParts:
     parts = request_parts(plan, {"id": "1", **arguments})
-    return overridden(parts, OperationSettings(**templates), arguments, BASE)
+    return override(parts, OperationSettings(**templates), arguments, BASE)
 
 
 @pytest.mark.parametrize("given", [GIVEN, {"id": "1"}, {"id": "1", "q": ["x"]}])
@@ -45,30 +44,36 @@ def test_the_templates_that_are_shown_give_the_request_of_the_plan(given: dict[s
     shown = templates_of(PLAN)
     parts = request_parts(PLAN, given)
     operation = OperationSettings(url=shown.url, headers=dict(shown.headers), body=shown.body)
-    made = overridden(parts, operation, given, BASE)
+    made = override(parts, operation, given, BASE)
     assert made.url == parts.url
     assert made.body == parts.body
     assert made.headers == parts.headers
 
 
 @pytest.mark.parametrize(
-    "template",
-    [
-        "{% for x in args %}a{% endfor %}", "{{ 'a' * 100000000 }}", "{{ args.a * 9 }}",
-        "{{ range(5) }}", "{{ args.a.upper() }}", "{% set a = 1 %}", "{{ 1 + 1 }}", "{{ 2 ** 9 }}",
-        "{% macro f() %}{% endmacro %}", "{% include 'x' %}", "{% extends 'x' %}", "{{ cycler }}",
-        "{% import 'x' as y %}", "{{ args.a ~ args.a }}", "{{ [args.a] | tojson }}", "{{ self }}",
-        "{{ {'a': args.a} | tojson }}", "{{ args | attr('items') }}", "{{ args.a | join(',') }}",
-        "{% filter tojson %}x{% endfilter %}", "{{ args.a[0:5] }}", "{{ '%s' % args.a }}",
-        "{% block x %}{% endblock %}", "{% with a = 1 %}{% endwith %}", "{{ args.a if }}",
-        "{{ " + "(" * 3000, "{{ -" + "-" * 3000 + "1 }}", "x" * 9000, "{{ args.a | nope }}",
-        "{{ args.a is callable }}", "{% if args is divisibleby(3) %}{% endif %}",
-        "{{ not " + "not " * 1900 + "1 }}",
-    ],
-)  # fmt: skip
-def test_a_template_that_might_not_end_or_reach_out_is_refused(template: str):
+    "template", ["{{ args.a if }}", "{{ args.a | nope }}", "{{ " + "(" * 3000, "{% for x in %}"]
+)
+def test_a_template_that_is_none_is_told_when_settings_are_read(template: str):
     with pytest.raises(BadSetting, match="no usable template"):
         check_templates(OperationSettings(body=template))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ().__class__.__base__.__subclasses__() }}", "{{ args.clear() }}", "{{ 1 / 0 }}",
+        "{{ range(10 ** 9) }}", "{{ args.h + 1 }}", "{{ args | attr('items') }}",
+    ],
+)  # fmt: skip
+def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_told(template: str):
+    with pytest.raises(InvalidArguments, match=r"template headers\.X of the operation"):
+        over({"h": "v"}, headers={"X": template})
+
+
+def test_a_template_may_go_through_lists_and_use_the_filters_of_jinja():
+    """Whatever they give is encoded for its place."""
+    template = "/x?{% for x in args.q %}{{ loop.index }}={{ x | upper }}&{% endfor %}"
+    assert over({"q": ["a b", "&"]}, url=template).url == f"{BASE}/x?1=A%20B&2=%26&"
 
 
 @pytest.mark.parametrize("name", ["__class__", "__init__", "items", "keys", "mro", "format"])
@@ -80,13 +85,6 @@ def test_a_value_has_members_and_no_attributes(name: str):
     ):
         with pytest.raises(InvalidArguments, match="undefined"):
             over({"name__body": 1}, url="/x" + template)
-
-
-def test_what_grows_with_each_filter_ends():
-    with pytest.raises(InvalidArguments, match="characters"):
-        over({"name__body": '"' * 1000}, body="{{ args.name__body" + " | tojson" * 60 + " }}")
-    with pytest.raises(InvalidArguments, match="characters"):
-        over({"name__body": "a" * 50_000}, body="{{ args.name__body }}" * 100)
 
 
 def test_values_in_a_url_are_encoded_without_being_told():
@@ -147,7 +145,7 @@ def test_a_form_and_xml_are_encoded_too():
     form = RequestPlan(
         "POST", "/f", BASE, PLAN.placements, Body("application/x-www-form-urlencoded")
     )
-    xml = RequestPlan("POST", "/f", BASE, PLAN.placements, Body("application/xml", xml_name="r"))
+    xml = RequestPlan("POST", "/f", BASE, PLAN.placements, Body("application/xml"))
     given = {"name__body": "a&b=<c>"}
     assert over(given, form, body="n={{ args.name__body }}").body == (
         "application/x-www-form-urlencoded", b"n=a%26b%3D%3Cc%3E",

@@ -10,8 +10,8 @@ import pytest
 
 from tests.sources.openapi.documents import OK, document, only, query, service
 from xai_mcp_agent.sources.openapi import load_service
-from xai_mcp_agent.sources.openapi.conversion.operations import convert
-from xai_mcp_agent.sources.openapi.document.document import Document, Site
+from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.operations import convert
 
 GOOD = {"get": {"responses": OK}}
 
@@ -61,7 +61,7 @@ def test_a_version_that_is_none_is_not_shown(version: Any):
 
 def test_a_number_that_python_cannot_write_is_a_text():
     text = f"openapi: 3.0.0\ninfo: {{version: 0x{'f' * 5000}}}\npaths: {{}}"
-    assert Document.of(text).version.startswith("0xfff")
+    assert Document.parse(text).version.startswith("0xfff")
 
 
 # Paths and methods
@@ -148,8 +148,8 @@ def test_a_name_that_yaml_reads_as_a_number_is_a_name():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"x": query("x", {})}, "x", 5, [query("x", {})] * 3_000],
-    ids=["object", "text", "number", "many"],
+    [{"x": query("x", {})}, "x", 5],
+    ids=["object", "text", "number"],
 )
 def test_parameters_that_are_no_list_of_them_cost_the_operation_and_are_told(wrong: Any):
     """Without them it would be another call."""
@@ -177,8 +177,7 @@ def test_the_body_of_an_operation_counts_in_place_of_that_of_its_path():
 
 def called_at(url: Any, document_url: str = "", **server: Any) -> str:
     root = document({"/a": GOOD}, servers=[{"url": url, **server}])
-    place = Site(document_url, lambda _: b"") if document_url else None
-    (tool,) = convert(Document(root, place)).operations
+    (tool,) = convert(Document(root, document_url)).operations
     return tool.plan.base_url
 
 
@@ -223,7 +222,7 @@ def test_a_wrong_address_in_one_place_costs_no_operation():
         {"/a": {"get": {"security": [{"o": []}]}}},
         components={"securitySchemes": {"o": {"type": "oauth2", "flows": flow}}},
     )
-    found = convert(Document(root, Site("https://d.example/openapi.json", lambda _: b"")))
+    found = convert(Document(root, "https://d.example/openapi.json"))
     assert found.problems == ()
 
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 
 _HOME_OF = {
-    "BadDocument": "document.parsing",
-    "Operation": "conversion.operations",
-    "Problem": "conversion.operations",
+    "BadDocument": "parsing",
+    "Operation": "operations",
+    "Problem": "operations",
     "RequestPlan": "plan",
     "Service": "service",
     "load_service": "service",
 }
 
 if TYPE_CHECKING:
-    from .conversion.operations import Operation, Problem
-    from .document.parsing import BadDocument
+    from .operations import Operation, Problem
+    from .parsing import BadDocument
     from .plan import RequestPlan
     from .service import Service, load_service
 else:  # for type checkers a name that is not there is a mistake

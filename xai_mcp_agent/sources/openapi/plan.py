@@ -59,16 +59,13 @@ class Body:
     """What is sent as the body.
 
     `argument` is the one that is the whole body; without it the placements in the `body` are its
-    properties. `parts` are those of a form, by their names at the service. `xml_name` is the
-    element of an XML document, `xml` what its schema says of names and attributes.
+    properties. `parts` are those of a form, by their names at the service.
     """
 
     media_type: str
     argument: str = ""
     is_required: bool = False
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
-    xml_name: str = ""
-    xml: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,97 +4,84 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urljoin
 
 import anyio
 
 from ...core.errors import SourceClosed, SourceError, SourceFailed
 from ...core.events import Inventory
 from ...core.places import INTERNET
+from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
 from ..web.origins import is_same_host, origin_of
-from .calls.client import Answer, ServiceClient, TooLarge
-from .chosen import inventory_of
-from .conversion.operations import Operation, convert
-from .document.document import BadReference, Document, Folder, Place, Site, read_file
-from .document.parsing import MAX_BYTES, BadDocument
+from .document import BadReference, Document, Read, files_beside, path_of, read_file
+from .operations import Operation, convert
+from .parsing import MAX_BYTES, BadDocument
+from .selection import inventory_of
 
 if TYPE_CHECKING:
-    import httpx2
+    from .client import ServiceClient, ServiceResponse
 
 T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-_NO_VALIDATORS: Mapping[str, str] = {}
 _NOT_MODIFIED = 304
-_REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 5
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a document offers, and by what to know whether it is still the same.
+    """What a document offers; `inventory` is what the settings choose of it.
 
-    `parts` are the keys of the files that it refers to, `digest` is over all of them, and
-    `own_digest` over what the document itself says.
-    `inventory` is what the settings choose of it.
+    `parts` are the URIs of the files that it refers to, `digest` is over it and all of them.
     """
 
     title: str
     operations: Mapping[str, Operation]
     inventory: Inventory
-    own_digest: bytes
     digest: bytes
-    parts: tuple[str, ...] = ()
+    parts: tuple[str, ...]
 
 
 class DocumentReader:
     """Reads the document of one service, in threads: a large one takes a second to convert."""
 
-    def __init__(self, settings: OpenApiSettings, mask: Callable[[str], str]) -> None:
+    def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
         self._settings = settings
-        self._name = settings.name
+        self._mask = mask
         self._threads = Threads(f"openapi {settings.name}")
-        self._client = ServiceClient(settings.name, mask, max_bytes=MAX_BYTES, key="spec")
+        self._opened: ServiceClient | None = None
         self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
-        self._parts: tuple[str, ...] = ()  # files
-        self._stamp_of_parts: object = ()
-        self._changes = 0  # of parts
+        self._parts: tuple[str, ...] = ()
         self.document_place = INTERNET
         """Where the document was got, if from a URL (core/places.py)."""
 
     async def close(self) -> None:
         """Close its connections."""
-        await self._client.close()
+        if self._opened is not None:
+            await self._opened.close()
 
     async def stamp(self) -> object:
-        """What changes when somebody saves one of its files; None for a URL.
+        """Return what changes when somebody saves one of its files; None for a URL.
 
         Raises:
             SourceFailed: the disk does not answer.
         """
         if self._settings.is_remote:
             return None
-        return await self._in_thread(self._stamp_now)
-
-    def _stamp_now(self) -> object:
-        stamp_of_parts = tuple(map(file_stamp, self._parts))
-        if stamp_of_parts != self._stamp_of_parts:
-            self._stamp_of_parts = stamp_of_parts
-            self._changes += 1
-        return file_stamp(self._settings.spec), self._changes
+        # New parts are read once more, as one may have changed before it was watched.
+        files = [self._settings.spec, *(str(path_of(x)) for x in self._parts)]
+        return await self._in_thread(lambda: tuple(map(file_stamp, files)))
 
     async def read(self, before: Offer | None) -> Offer:
-        """What it offers now; `before` itself, if the document says the same as then.
+        """Return what it offers now; `before` itself, if the document says the same as then.
 
         Raises:
             SourceFailed: it cannot be read; says why, and what to do.
@@ -102,133 +89,111 @@ class DocumentReader:
         limit = self._settings.start_timeout_seconds
         try:
             with anyio.fail_after(limit):
-                found = await (self._fetched if self._settings.is_remote else self._opened)(before)
+                read = self._fetch if self._settings.is_remote else self._open
+                offer = await read(before)
         except TimeoutError as cause:
             problem = f"its document was not read within {limit:g} s."
-            raise self._failed(
-                problem, "Raise `startTimeout`, or keep a copy in a file."
-            ) from cause
-        if not self._settings.is_remote:
-            self._watch(found.parts)
-        return found
+            fix = "Raise `startTimeout`, or keep a copy in a file."
+            raise self._failed(problem, fix) from cause
+        self._parts = offer.parts
+        return offer
 
-    def _watch(self, parts: tuple[str, ...]) -> None:
-        # New ones are read once more, as one may have changed before it was watched.
-        folder = os.path.dirname(self._settings.spec)
-        self._parts = tuple(os.path.join(folder, x) for x in parts)
-
-    async def _opened(self, before: Offer | None) -> Offer:
+    async def _open(self, before: Offer | None) -> Offer:
         file = Path(self._settings.spec)
         try:
             data = await self._in_thread(partial(read_file, file))
         except OSError as cause:
             problem = f"{file} cannot be read: {cause.strerror or cause}."
             raise self._failed(problem, "Correct `spec` in the settings.") from cause
-        return await self._converted(data, partial(Folder, file), before)
+        return await self._convert(data, file.as_uri(), lambda: files_beside(file), before)
 
-    async def _fetched(self, before: Offer | None) -> Offer:
+    async def _fetch(self, before: Offer | None) -> Offer:
         url = self._settings.spec
-        answer = await self._answer(url, self._validators if before else _NO_VALIDATORS)
-        self.document_place = answer.place
+        # That the document is the same does not say that its parts are.
+        is_asked = before is not None and not before.parts
+        response = await self._get(url, self._validators if is_asked else {})
+        self.document_place = response.place
+        if before is not None and response.status == _NOT_MODIFIED:
+            return before
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
-            site = partial(Site, _found_at(url, answer), fetch)
-            if answer.status == _NOT_MODIFIED and before is not None:
-                # That the document is the same does not say that its parts are.
-                if await self._in_thread(partial(_is_same, site, before)):
-                    return before
-                answer = await self._answer(url, _NO_VALIDATORS)
-            found = await self._converted(answer.body, site, before)
+            address = _address(url, response)
+            offer = await self._convert(response.body, address, lambda: fetch, before)
         finally:
             is_over.set()
         self._validators = {
-            header: answer.headers[x] for x, header in _VALIDATORS.items() if x in answer.headers
+            header: response.headers[name]
+            for name, header in _VALIDATORS.items()
+            if name in response.headers
         }
-        return found
+        return offer
 
-    async def _part(self, url: str) -> bytes:
-        """A file that the document refers to, wherever its own host has it."""
-        for _ in range(_MOST_REDIRECTS + 1):
-            answer = await self._asked(url, _NO_VALIDATORS, self._client.send_once)
-            if answer.status not in _REDIRECTS or "location" not in answer.headers:
-                return self._checked(answer).body
-            following = urljoin(url, answer.headers["location"])
-            if not is_same_host(url, following):
-                raise OSError("it is redirected to another host")
-            url = following
-        raise OSError(f"it is redirected more than {_MOST_REDIRECTS} times")
-
-    async def _answer(self, url: str, validators: Mapping[str, str]) -> Answer:
-        return self._checked(await self._asked(url, validators, self._client.send))
-
-    async def _asked(
-        self,
-        url: str,
-        validators: Mapping[str, str],
-        send: Callable[[httpx2.Request], Awaitable[Answer]],
-    ) -> Answer:
+    async def _get(
+        self, url: str, validators: Mapping[str, str], *, within_host: bool = False
+    ) -> ServiceResponse:
         import httpx2  # here, because it takes a while and a document may be a file
 
+        base = self._settings.base_url
         headers = {"Accept": _MEDIA_TYPES, **validators}
-        if self._is_at_service:
-            headers |= self._settings.headers
+        if not base or origin_of(base) == origin_of(self._settings.spec):
+            headers |= self._settings.headers  # they are for the service
         try:
-            return await send(httpx2.Request("GET", url, headers=headers))
-        except TooLarge as cause:
-            problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
-            raise self._failed(
-                problem, "Give a document of the operations that you use."
-            ) from cause
+            request = httpx2.Request("GET", url, headers=headers)
+            response = await self._client().send(request, within_host=within_host)
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
             raise self._failed(problem, "Look whether its server is well.") from cause
-
-    def _checked(self, answer: Answer) -> Answer:
-        if answer.status != _NOT_MODIFIED and not 200 <= answer.status < 300:
-            problem = f"its document is not at {answer.url}: HTTP {answer.status} {answer.reason}."
+        except SourceError as cause:
+            if not _is_too_large(cause):
+                raise
+            problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
+            fix = "Give a document of the operations that you use."
+            raise self._failed(problem, fix) from cause
+        status = f"HTTP {response.status} {response.reason}."
+        if response.status >= 500:
+            problem = f"its document was not read: {status}"
+            raise self._failed(problem, "Look whether its server is well.")
+        if response.status >= 300 and not (response.status == _NOT_MODIFIED and validators):
+            problem = f"its document is not at {response.url}: {status}"
             fix = "Correct `spec`, or `headers` if it wants credentials."
-            if answer.status >= 500:
-                problem = f"its document was not read: HTTP {answer.status} {answer.reason}."
-                fix = "Look whether its server is well."
             raise self._failed(problem, fix)
-        return answer
+        return response
 
-    @property
-    def _is_at_service(self) -> bool:
-        """Whether headers for the service may go to where the document is."""
-        base = self._settings.base_url
-        return not base or origin_of(base) == origin_of(self._settings.spec)
+    def _client(self) -> ServiceClient:
+        from .client import ServiceClient
 
-    def _fetch_from_thread(
-        self, loop: asyncio.AbstractEventLoop, is_over: threading.Event
-    ) -> Callable[[str], bytes]:
-        def fetch(url: str) -> bytes:
+        if self._opened is None:
+            name = self._settings.name
+            self._opened = ServiceClient(name, self._mask, max_bytes=MAX_BYTES, key="spec")
+        return self._opened
+
+    def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
+        async def get(uri: str) -> bytes:
+            return (await self._get(uri, {}, within_host=True)).body
+
+        def fetch(uri: str) -> bytes:
             if is_over.is_set():  # a thread cannot be stopped, but it asks for nothing more
                 raise OSError("nobody waits for it any more")
-            asked = asyncio.run_coroutine_threadsafe(self._part(url), loop)
+            future = asyncio.run_coroutine_threadsafe(get(uri), loop)
             try:
-                return asked.result(self._settings.start_timeout_seconds)
+                return future.result(self._settings.start_timeout_seconds)
             except SourceError as cause:
                 raise OSError(cause.problem) from None
 
         return fetch
 
-    async def _converted(
-        self,
-        data: bytes,
-        place: Callable[[], Place],
-        before: Offer | None,
+    async def _convert(
+        self, data: bytes, uri: str, reader: Callable[[], Read], before: Offer | None
     ) -> Offer:
         settings = self._settings
-        convert = partial(_offer, settings, data, place, before)
         try:
-            return await self._in_thread(convert)
+            return await self._in_thread(lambda: _offer(settings, data, uri, reader(), before))
         except BadDocument as cause:
             raise self._failed(str(cause), "Look at it with `xai-mcp-agent openapi`.") from None
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
-        """In a thread that may be left: disks hang."""
+        """Do something in a thread that may be left: disks hang."""
         limit = self._settings.start_timeout_seconds
         try:
             return await self._threads.run(do, limit)
@@ -240,74 +205,70 @@ class DocumentReader:
             raise self._failed(problem, "Run the workflow again in a new process.") from cause
 
     def _failed(self, problem: str, next_step: str) -> SourceFailed:
-        return SourceFailed(self._name, problem, next_step)
+        return SourceFailed(self._settings.name, problem, next_step)
 
 
-def _found_at(url: str, answer: Answer) -> str:
-    """Where the document is: what it refers to is beside that (RFC 3986, 5.1.3).
+def _is_too_large(cause: SourceError) -> bool:
+    from .client import ResponseTooLarge
+
+    return isinstance(cause, ResponseTooLarge)
+
+
+def _address(url: str, response: ServiceResponse) -> str:
+    """Return where the document is: what it refers to is beside that (RFC 3986, 5.1.3).
 
     At another host it stays where the settings name it: that is whose files are read.
     """
-    is_moved = answer.url.partition("//")[2] != _plain(url).partition("//")[2]
-    is_safer = answer.url.startswith("https:") and not url.startswith("https:")
-    return answer.url if (is_moved or is_safer) and is_same_host(url, answer.url) else url
-
-
-def _plain(url: str) -> str:
-    """As an answer has it."""
     import httpx2
 
-    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
+    plain = str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
+    is_moved = response.url.partition("//")[2] != plain.partition("//")[2]
+    is_safer = response.url.startswith("https:") and not url.startswith("https:")
+    if (is_moved or is_safer) and is_same_host(url, response.url):
+        return response.url
+    return url
 
 
-class _Once:
-    """A place of which each file is read once: for its digest, then for what it says."""
+class _Files:
+    """The files beside a document, each read once: for the digest, then for what it says."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._known: dict[str, bytes | OSError] = {}
-        self.key = place.key
-        self.joined = place.joined
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._contents: dict[str, bytes | OSError] = {}
 
-    def read(self, key: str) -> bytes:
-        """See `Place.read`."""
-        if key not in self._known:
+    def read(self, uri: str) -> bytes:
+        if uri not in self._contents:
             try:
-                self._known[key] = self._place.read(key)
+                self._contents[uri] = self._read(uri)
             except OSError as cause:
-                self._known[key] = cause
-        found = self._known[key]
-        if isinstance(found, OSError):
-            raise found
-        return found
+                self._contents[uri] = cause
+        content = self._contents[uri]
+        if isinstance(content, OSError):
+            raise content
+        return content
 
-    def digest(self, own: bytes, parts: tuple[str, ...]) -> bytes:
-        """Of a document with this digest and all its parts; one that is not there counts, too."""
-        digest = hashlib.sha256(own)
-        for key in parts:
+    def digest(self, data: bytes, parts: tuple[str, ...]) -> bytes:
+        """Return the digest of a document and all its parts; one that is not there counts, too."""
+        digest = hashlib.sha256(data)
+        for uri in parts:
             try:
-                digest.update(hashlib.sha256(self.read(key)).digest())
+                digest.update(hashlib.sha256(self.read(uri)).digest())
             except (OSError, BadReference):
-                digest.update(key.encode())
+                digest.update(uri.encode())
         return digest.digest()
 
 
 def _offer(
-    settings: OpenApiSettings, data: bytes, place: Callable[[], Place], before: Offer | None
+    settings: OpenApiSettings, data: bytes, uri: str, read: Read, before: Offer | None
 ) -> Offer:
-    """What a document offers, with all the files that it refers to."""
-    files, own = _Once(place()), hashlib.sha256(data).digest()
-    if before is not None and before.digest == files.digest(own, before.parts):
+    """Return what a document offers, with all the files that it refers to."""
+    files = _Files(read)
+    if before is not None and before.digest == files.digest(data, before.parts):
         return before
-    document = Document.of(data, files, settings.spec)
-    converted = convert(document, settings.name, settings.base_url.rstrip("/") or None)
-    operations = {x.name: x for x in converted.operations}
+    document = Document.parse(data, uri, files.read, settings.spec)
+    conversion = convert(document, settings.name, settings.base_url.rstrip("/") or None)
+    operations = {x.name: x for x in conversion.operations}
     title = f"{document.title} {document.version}".strip()
-    parts = document.parts
-    inventory = inventory_of(settings, operations, converted.problems)
-    return Offer(title, operations, inventory, own, files.digest(own, parts), parts)
-
-
-def _is_same(place: Callable[[], Place], before: Offer) -> bool:
-    """Whether all parts of a document are the same, where it is itself."""
-    return _Once(place()).digest(before.own_digest, before.parts) == before.digest
+    inventory = inventory_of(settings, operations, conversion.problems)
+    parts = tuple(document.parts)
+    return Offer(title, operations, inventory, files.digest(data, parts), parts)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from ...core.calls import ToolInvocation, left_of
-from ...core.errors import UnknownTool
+from ...core.errors import SourceFailed, UnknownTool
 from ...core.events import Inventory, Observer
-from ...core.places import OutOfPlace
-from ...core.results import ResourcePart, ToolResult
+from ...core.places import INTERNET, OutOfPlace
+from ...core.results import ToolResult
 from ...core.tools import OPENAPI
+from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
-from .calls.calls import ServiceAccess, ServiceCalls
-from .calls.client import ServiceClient
-from .calls.kept import with_files
-from .places import misplaced, places_for
+from ..web.origins import origin_of
 from .reader import DocumentReader, Offer
+
+if TYPE_CHECKING:
+    from .calls import ServiceCalls
+    from .client import ServiceClient
 
 
 class OpenApiSource(ReadSource[Offer]):
@@ -27,20 +28,20 @@ class OpenApiSource(ReadSource[Offer]):
 
     kind = OPENAPI
 
-    def __init__(self, settings: OpenApiSettings, mask: Callable[[str], str]) -> None:
+    def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
         super().__init__(settings, mask)
         self._settings = settings
         self.is_remote = settings.is_remote
         self._reader = DocumentReader(settings, mask)
-        self._client = ServiceClient(settings.name, mask, max_bytes=settings.max_answer_bytes)
-        self._calls = ServiceCalls(self._client, _access(settings))
+        self._opened: tuple[ServiceClient, ServiceCalls] | None = None
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
         try:
             await super().own(observer)
         finally:
-            await self._client.close()
+            if self._opened is not None:
+                await self._opened[0].close()
             await self._reader.close()
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -50,29 +51,73 @@ class OpenApiSource(ReadSource[Offer]):
             UnknownTool: the document does not have it any more.
             CredentialsMissing: the settings have none that it takes.
         """
-        started, given = anyio.current_time(), invocation.timeout_seconds
-        offer = await self._ready_within(given or self._settings.call_timeout_seconds)
+        from .results import with_files  # with the first call; see `calls`
+
+        started, timeout = anyio.current_time(), invocation.timeout_seconds
+        offer = await self._ready_within(timeout or self._settings.call_timeout_seconds)
         name = invocation.tool.name
         operation = offer.operations.get(name)
         if operation is None:
             raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
         base_url = operation.plan.base_url
         try:
-            result = await self._calls.call(
+            result = await self._calls().call(
                 operation.plan,
                 invocation.arguments,
                 self._settings.operations.get(name),
-                timeout_seconds=given and left_of(given, anyio.current_time() - started),
+                timeout_seconds=timeout and left_of(timeout, anyio.current_time() - started),
                 on_progress=invocation.on_progress,
                 check=invocation.check,
-                places=places_for(self._settings, base_url, self._reader.document_place),
+                places=self._places(base_url),
             )
         except OutOfPlace as cause:
             why = f"which is {cause.place}, where the document is not"
-            raise misplaced(self._settings, base_url, why) from None
-        if not any(isinstance(x, ResourcePart) for x in result.parts):
-            return result
-        return await anyio.to_thread.run_sync(with_files, result, self.name, abandon_on_cancel=True)
+            raise self._misplaced(base_url, why) from None
+        return await with_files(result, self.name)
+
+    def _calls(self) -> ServiceCalls:
+        from .calls import ServiceAccess, ServiceCalls
+        from .client import ServiceClient
+
+        if self._opened is None:
+            settings = self._settings
+            access = ServiceAccess(
+                base_url=settings.base_url.rstrip("/"),
+                headers=settings.headers,
+                credentials=settings.auth,
+                secrets=settings.secrets,
+                timeout_seconds=settings.call_timeout_seconds,
+            )
+            max_bytes = settings.max_answer_bytes
+            client = ServiceClient(settings.name, self._mask, max_bytes=max_bytes)
+            self._opened = client, ServiceCalls(client, access)
+        return self._opened[1]
+
+    def _places(self, base_url: str) -> frozenset[str] | None:
+        """Return where the server that a document names may be: what came from the internet
+        names no servers in our own network.
+
+        None: anywhere, because a person named it, with `baseUrl` or in a file.
+
+        Raises:
+            SourceFailed: credentials would go to another host than that of the document.
+        """
+        settings = self._settings
+        if settings.base_url or not settings.is_remote or not base_url:
+            return None
+        is_elsewhere = origin_of(base_url) != origin_of(settings.spec)
+        if is_elsewhere and (settings.auth or settings.headers):
+            raise self._misplaced(base_url, "credentials go there only if a person says so")
+        return frozenset((INTERNET, self._reader.document_place))
+
+    def _misplaced(self, base_url: str, why: str) -> SourceFailed:
+        """Return the error for a server that a document names and that is not called."""
+        server, host = "://".join(origin_of(base_url)), origin_of(self._settings.spec)[1]
+        return SourceFailed(
+            self.name,
+            f"its document is at {host} and names the server {server}: {why}.",
+            f'If that is right, add "baseUrl" with the address of the service, such as {server}.',
+        )
 
     async def _stamp(self) -> object:
         return await self._reader.stamp()
@@ -85,13 +130,3 @@ class OpenApiSource(ReadSource[Offer]):
 
     def _inventory_of(self, value: Offer) -> Inventory:
         return value.inventory
-
-
-def _access(settings: OpenApiSettings) -> ServiceAccess:
-    return ServiceAccess(
-        base_url=settings.base_url.rstrip("/"),
-        headers=settings.headers,
-        credentials=settings.auth,
-        secrets=settings.secrets,
-        timeout_seconds=settings.call_timeout_seconds,
-    )

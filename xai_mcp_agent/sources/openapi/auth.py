@@ -1,0 +1,235 @@
+"""Which credentials a request is sent with: the first alternative that the settings can satisfy.
+
+Nothing here is shown: what is wrong is told by the names of schemes and of keys in the settings.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from pydantic import TypeAdapter, ValidationError
+
+from ...core.errors import BadSetting, XaiMcpError
+from ...secrets.secrets import Secret
+from ...settings.interpolation import Variables
+from ...settings.openapi import ANY_SCHEME, CredentialsByScheme, CredentialSettings
+from ...settings.validation import ValidationContext, known_keys
+from ..web.origins import origin_of
+from .plan import SecurityNeed
+from .request import Access, can_be_header
+from .serialize import Unwritable, one_line
+
+Credentials: TypeAlias = Mapping[str, CredentialSettings]
+"""By the names of schemes, as the settings have them."""
+
+# What a scheme of each kind is satisfied with, as keys of the settings.
+_KEYS = {
+    "apiKey": "`apiKey`",
+    "basic": "`username` and `password`",
+    "bearer": "`bearer`, or `clientId`, `clientSecret` and `tokenUrl`",
+    "oauth2": "`bearer`, or `clientId` and `clientSecret`",
+    "openIdConnect": "`bearer`, or `clientId`, `clientSecret` and `tokenUrl`",
+}
+
+
+class CredentialsMissing(XaiMcpError):
+    """No alternative of an operation's security can be satisfied; nothing was sent."""
+
+    def __init__(self, problem: str, next_step: str) -> None:
+        super().__init__(f"{problem} Nothing was sent.\n  Next step: {next_step}")
+        self.problem = problem
+        self.next_step = next_step
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A need, and the credentials that satisfy it."""
+
+    need: SecurityNeed
+    credential: CredentialSettings
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether a token has to be got first."""
+        is_for_tokens = _family(self.need) in ("bearer", "oauth2", "openIdConnect")
+        return not self.credential.bearer and self.credential.is_client and is_for_tokens
+
+    @property
+    def token_url(self) -> str:
+        """Where that token is got."""
+        return self.credential.token_url or self.need.token_url
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What it is to be good for; an operator's word counts before the document's."""
+        return self.credential.scopes or self.need.scopes
+
+
+def grants_for(
+    security: Iterable[tuple[SecurityNeed, ...]], credentials: Credentials, base_url: str
+) -> tuple[Grant, ...]:
+    """Return what satisfies an operation: the first alternative that can be; none where optional.
+
+    An operation that says nothing gets the credentials that are for all schemes.
+
+    Raises:
+        CredentialsMissing: none can be satisfied.
+    """
+    alternatives = tuple(security)
+    if not alternatives:
+        return _grants_for_any(credentials)
+    for needs in filter(None, alternatives):
+        grants = [x for need in needs if (x := _grant(need, credentials))]
+        if len(grants) == len(needs):
+            for grant in grants:
+                _check_token_url(grant, base_url)
+            return tuple(grants)
+    if () in alternatives:
+        return ()
+    raise _missing(alternatives)
+
+
+def access_of(grants: Iterable[Grant], token_of: Callable[[Grant], str]) -> Access:
+    """Return what the grants add to a request. `token_of` gives the tokens of those that take one.
+
+    Raises:
+        CredentialsMissing: a secret has a line break.
+    """
+    headers: dict[str, str] = {}
+    query: list[tuple[str, str]] = []
+    cookies: list[tuple[str, str]] = []
+    for grant in grants:
+        need, credential = grant.need, grant.credential
+        if _family(need) == "basic":
+            pair = f"{credential.username}:{_reveal(credential.password)}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        elif need.kind != "apiKey":
+            token = token_of(grant) if grant.takes_token else _reveal(credential.bearer)
+            headers["Authorization"] = f"Bearer {_one_line(token, need)}"
+        elif need.place == "header":
+            headers[need.name] = _one_line(_reveal(credential.api_key), need)
+        else:
+            pairs = query if need.place == "query" else cookies
+            key = _reveal(credential.api_key)
+            pairs.append((quote(need.name, safe=""), quote(key, safe="")))
+    return Access(headers, tuple(query), tuple(cookies))
+
+
+def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
+    """Read credentials that a program gives, variables in them replaced from the environment.
+
+    As `auth` in the settings; a text is the key or the token of whatever wants one, also at the
+    name of a scheme.
+
+    Raises:
+        BadSetting: they are none; says where, and no secret.
+    """
+    names = known_keys(CredentialSettings)
+    written: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
+        x: _of_text(y) if isinstance(y, str) and x not in names else y for x, y in auth.items()
+    }  # fmt: skip
+    adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
+    try:
+        context = ValidationContext(Variables(os.environ, ""))
+        return adapter.validate_python(written, context=context)
+    except ValidationError as cause:
+        error = cause.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(x) for x in error["loc"] if x)
+        raise BadSetting(
+            f"`auth`{f', at {where}' if where else ''}: {error['msg']} "
+            'Give such as {"apiKey": "${NAME}"}, {"bearer": "${NAME}"}, or username and password.'
+        ) from None
+
+
+def _of_text(text: str) -> dict[str, str]:
+    return {"apiKey": text, "bearer": text}
+
+
+def _reveal(secret: Secret | None) -> str:
+    return secret.reveal() if secret else ""
+
+
+def _grants_for_any(credentials: Credentials) -> tuple[Grant, ...]:
+    for method in ("bearer", "basic"):
+        need = SecurityNeed(ANY_SCHEME, "http", method=method)
+        if grant := _grant(need, credentials):
+            return (grant,)
+    return ()
+
+
+def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
+    credential = credentials.get(need.scheme) or credentials.get(ANY_SCHEME)
+    is_satisfied = credential is not None and _satisfies(credential, need)
+    return Grant(need, credential) if credential and is_satisfied else None
+
+
+def _satisfies(credential: CredentialSettings, need: SecurityNeed) -> bool:
+    if not _is_possible(need):
+        return False
+    family = _family(need)
+    if family == "apiKey":
+        return bool(credential.api_key)
+    if family == "basic":
+        return bool(credential.username)
+    token_url = credential.token_url or need.token_url
+    return bool(credential.bearer or (credential.is_client and token_url))
+
+
+def _is_possible(need: SecurityNeed) -> bool:
+    """Whether there are credentials that would satisfy it."""
+    if need.kind != "apiKey":
+        return _family(need) in _KEYS
+    return bool(need.place and need.name) and (need.place != "header" or can_be_header(need.name))
+
+
+def _family(need: SecurityNeed) -> str:
+    return need.method.lower() if need.kind == "http" else need.kind
+
+
+def _check_token_url(grant: Grant, base_url: str) -> None:
+    """Refuse to take a secret where only the document says that it belongs."""
+    token_url = grant.need.token_url
+    if not grant.takes_token or grant.credential.token_url:
+        return
+    if origin_of(token_url)[1] == origin_of(base_url)[1]:
+        return
+    raise CredentialsMissing(
+        f"The document says that tokens for {grant.need.scheme!r} are got at {token_url}, which is "
+        "another host than the service's.",
+        f'If that is right, add "tokenUrl": "{token_url}" beside `clientId` under `auth`.',
+    )
+
+
+def _missing(alternatives: tuple[tuple[SecurityNeed, ...], ...]) -> CredentialsMissing:
+    ways = " or ".join(" and ".join(map(_description, needs)) for needs in alternatives)
+    possible = [need for needs in alternatives for need in needs if _is_possible(need)]
+    if not possible:
+        return CredentialsMissing(
+            f"The operation wants {ways}, which is not possible here.",
+            "Use another operation, or ask who runs the service for another way in.",
+        )
+    need = possible[0]
+    return CredentialsMissing(
+        f"The operation wants {ways}, and the settings have no credentials for that.",
+        f'add under `auth` of the service: "{need.scheme}": {{...}} with {_KEYS[_family(need)]}; '
+        "${NAME} takes values from the environment.",
+    )
+
+
+def _description(need: SecurityNeed) -> str:
+    return f"{need.scheme} ({f'{need.kind} {need.method}'.strip()})"
+
+
+def _one_line(text: str, need: SecurityNeed) -> str:
+    try:
+        return one_line(text)
+    except Unwritable:
+        raise CredentialsMissing(
+            f"The credentials for {need.scheme!r} have a line break or a control character.",
+            "Look at the variable that they are taken from.",
+        ) from None

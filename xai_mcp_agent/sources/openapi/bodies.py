@@ -1,0 +1,267 @@
+"""Request bodies as arguments: their properties, where that loses nothing, or one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ...core.json import JsonObject, as_list, as_object
+from .parameters import Argument, describe
+from .parsing import text_of, texts_of
+from .plan import Body, Part, Style
+from .schemas import Notes, Schemas
+
+_JSON, _FORM, _MULTIPART = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+)
+_BODY = "body"
+_MAX_MEDIA_TYPE, _MAX_NAME, _MAX_DESCRIPTION = 200, 200, 800
+_MAX_DEPTH = 8  # of parts in parts
+_MAX_PARTS = 2_000  # schemas of one body: those that refer to each other multiply
+_STYLES = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
+# What may be said of an object whose properties are arguments.
+_OF_PLAIN_OBJECTS = frozenset((
+    "type", "properties", "required", "description", "deprecated", "examples", "format", "allOf",
+    "additionalProperties", "unevaluatedProperties",
+))  # fmt: skip
+_A_FILE = "Text, or a data: URL with base64 (`data:image/png;name=a.png;base64,...`)."
+
+
+@dataclass(frozen=True, slots=True)
+class BodyArguments:
+    """What is sent, and what a caller gives. Without `whole` the properties are arguments."""
+
+    body: Body
+    properties: tuple[Argument, ...] = ()
+    whole: Argument | None = None
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All that a caller gives."""
+        return self.properties if self.whole is None else (self.whole,)
+
+
+def body_arguments(
+    request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
+) -> BodyArguments | None:
+    """Return the arguments for a request body; None where there is nothing to give.
+
+    `is_optional`: the method has no body as a rule.
+
+    Raises:
+        BadReference: it refers to where no reference may lead.
+    """
+    content = as_object(request_body.get("content"))
+    if not content:
+        return None
+    media_type = min(content, key=_rank)
+    described = schemas.document.follow(content[media_type])
+    schema = schemas.translate(described.get("schema", {}), notes)
+    if is_optional and _is_empty(as_object(schema)):
+        return None
+    kind = _Kind(_sendable(media_type), schemas, as_object(described.get("encoding")))
+    is_required = request_body.get("required") is True
+    body = Body(kind.media_type, _BODY, is_required, kind.parts(schema))
+    flat = _flatten(schemas, schema) if kind.is_structured else None
+    # Without any property there is no body; with one there must be the required ones.
+    if flat is None or not flat.properties or (flat.required and not is_required):
+        shown = kind.whole_schema(schema)
+        words = as_object(shown).get("description"), request_body.get("description")
+        return BodyArguments(
+            body, whole=Argument(_BODY, _BODY, describe(shown, *words), is_required)
+        )
+    notes.add(*flat.notes.lines)
+    properties = (
+        Argument(name, _BODY, kind.property_schema(name, x), name in flat.required)
+        for name, x in flat.properties.items()
+    )
+    return BodyArguments(replace(body, argument=""), tuple(properties))
+
+
+def _is_empty(schema: JsonObject) -> bool:
+    return not schema.get("properties") and schema.keys() <= {"type", "properties"}
+
+
+class _Kind:
+    """The media type of a body, and how its parts are encoded."""
+
+    def __init__(self, media_type: str, schemas: Schemas, encoding: JsonObject) -> None:
+        self.media_type = media_type
+        self._schemas = schemas
+        self._encoding = encoding
+        self._base = _base_of(media_type)
+        self._is_form = self._base in (_FORM, _MULTIPART)
+        self.is_structured = _is_json(self._base) or self._is_form
+
+    def whole_schema(self, schema: JsonObject | bool) -> JsonObject | bool:
+        """Return the schema of one argument that is the whole body."""
+        if self._is_form and not as_object(schema):
+            return {"type": "object"}
+        if self.is_structured:
+            return schema
+        own = as_object(schema)
+        if _is_xml(self._base):
+            return describe({"type": "string"}, own.get("description"), "An XML document.")
+        if self._base.startswith("text/"):
+            return {**own, "type": "string"}
+        return _file_schema(schema)
+
+    def property_schema(self, name: str, schema: JsonObject | bool) -> JsonObject | bool:
+        """Return the schema of one property that is an argument."""
+        part = self._part(name, schema)
+        return _file_schema(schema) if part.is_file and not part.is_list else schema
+
+    def parts(self, schema: Any) -> dict[str, Part]:
+        """Return how each property of a form is written, whichever of its choices it is in."""
+        if not self._is_form:
+            return {}
+        parts: dict[str, Part] = {}
+        queue, seen = [schema], set[int]()
+        while queue and len(seen) < _MAX_PARTS:
+            resolved, _ = self._schemas.resolve(queue.pop())
+            if id(resolved) not in seen:
+                seen.add(id(resolved))
+                for name, x in as_object(resolved.get("properties")).items():
+                    parts[name] = self._part(name, x)
+                for word in ("allOf", "anyOf", "oneOf"):
+                    queue += as_list(resolved.get(word))
+        return parts
+
+    def _part(self, name: str, schema: Any) -> Part:
+        encoding = as_object(self._encoding.get(name))
+        shape = self._schemas.resolve(schema)[0]
+        is_list = "array" in _types(shape)
+        item = self._schemas.resolve(shape.get("items"))[0] if is_list else shape
+        if self._is_styled(encoding):
+            style = encoding.get("style")
+            style = cast(Style, style) if style in _STYLES else "form"
+            explode = encoding.get("explode", style in ("form", "deepObject")) is not False
+            allow_reserved = encoding.get("allowReserved") is True
+            return Part("", style, explode, allow_reserved, is_list=is_list)
+        media_type = text_of(encoding.get("contentType"), _MAX_MEDIA_TYPE)
+        media_type = media_type.partition(",")[0].strip()
+        is_file = self._base == _MULTIPART and _is_file(item, media_type)
+        is_object = bool({"object", "array"} & _types(item)) or "properties" in item
+        if self._base == _FORM and not is_object and not media_type:
+            return Part(style="form", is_list=is_list)
+        usual = _JSON if is_object else "application/octet-stream" if is_file else "text/plain"
+        if not media_type or "*" in media_type:
+            media_type = usual
+        headers = self._fixed_headers(encoding)
+        return Part(media_type, is_file=is_file, is_list=is_list, headers=headers)
+
+    def _is_styled(self, encoding: JsonObject) -> bool:
+        """Whether it is written as a parameter. Until 3.0 that was for one kind of form only."""
+        is_named = any(word in encoding for word in ("style", "explode", "allowReserved"))
+        return is_named and (self._base == _FORM or not self._schemas.document.is_old)
+
+    def _fixed_headers(self, encoding: JsonObject) -> dict[str, str]:
+        """Return the headers of a part that always say the same."""
+        headers: dict[str, str] = {}
+        for name, header in as_object(encoding.get("headers")).items():
+            schema = as_object(self._schemas.document.follow(header).get("schema"))
+            value = schema.get("const", schema.get("default"))
+            if isinstance(value, str) and name.lower() != "content-type":
+                headers[text_of(name, _MAX_NAME)] = text_of(value, _MAX_NAME)
+        return headers
+
+
+class _Flat:
+    """The properties of an object, and of all that it is put together from."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, JsonObject | bool] = {}
+        self.required: dict[str, None] = {}
+        self.notes = Notes()
+
+
+def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
+    """Return its properties; None where it says more than properties can."""
+    flat = _Flat()
+    for count, (depth, part, notes) in enumerate(_parts_of(schemas, schema)):
+        if depth > _MAX_DEPTH or count > _MAX_PARTS or not _is_plain_object(part):
+            return None
+        flat.notes.add(*notes.lines)
+        for name, x in as_object(part.get("properties")).items():
+            before = flat.properties.get(name, x)
+            flat.properties[name] = x if before == x else {"allOf": [before, x]}
+        for name in texts_of(part.get("required")):
+            flat.required[name] = None
+    for name in flat.required:
+        flat.properties.setdefault(name, {})  # required, and nowhere described
+    return flat
+
+
+def _parts_of(schemas: Schemas, schema: Any) -> Iterator[tuple[int, JsonObject, Notes]]:
+    """Yield an object and all parts of its `allOf`, each with its depth."""
+    stack: list[tuple[int, Any]] = [(1, schema)]
+    while stack:
+        depth, value = stack.pop()
+        part, notes = schemas.resolve(value)
+        yield depth, part, notes
+        stack += [(depth + 1, x) for x in reversed(as_list(part.get("allOf")))]
+
+
+def _is_plain_object(schema: JsonObject) -> bool:
+    has_parts = not schema.keys().isdisjoint(("properties", "allOf", "required"))
+    is_object = schema.get("type") == "object" or ("type" not in schema and has_parts)
+    is_closed = all(
+        schema.get(word, False) is False
+        for word in ("additionalProperties", "unevaluatedProperties")
+    )
+    return is_object and is_closed and schema.keys() <= _OF_PLAIN_OBJECTS
+
+
+def _file_schema(schema: JsonObject | bool) -> JsonObject:
+    text = text_of(as_object(schema).get("description"), _MAX_DESCRIPTION)
+    return {"type": "string", "description": f"{text} ({_A_FILE})" if text else _A_FILE}
+
+
+def _is_file(item: JsonObject, media_type: str) -> bool:
+    if _types(item) - {"string"}:
+        return False
+    is_raw = item.get("format") == "binary" or "contentMediaType" in item
+    if is_raw and "contentEncoding" not in item:
+        return True
+    is_plain = not media_type or media_type.startswith(("text/", _JSON)) or "json" in media_type
+    return not is_plain and "string" in _types(item)
+
+
+def _types(schema: JsonObject) -> set[str]:
+    types = schema.get("type", [])
+    return {types} if isinstance(types, str) else set(texts_of(types)) - {"null"}
+
+
+# Media types
+
+
+def _rank(media_type: str) -> int:
+    """Rank the best understood first."""
+    base = _base_of(media_type)
+    exact = (_JSON, "*/*", "application/*", "application/merge-patch+json")
+    if base in exact:
+        return exact.index(base)
+    tests = (_is_json(base), base == _FORM, base == _MULTIPART, _is_xml(base), base[:5] == "text/")
+    return len(exact) + (tests.index(True) if True in tests else len(tests))
+
+
+def _sendable(media_type: str) -> str:
+    if "*" not in media_type:
+        return text_of(media_type, _MAX_MEDIA_TYPE)
+    usual = {"text": "text/plain", "application": _JSON, "*": _JSON}
+    return usual.get(media_type.partition("/")[0], "application/octet-stream")
+
+
+def _base_of(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()
+
+
+def _is_json(base: str) -> bool:
+    return base.endswith(("/json", "+json"))
+
+
+def _is_xml(base: str) -> bool:
+    return base.endswith(("/xml", "+xml"))

@@ -1,1 +1,0 @@
-"""Sending requests to a service, within limits, and what its answers become."""

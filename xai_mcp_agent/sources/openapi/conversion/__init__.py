@@ -1,1 +1,0 @@
-"""From the operations of a document to tools and their request plans."""

@@ -1,0 +1,315 @@
+"""A document of a service: one file or several, read on demand, and never from anywhere else.
+
+A reference may lead to files in the folder of the document or below it, or, of a document that came
+from a URL, to the same host. A file never leads to the network, nor the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import url2pathname
+
+from ...core.json import JsonObject, as_list, as_object, children, is_list
+from ..web.origins import origin_of
+from .parsing import MAX_BYTES, BadDocument, NotReadable, parse, text_of
+
+Read: TypeAlias = Callable[[str], bytes]
+"""Returns the bytes at a URI; raises OSError or BadReference. Called in the converting thread."""
+
+_BUDGET = 64 * 1024 * 1024  # of all work on one document; see `Document.spend`
+_LEAST_BYTES = 4_096  # what the smallest file counts for: opening it takes time, too
+_MAX_CHAIN = 50  # references that lead to references; real ones do so once or twice
+_MAX_TITLE = 200
+_MAX_VERSION = 10**12  # a date and a time; of larger numbers Python writes no text
+_SHOWN_CHARS = 300
+_NOTHING = object()
+
+
+class BadOperation(ValueError):
+    """An operation that cannot become a tool; says why."""
+
+
+class BadReference(BadOperation):
+    """A reference that leads nowhere, or where it may not lead; says why."""
+
+
+class EndlessReference(BadReference):
+    """References that lead to each other, and to nothing else."""
+
+
+def read_nothing(uri: str) -> bytes:
+    """Refuse to read beside a document that a program gave as it is."""
+    raise BadReference("leads to another file; give the document by its file or URL")
+
+
+def read_file(file: Path) -> bytes:
+    """Read a whole file; raises OSError where it is none, or too large."""
+    if not file.is_file():  # a pipe may never end
+        raise FileNotFoundError("there is no such file")
+    with file.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(f"it is larger than {MAX_BYTES // 1024**2} MiB")
+    return data
+
+
+def path_of(uri: str) -> Path:
+    """Return the path of a `file:` URI."""
+    return Path(url2pathname(urlsplit(uri).path))
+
+
+def files_beside(file: Path) -> Read:
+    """Return the reader of the files in a document's folder and below it, wherever links lead."""
+    folder = file.parent.resolve()
+
+    def read(uri: str) -> bytes:
+        path = path_of(uri).resolve()
+        if not path.is_relative_to(folder):
+            raise BadReference("leads out of the folder of the document")
+        return read_file(path)
+
+    return read
+
+
+class Document:
+    """The root of a document, and the files that it refers to, each read once.
+
+    `uri` is where it came from: a `file:` or `https:` URI, or empty; `parts` are the URIs of the
+    files beside it that it refers to, whether or not they could be read.
+
+    Raises:
+        BadDocument: it is no OpenAPI document.
+    """
+
+    def __init__(
+        self, root: Any, uri: str = "", read: Read = read_nothing, name: str = "the document"
+    ) -> None:
+        self.root = as_object(root)
+        self.uri = uri
+        self.openapi_version = _openapi_version(self.root, name)
+        info = as_object(self.root.get("info"))
+        self.title = text_of(info.get("title"), _MAX_TITLE)
+        self.version = text_of(_version_text(info.get("version")), _MAX_TITLE)
+        self.parts: list[str] = []
+        self._read = read
+        self._budget_left = _BUDGET
+        self._targets: dict[str, Any] = {}
+        own_name = text_of(self.root.get("$self"), _SHOWN_CHARS).partition("#")[0]
+        own = ("", uri, own_name, _join(uri, own_name) or "")
+        self._files: dict[str, Any] = dict.fromkeys(own, self.root)
+
+    @classmethod
+    def parse(
+        cls,
+        data: bytes | str,
+        uri: str = "",
+        read: Read = read_nothing,
+        name: str = "the document",
+    ) -> Document:
+        """Read the document in a text.
+
+        Raises:
+            BadDocument: it is neither JSON nor YAML, or no OpenAPI document.
+        """
+        try:
+            return cls(parse(data), uri, read, name)
+        except NotReadable as cause:
+            raise BadDocument(f"{name} cannot be read: {cause}. Give JSON or YAML.") from None
+
+    @property
+    def is_swagger(self) -> bool:
+        """Whether it is of Swagger 2.0."""
+        return self.openapi_version.startswith("2")
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is of a version before 3.1, whose schemas are not quite JSON Schema."""
+        return self.is_swagger or self.openapi_version.startswith("3.0")
+
+    def spend(self, work: int) -> None:
+        """Take from what one document may cost: about a byte read, or 0.1 microseconds, each.
+
+        Raises:
+            BadOperation: nothing is left of it.
+        """
+        self._budget_left -= work
+        if self._budget_left < 0:
+            raise BadOperation("the document is too large: nothing more of it is read")
+
+    # References
+
+    def follow(self, value: Any) -> JsonObject:
+        """Return the object, or the one it refers to with what stands beside the reference.
+
+        Raises:
+            BadReference: it leads nowhere, where it may not, or to what is no object.
+        """
+        result, chain = as_object(value), list[str]()
+        while isinstance(reference := result.get("$ref"), str):
+            _extend(chain, reference)
+            target = self.target(reference)
+            if not isinstance(target, dict):
+                raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to what is no object")
+            beside = {word: x for word, x in result.items() if word != "$ref"}
+            result = {**as_object(target), **beside}
+        return result
+
+    def end_of(self, reference: str) -> tuple[str, Any]:
+        """Return the last of a chain of references, as a whole URI, and what it leads to.
+
+        Raises:
+            BadReference: it leads nowhere, or where it may not.
+        """
+        chain = [reference]
+        target = self.target(reference)
+        while isinstance(following := as_object(target).get("$ref"), str) and len(target) == 1:
+            _extend(chain, following)
+            target = self.target(following)
+        return self._canonical(chain[-1]), target
+
+    def _canonical(self, reference: str) -> str:
+        key, mark, fragment = reference.partition("#")
+        uri = _join(self.uri, key) if key else ""
+        if self._files.get(uri or "") is self.root:
+            uri = ""
+        return f"{uri}{mark}{fragment}"
+
+    def target(self, reference: str) -> Any:
+        """Return what is at the place that a reference names.
+
+        Raises:
+            BadReference: it leads nowhere, or where it may not.
+        """
+        if reference not in self._targets:
+            key, _, fragment = reference.partition("#")
+            root = self.file(key)
+            target = _at(root, unquote(fragment))
+            if target is _NOTHING:  # some names have a percent sign in them, and are not encoded
+                target = _at(root, fragment)
+            if target is _NOTHING:
+                raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to nothing")
+            self._targets[reference] = target
+        return self._targets[reference]
+
+    def file(self, key: str) -> Any:
+        """Return what a file says, its references made such that they hold in the document itself.
+
+        Raises:
+            BadReference: it may not be read, cannot be, or says nothing.
+        """
+        if key not in self._files:
+            uri = _join(self.uri, key)
+            if uri is None:
+                raise BadReference(f"leads to what is no address: {key[:_SHOWN_CHARS]}")
+            if uri not in self._files:
+                self._files[uri] = self._load(uri)
+            self._files[key] = self._files[uri]
+        if isinstance(content := self._files[key], BadReference):
+            raise BadReference(str(content))
+        return content
+
+    def _load(self, uri: str) -> Any:
+        try:
+            self._check_reach(uri)
+            self.spend(_LEAST_BYTES)
+            data = self._read_part(uri)
+            self.spend(len(data))
+            content = parse(data)
+        except OSError as cause:
+            reason = f"leads to what cannot be read ({cause.strerror or cause})"
+        except BadOperation as cause:
+            reason = str(cause)
+        except ValueError as cause:
+            reason = f"leads to what cannot be read ({cause})"
+        else:
+            _make_absolute(content, uri)
+            return content
+        return BadReference(f"{reason}: {uri[:_SHOWN_CHARS]}")
+
+    def _check_reach(self, uri: str) -> None:
+        if not self.uri:
+            return  # nothing is beside it
+        if origin_of(uri) == origin_of(self.uri):
+            return
+        if self.uri.startswith("file:"):
+            raise BadReference("leads to a URL, which a file may not")
+        raise BadReference("leads to another host than that of the document")
+
+    def _read_part(self, uri: str) -> bytes:
+        try:
+            data = self._read(uri)
+        except OSError:
+            self.parts.append(uri)  # it may be there tomorrow
+            raise
+        self.parts.append(uri)
+        return data
+
+
+def _extend(chain: list[str], reference: str) -> None:
+    if reference in chain:
+        raise EndlessReference(f"{reference[:_SHOWN_CHARS]} leads to itself")
+    if len(chain) > _MAX_CHAIN:
+        raise EndlessReference(f"{chain[0][:_SHOWN_CHARS]} leads to more than {_MAX_CHAIN} others")
+    chain.append(reference)
+
+
+def _join(uri: str, reference: str) -> str | None:
+    """Return the whole URI; None where the reference is no address."""
+    try:
+        return urljoin(uri, reference)
+    except ValueError:
+        return None
+
+
+def _make_absolute(content: Any, uri: str) -> None:
+    queue, seen = [content], set[int]()
+    while queue:
+        part = queue.pop()
+        if id(part) in seen:  # YAML's aliases
+            continue
+        reference = as_object(part).get("$ref")
+        if isinstance(reference, str):
+            key, mark, fragment = reference.partition("#")
+            with suppress(TypeError):  # an address that is none is told where it is followed
+                part["$ref"] = cast(str, _join(uri, key)) + mark + fragment
+        if isinstance(part, dict | list):
+            seen.add(id(cast(object, part)))
+            queue += children(part)
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """Follow a JSON pointer (RFC 6901); `_NOTHING` where nothing stands there."""
+    if pointer and not pointer.startswith("/"):
+        return _NOTHING
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if is_list(value):
+            is_index = name.isdecimal() and len(name) < 10 and int(name) < len(as_list(value))
+            value = value[int(name)] if is_index else _NOTHING
+        else:
+            value = as_object(value).get(name, _NOTHING)
+    return value
+
+
+def _version_text(value: Any) -> str:
+    """Return a version, written with or without quotes."""
+    is_number = isinstance(value, int | float) and abs(value) < _MAX_VERSION
+    return str(value) if isinstance(value, str) or is_number else ""
+
+
+def _openapi_version(root: Mapping[str, Any], name: str) -> str:
+    version = _version_text(root.get("openapi", root.get("swagger")))
+    is_known = version.startswith("3") if "openapi" in root else version in ("2", "2.0")
+    if is_known:
+        return version
+    if version:
+        problem = f"says that it is of version {version[:_SHOWN_CHARS]!r}"
+    else:
+        problem = "has neither `openapi` nor `swagger` in it"
+    raise BadDocument(
+        f"{name} {problem}. Give a document of OpenAPI 3.0, 3.1 or 3.2, or of Swagger 2.0."
+    )

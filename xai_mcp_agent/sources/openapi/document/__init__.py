@@ -1,1 +1,0 @@
-"""A document of a service, and the files that it refers to."""

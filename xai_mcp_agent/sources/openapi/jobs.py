@@ -1,0 +1,295 @@
+"""Jobs: an operation starts one, its status is asked for with growing pauses, its result is read.
+
+Recognised by itself where the first response is 202 and says where; an operator can say anything
+else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+import anyio
+
+from ...core.errors import Misdirected, SourceError, XaiMcpError
+from ...core.json import is_list, is_object
+from ...core.results import OnProgress, TextPart, ToolResult
+from ...secrets.secrets import Mask, masked_and_cut
+from ...settings.openapi import AsyncSettings, OperationSettings
+from ..polling import NotYet, Pace, poll
+from ..web.origins import origin_of
+from .client import ResponseTooLarge, ServiceResponse
+from .results import result_of
+
+Ask: TypeAlias = Callable[[str, str], Awaitable[ServiceResponse]]
+"""Sends a request without a body: method and URL. It knows which credentials belong there."""
+
+_ACCEPTED = 202
+_HEADERS = ("operation-location", "azure-asyncoperation", "location")
+_STATUS = ("/status", "/state")
+_TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # that pass by themselves
+_MAX_LOST = 5  # in a row
+_CANCEL_SECONDS = 5.0  # whoever cancels waits for it
+_HOLE = re.compile(r"\{(job|url|result)\}")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_MAX_STATUS_BYTES = 512 * 1024
+_MAX_URL_CHARS = 16_384  # no server takes longer ones
+_MISSING = object()
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that was started: its id, its address, and the response that told of it."""
+
+    id: str
+    url: str
+    first: ServiceResponse
+
+
+def job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> Job | None:
+    """Return the job that a response tells of; None where it is the result itself."""
+    if operation.mode == "sync_http" or response.status >= 300:
+        return None
+    if not operation.is_job and response.status != _ACCEPTED:
+        return None
+    settings = operation.job or AsyncSettings()
+    reference = _reference(response, settings)
+    if not reference:
+        return None
+    job_id, url = reference, ""
+    if "/" in reference or reference.startswith("?"):
+        try:
+            url = urljoin(response.url, reference)
+            job_id = unquote(urlsplit(reference).path.rstrip("/").rpartition("/")[2])
+        except ValueError:
+            return None  # no address at all: the response is all there is
+    if settings.poll_url:
+        url = _fill(settings.poll_url, base_url, job=job_id, url=url)
+    return Job(job_id, url, response) if 0 < len(url) <= _MAX_URL_CHARS else None
+
+
+class JobWatch:
+    """Follows one job to its end."""
+
+    def __init__(
+        self, name: str, settings: AsyncSettings, base_url: str, ask: Ask, mask: Mask
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._base_url = base_url
+        self._ask = ask
+        self._mask = mask
+        self._was_accepted = False
+
+    async def result(self, job: Job, on_progress: OnProgress | None = None) -> ToolResult:
+        """Wait for its result. Cancelled meanwhile, the service is told to end it.
+
+        Raises:
+            Misdirected: the job is at another host.
+            SourceFailed: it cannot be asked for.
+        """
+        settings = self._settings
+        self._check_host(job.url)
+        pace = Pace(settings.interval_seconds, settings.growth, settings.max_interval_seconds)
+
+        async def ask(lost: int) -> ServiceResponse | NotYet:
+            return await self._ask_status(job, lost, on_progress)
+
+        try:
+            response = await poll(ask, pace, NotYet(_retry_after(job.first)))
+        except anyio.get_cancelled_exc_class():
+            await self._cancel(job)
+            raise
+        if response.status >= 300:
+            return await result_of(response, self._mask)
+        return await self._failure(response) or await self._read(job, response)
+
+    async def _ask_status(
+        self, job: Job, lost: int, on_progress: OnProgress | None
+    ) -> ServiceResponse | NotYet:
+        """Return the last response about the job, or that it goes on."""
+        try:
+            response = await self._ask("GET", job.url)
+        except SourceError as cause:  # no connection: the service may be starting again
+            if isinstance(cause, Misdirected | ResponseTooLarge) or lost == _MAX_LOST:
+                raise
+            return NotYet(is_lost=True)
+        if response.status in _TROUBLE and lost < _MAX_LOST:
+            return NotYet(_retry_after(response), is_lost=True)
+        if response.status >= 300:
+            return response
+        status = self._status(response)
+        if on_progress is not None:
+            await self._report(response, status, on_progress)
+        if not self._goes_on(response, status):
+            return response
+        self._was_accepted = response.status == _ACCEPTED
+        return NotYet(_retry_after(response))
+
+    def _status(self, response: ServiceResponse) -> str:
+        value, pointer = _json(response), self._settings.status_pointer
+        values = (_at(value, x) for x in ((pointer,) if pointer else _STATUS))
+        return next((_text(x) for x in values if isinstance(x, str | bool | int)), "")
+
+    def _goes_on(self, response: ServiceResponse, status: str) -> bool:
+        settings = self._settings
+        if _is_one_of(status, settings.success + settings.failure):
+            return False
+        if not status:
+            # Where no status is expected a response other than 202 is the result.
+            return response.status == _ACCEPTED
+        if settings.running:
+            return _is_one_of(status, settings.running)
+        # A word of its own, such as `ready`: who answered 202 until now means it is done.
+        return response.status == _ACCEPTED or not self._was_accepted
+
+    async def _failure(self, response: ServiceResponse) -> ToolResult | None:
+        settings, status = self._settings, self._status(response)
+        if _is_one_of(status, settings.success) or (not status and not settings.status_pointer):
+            return None
+        is_failure = _is_one_of(status, settings.failure)
+        if status and not is_failure and not settings.running:
+            return None  # done, in a word of its own
+        text = (await result_of(response, self._mask)).text
+        if is_failure:
+            return ToolResult.of_text(f"The job ended as {status}.\n{text}", is_error=True)
+        shown = masked_and_cut(status, self._mask)
+        what = f"a status that is not expected, {shown!r}" if status else "no status"
+        return ToolResult.of_text(f"The job has {what}.\n{text}", is_error=True)
+
+    async def _report(
+        self, response: ServiceResponse, status: str, on_progress: OnProgress
+    ) -> None:
+        done = _at(_json(response), self._settings.progress_pointer)
+        if isinstance(done, bool) or not isinstance(done, int | float) or not math.isfinite(done):
+            done = 0
+        # A share, or a percentage.
+        total = (1.0 if done <= 1 else 100.0) if done else None
+        await on_progress(float(done), total, masked_and_cut(status, self._mask))
+
+    async def _read(self, job: Job, response: ServiceResponse) -> ToolResult:
+        """Read the result: a part of the last response, or what is at another address."""
+        settings = self._settings
+        pointer = settings.result_pointer
+        value = _at(_json(response), pointer) if pointer else None
+        if settings.result_url:
+            holes = {"job": job.id, "url": job.url, "result": _text(value)}
+            url = _fill(settings.result_url, self._base_url, **holes)
+            self._check_host(url)
+            return await result_of(await self._ask("GET", url), self._mask)
+        whole = await result_of(response, self._mask)
+        if not pointer:
+            return whole
+        if value is _MISSING:
+            text = f"The job is done, and has nothing at {pointer}."
+            return ToolResult.of_text(f"{text}\n{whole.text}")
+        return ToolResult((TextPart(_text(value)),), structured=value)
+
+    async def _cancel(self, job: Job) -> None:
+        """Cancel it where an operator says how: deleting a job may delete what it has made."""
+        settings = self._settings
+        if not settings.cancel_url:
+            return
+        url = _fill(settings.cancel_url, self._base_url, job=job.id, url=job.url)
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+            try:
+                self._check_host(url)
+                await self._ask(settings.cancel_method, url)
+            except XaiMcpError as cause:  # whoever cancelled or waited too long is told of that
+                logger.warning("%s: its job could not be cancelled: %s", self._name, cause)
+
+    def _check_host(self, url: str) -> None:
+        """Refuse an address that the service has no business to send us to.
+
+        Raises:
+            Misdirected: it is at another host, and not one that an operator allows.
+        """
+        parts, base = urlsplit(url), urlsplit(self._base_url)
+        if not parts.username and origin_of(url) == origin_of(self._base_url):
+            return
+        is_safe = parts.scheme in ("https", base.scheme)
+        if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
+            return
+        shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Misdirected(
+                self._name, f"its job is at {shown}, which is no address of the web.",
+                "Ask who runs the service, or name the address as `pollUrl` under `async`.",
+            )  # fmt: skip
+        raise Misdirected(
+            self._name, f"its job is at another host, {shown}, which is not asked.",
+            f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",
+        )  # fmt: skip
+
+
+def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
+    """Return what the first response says of where the job is."""
+    if settings.job_pointer:
+        value = _at(_json(response), settings.job_pointer)
+        return _text(value) if isinstance(value, str | int) else ""
+    names = (settings.job_header.lower(),) if settings.job_header else _HEADERS
+    texts = (response.headers.get(name, "").strip() for name in names)
+    return next(filter(None, texts), "")
+
+
+def _fill(template: str, base_url: str, **holes: str) -> str:
+    """Return an address with its holes filled; a path is added to the base URL."""
+
+    def fill(hole: re.Match[str]) -> str:
+        text = holes.get(hole[1], "")
+        is_whole = hole[1] == "url" or hole[0] == template
+        return text if is_whole else quote(text, safe="")
+
+    url = _HOLE.sub(fill, template)
+    return urljoin(base_url, url) if "://" in url else base_url.rstrip("/") + "/" + url.lstrip("/")
+
+
+def _retry_after(response: ServiceResponse) -> float | None:
+    """Return after how many seconds the service wants to be asked again."""
+    text = response.headers.get("retry-after", "").strip()
+    try:
+        if text[:1].isdigit():
+            seconds = float(text)
+        else:
+            seconds = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def _json(response: ServiceResponse) -> Any:
+    """Return the status of a job, which is short; what is not is no status."""
+    try:
+        return json.loads(response.body) if len(response.body) <= _MAX_STATUS_BYTES else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """Follow a JSON pointer (RFC 6901); null may stand there, unlike `_MISSING`."""
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if is_list(value):
+            is_index = _INDEX.fullmatch(name) and int(name) < len(value)
+            value = value[int(name)] if is_index else _MISSING
+        else:
+            value = value.get(name, _MISSING) if is_object(value) else _MISSING
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value) if value is not _MISSING else ""
+
+
+def _is_one_of(status: str, values: tuple[str, ...]) -> bool:
+    return bool(status) and status.casefold() in {x.casefold() for x in values}

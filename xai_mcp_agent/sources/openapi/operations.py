@@ -1,0 +1,383 @@
+"""The operations of a document as tools, one by one: what is wrong with one costs that one."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any
+
+from ...core.json import as_list, as_object
+from ...core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import Operation as Endpoint
+from . import swagger
+from .bodies import BodyArguments, body_arguments
+from .document import BadOperation, Document
+from .parameters import (
+    Argument,
+    merge_parameters,
+    name_arguments,
+    parameter_arguments,
+    plain_path,
+)
+from .parsing import text_of, texts_of
+from .plan import RequestPlan
+from .responses import Responses
+from .schemas import Notes, Schemas
+from .servers import NoServer, SecuritySchemes, server_url
+
+logger = logging.getLogger(__name__)
+
+_METHODS = ("get", "put", "post", "delete", "patch", "query")
+# They are about an operation, or of no use to a model.
+_NO_TOOLS = ("OPTIONS", "HEAD", "TRACE", "CONNECT")
+_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}")
+_WITHOUT_BODY = ("GET", "HEAD", "DELETE")
+_READING = ("GET", "HEAD", "QUERY")
+_REPEATABLE = (*_READING, "PUT", "DELETE")
+_MAX_DESCRIPTION, _MAX_TAG, _MAX_TAGS, _MAX_PATH = 4_000, 100, 20, 2_000
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+_MAX_NAME, _DIGEST_CHARS = 128, 8
+_OPERATION_WORK = 100  # see `Document.spend`
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: the tool it is, and how a call of it becomes a request."""
+
+    tool: Tool
+    plan: RequestPlan
+    is_deprecated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        """What a model reads of it."""
+        return self.tool.description
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """What a call must be given."""
+        return self.tool.input_schema
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The groups that the document puts it in."""
+        return self.tool.tags
+
+    @property
+    def method(self) -> str:
+        """The method of the request, in capitals."""
+        return self.plan.method
+
+    @property
+    def path(self) -> str:
+        """The path, as the document has it."""
+        return self.plan.path
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What of a document is no tool, and why. Without a `method` it is a whole path."""
+
+    path: str
+    reason: str
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}: {self.reason}".lstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What a document comes to."""
+
+    operations: tuple[Operation, ...]
+    problems: tuple[Problem, ...]
+
+
+def convert(document: Document, source: str = "", server: str | None = None) -> Conversion:
+    """Make a tool of each operation. `server`: where all are called, whatever the document says.
+
+    Nothing is fetched but files that the document refers to, where it may; takes up to a second of
+    the processor for the largest documents.
+    """
+    return _Converter(document, source, server).convert()
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """An operation as it stands in a document, with what its path says of all of them."""
+
+    path: str
+    method: str
+    operation: JsonObject
+    path_item: JsonObject
+
+
+class _Converter:
+    """Converts the operations of one document."""
+
+    def __init__(self, document: Document, source: str, server: str | None) -> None:
+        self._document = document
+        self._source = source
+        self._server = server
+        self._requests = Schemas(document, "request")
+        self._responses = Schemas(document, "response")
+        self._security = SecuritySchemes(document)
+        self._problems: list[Problem] = []
+
+    def convert(self) -> Conversion:
+        """Convert all of them, in the order of the document."""
+        endpoints = list(self._endpoints())
+        names = _tool_names(endpoints)
+        tried = [self._try(x, names[id(x)]) for x in endpoints]
+        operations = tuple(x for x in tried if x is not None)
+        return Conversion(operations, tuple(self._problems))
+
+    def _endpoints(self) -> Iterator[_Endpoint]:
+        paths = self._document.root.get("paths")
+        if paths is not None and not isinstance(paths, dict):
+            self._fail("paths", "it is no object: nothing in it can be read")
+        for path, value in as_object(paths).items():
+            if path.startswith("x-"):
+                continue
+            try:
+                path_item = self._follow(value)
+                _clean_path(path)
+            except BadOperation as cause:
+                self._fail(path, cause)
+                continue
+            for method, raw in _methods(path_item):
+                try:
+                    if not _METHOD.fullmatch(method):
+                        raise BadOperation("no request can have this method")
+                    yield _Endpoint(path, method, self._follow(raw), path_item)
+                except BadOperation as cause:
+                    self._fail(path, cause, method)
+
+    def _follow(self, value: Any) -> JsonObject:
+        if not isinstance(value, dict):
+            raise BadOperation("it is no object")
+        return self._document.follow(value)
+
+    def _try(self, endpoint: _Endpoint, name: str) -> Operation | None:
+        try:
+            return self._operation(endpoint, name)
+        except BadOperation as cause:
+            self._fail(endpoint.path, cause, endpoint.method)
+        except Exception as cause:  # whatever a document holds, it costs one operation
+            where = f"{endpoint.method} {endpoint.path}"
+            logger.warning("%s cannot be converted", where, exc_info=True)
+            problem = f"it cannot be understood ({type(cause).__name__})"
+            self._fail(endpoint.path, problem, endpoint.method)
+        return None
+
+    def _fail(self, path: str, cause: Exception | str, method: str = "") -> None:
+        shown = text_of(path, _MAX_PATH), _sentence(cause), text_of(method, _MAX_PATH)
+        self._problems.append(Problem(*shown))
+
+    def _operation(self, endpoint: _Endpoint, name: str) -> Operation:
+        self._document.spend(_OPERATION_WORK)
+        operation, method, notes = endpoint.operation, endpoint.method, Notes()
+        shown_path = _clean_path(endpoint.path)
+        parameters, request_body = self._inputs(endpoint)
+        path = plain_path(shown_path, parameters)
+        arguments = parameter_arguments(parameters, path, self._requests, notes)
+        is_optional = method in _WITHOUT_BODY
+        body = body_arguments(request_body, self._requests, notes, is_optional=is_optional)
+        named = name_arguments([*arguments, *(body.arguments if body else ())])
+        schema = self._input_schema(named, notes)
+        responses = Responses(operation, self._document)
+        plan = self._plan(endpoint, path, named, body, responses, notes)
+        tool = Tool(
+            ToolKey(OPENAPI.name, self._source, name),
+            _description(endpoint, shown_path),
+            schema,
+            responses.output_schema(self._responses),
+            annotations=_annotations(method),
+            tags=_tags(operation),
+            operation=Endpoint(method, shown_path),
+            note=" ".join(notes.lines) or None,
+        )
+        return Operation(tool, plan, operation.get("deprecated") is True)
+
+    def _inputs(self, endpoint: _Endpoint) -> tuple[list[JsonObject], JsonObject]:
+        """Return the parameters and the request body, in the words of OpenAPI 3."""
+        operation, document = endpoint.operation, self._document
+        levels = endpoint.path_item.get("parameters"), operation.get("parameters")
+        parameters = merge_parameters(document, *levels)
+        if not document.is_swagger:
+            return parameters, document.follow(operation.get("requestBody"))
+        media_types = swagger.media_types(operation, document.root, "consumes")
+        body = swagger.body_of(parameters, media_types)
+        plain = [x for x in parameters if x.get("in") not in ("body", "formData")]
+        return list(map(swagger.parameter_of, plain)), body or {}
+
+    def _input_schema(self, named: list[tuple[str, Argument]], notes: Notes) -> JsonObject:
+        """Return one schema for all arguments, and note what is to be known of its definitions."""
+        schema: JsonObject = {"type": "object", "properties": {n: x.schema for n, x in named}}
+        if required := [name for name, x in named if x.is_required]:
+            schema["required"] = required
+        # What has no place in the request would be dropped without a word.
+        schema["additionalProperties"] = False
+        definitions = self._requests.closure(schema)
+        if definitions:
+            schema["$defs"] = {x.name: x.schema for x in definitions}
+        for definition in definitions:
+            notes.add(*definition.notes.lines)
+        return schema
+
+    def _plan(
+        self,
+        endpoint: _Endpoint,
+        path: str,
+        named: list[tuple[str, Argument]],
+        body: BodyArguments | None,
+        responses: Responses,
+        notes: Notes,
+    ) -> RequestPlan:
+        whole = body.whole if body else None
+        whole_name = next((name for name, x in named if x is whole), "")
+        return RequestPlan(
+            endpoint.method,
+            path,
+            self._base_url(endpoint, notes),
+            tuple(x.place(name) for name, x in named if x is not whole),
+            replace(body.body, argument=whole_name) if body else None,
+            self._security.needs(endpoint.operation),
+            responses.accept,
+            responses.may_be_async,
+        )
+
+    def _base_url(self, endpoint: _Endpoint, notes: Notes) -> str:
+        if self._server is not None:
+            return self._server
+        try:
+            return server_url(self._document, endpoint.operation, endpoint.path_item)
+        except NoServer as cause:
+            notes.add(_sentence(cause))
+            return ""
+
+
+def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
+    """Yield the operations of a path by their methods, which some write in capitals."""
+    written = (x for x in (*path_item, *_METHODS) if x in path_item)
+    named = {x.lower(): x for x in written if x.lower() in _METHODS}
+    for method in _METHODS:
+        if method in named:
+            yield method.upper(), path_item[named[method]]
+    more = path_item.get("additionalOperations", {})  # of 3.2
+    if not isinstance(more, dict):
+        yield "", more
+    for method, operation in as_object(more).items():
+        if method.upper() not in _NO_TOOLS and method.lower() not in named:
+            yield method, operation
+
+
+def _clean_path(path: str) -> str:
+    """Return a path without its fragment, which only tells operations of one path apart.
+
+    Raises:
+        BadOperation: nothing can be sent there.
+    """
+    plain = path.partition("#")[0].strip()
+    if len(plain) > _MAX_PATH:
+        raise BadOperation(f"its path is longer than {_MAX_PATH:,} characters")
+    if text_of(plain, _MAX_PATH) != plain:
+        raise BadOperation("its path has characters in it that nobody sees")
+    return plain if plain.startswith("/") else f"/{plain}"
+
+
+def _description(endpoint: _Endpoint, path: str) -> str:
+    levels = endpoint.operation, endpoint.path_item
+    texts = (
+        text_of(x.get(w), _MAX_DESCRIPTION) for x in levels for w in ("summary", "description")
+    )
+    return next(filter(None, texts), f"{endpoint.method} {path}")
+
+
+def _tags(operation: JsonObject) -> tuple[str, ...]:
+    tags = texts_of(as_list(operation.get("tags"))[:_MAX_TAGS])
+    return tuple(filter(None, (text_of(x, _MAX_TAG) for x in tags)))
+
+
+def _annotations(method: str) -> ToolAnnotations:
+    reads = method in _READING
+    return ToolAnnotations(
+        read_only=reads,
+        destructive=True if method == "DELETE" else False if reads else None,
+        idempotent=method in _REPEATABLE or None,
+        open_world=True,
+    )
+
+
+def _sentence(cause: Exception | str) -> str:
+    text = text_of(str(cause), _MAX_DESCRIPTION)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+# Names
+
+
+def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
+    """Name each by its `id`; the names do not depend on the order in the document.
+
+    Of several with the same operationId the first by path and method has it, the others add their
+    method, then their path.
+    """
+    wishes: defaultdict[str, list[_Endpoint]] = defaultdict(list)
+    for endpoint in sorted(endpoints, key=_precedence):
+        wishes[_own_name(endpoint) or _made_name(endpoint)].append(endpoint)
+    names: dict[int, str] = {}
+    taken = set(wishes)
+    for wish, several in wishes.items():
+        names[id(several[0])] = wish
+        for endpoint in several[1:]:
+            names[id(endpoint)] = name = _other_name(wish, endpoint, taken)
+            taken.add(name)
+    return names
+
+
+def _precedence(endpoint: _Endpoint) -> tuple[bool, str, str]:
+    return not _own_name(endpoint), endpoint.path, endpoint.method
+
+
+def _own_name(endpoint: _Endpoint) -> str:
+    name = endpoint.operation.get("operationId")
+    return (
+        _cut(_NOT_IN_NAMES.sub("_", name[:_MAX_PATH]).strip("_")) if isinstance(name, str) else ""
+    )
+
+
+def _made_name(endpoint: _Endpoint) -> str:
+    path = re.sub(r"[{}]", "", endpoint.path.partition("#")[0])
+    slug = _NOT_IN_NAMES.sub("_", path.replace("/", "_")).strip("_")
+    return _cut(f"{endpoint.method.lower()}_{slug}".rstrip("_"))
+
+
+def _other_name(wish: str, endpoint: _Endpoint, taken: set[str]) -> str:
+    where = f"{endpoint.method} {endpoint.path}"
+    tries = chain(
+        (f"{wish}_{endpoint.method.lower()}", f"{wish}_{_made_name(endpoint)}"),
+        (f"{wish}_{_digest(f'{where} {x}')}" for x in count()),
+    )
+    return next(x for name in tries if (x := _cut(name)) not in taken)
+
+
+def _cut(name: str) -> str:
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[: _MAX_NAME - _DIGEST_CHARS - 1]}_{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]

@@ -1,1 +1,0 @@
-"""From a plan and arguments to the request that is sent."""

@@ -1,0 +1,220 @@
+"""Responses of services as tool results: JSON, text, pictures, files, refusals.
+
+Secrets are masked only in what is cut: all results are masked later (secrets/masking.py). Binary
+answers become files: a model cannot read them, but a person or another tool can open them.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import hashlib
+import io
+import json
+import mimetypes
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from ...core.results import (
+    AudioPart,
+    ImagePart,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    bytes_of,
+    is_outage,
+)
+from ...secrets.private_files import make_private_folder, replace_private
+from ...secrets.secrets import Mask, masked_and_cut
+from ..web.large_json import SHORT_BYTES, TooMuch, read_large
+from .client import ServiceResponse
+
+_MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning
+_JSON = re.compile(r"(application|text)/(json|[\w.-]+\+json)")
+_TEXT = re.compile(
+    r"text/.*|application/(xml|javascript|yaml|x-yaml|x-ndjson|jsonl|json-seq|graphql|sql|"
+    r"x-www-form-urlencoded|[\w.-]+\+(xml|yaml))"
+)
+_CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
+# Python's own, and no text is sent in them: for names of hosts, which takes time as the square of
+# the length, and one that fails always.
+_NO_CHARSETS = ("punycode", "idna", "undefined")
+_STREAM = "text/event-stream"
+_HELP = {
+    401: "The credentials were not accepted: `auth` of the service in the settings.",
+    403: "The credentials do not allow this.",
+    404: "Check the arguments that name a thing: it does not exist, or may not be seen.",
+    429: "Too many calls: wait before the next one.",
+}
+_DAYS = 7  # how long files are kept: long enough to be looked at, and nobody has to clear up
+_DIGEST_CHARS = 16
+
+
+async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
+    """Return the result that a response is. One that refuses is an error that the model reads.
+
+    A large one is read in a thread, so that others on the loop go on.
+    """
+    if len(response.body) < SHORT_BYTES:
+        return _result(response, mask)
+    return await anyio.to_thread.run_sync(_result, response, mask)
+
+
+async def with_files(result: ToolResult, service: str, folder: Path | None = None) -> ToolResult:
+    """Write binary parts to files of this user, and note where.
+
+    `folder`: in place of the usual one for such files. What cannot be written is told in a note.
+    """
+    parts = [x for x in result.parts if isinstance(x, ResourcePart) and x.data]
+    if not parts:
+        return result
+    folder = (folder or files_folder()) / re.sub(r"[^A-Za-z0-9_-]", "_", service)
+    notes = await anyio.to_thread.run_sync(_write_files, parts, folder, abandon_on_cancel=True)
+    return replace(result, notes=(*result.notes, *notes))
+
+
+def files_folder() -> Path:
+    """Return where such files of this user are."""
+    # Here, because most services answer with text.
+    from platformdirs import user_cache_path
+
+    return user_cache_path("xai-mcp-agent", appauthor=False) / "answers"
+
+
+def response_text(response: ServiceResponse) -> str:
+    """Return the body as text, in the encoding that it says, or UTF-8."""
+    try:
+        match = _CHARSET.search(response.headers.get("content-type", ""))
+        name = codecs.lookup(match[1]).name if match else "utf-8"
+        # UTF-8 may begin with a mark that is no part of the text.
+        encoding = "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
+        return response.body.decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        return response.body.decode("utf-8-sig", "replace")
+
+
+def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
+    if response.status >= 300:
+        return _refusal(response, mask)
+    if not response.body:
+        return ToolResult.of_text(f"Done: HTTP {_status(response, mask)}, without any content.")
+    kind = response.media_type
+    if _JSON.fullmatch(kind) or not kind:
+        return _json_result(response, mask)
+    notes = ("the answer was cut at the limit",) if response.is_cut else ()
+    if kind == _STREAM:
+        return ToolResult((TextPart(_event_data(response_text(response))),), notes=notes)
+    if _TEXT.fullmatch(kind):
+        return ToolResult((TextPart(response_text(response)),), notes=notes)
+    return ToolResult((_binary(response, mask),), notes=notes)
+
+
+def _json_result(response: ServiceResponse, mask: Mask) -> ToolResult:
+    text = response_text(response)
+    try:
+        value = json.loads(text) if len(text) <= SHORT_BYTES else read_large(text.encode())
+    except TooMuch as cause:
+        return ToolResult((TextPart(text),), notes=(f"it is not read as JSON, because {cause}",))
+    except (ValueError, RecursionError):
+        notes = ("it says that it is JSON, and is not",) if response.media_type else ()
+        is_text = response.media_type or b"\0" not in response.body
+        return ToolResult((TextPart(text) if is_text else _binary(response, mask),), notes=notes)
+    return ToolResult((TextPart(text),), structured=value)
+
+
+def _binary(response: ServiceResponse, mask: Mask) -> ResultPart:
+    data = base64.b64encode(response.body).decode()
+    kind = masked_and_cut(response.media_type, mask) or "application/octet-stream"
+    if kind.startswith("image/"):
+        return ImagePart(data, kind)
+    if kind.startswith("audio/"):
+        return AudioPart(data, kind)
+    return ResourcePart(response.url, data=data, mime_type=kind)
+
+
+def _event_data(stream: str) -> str:
+    """Return the data of the events of a stream, one after the other."""
+    # Line by line: split at once, millions of them would hold up everybody.
+    lines = io.StringIO(stream, newline=None)
+    data = (x.partition(":")[2].removeprefix(" ") for x in lines if x.startswith("data:"))
+    return "\n".join(x.removesuffix("\n") for x in data)
+
+
+# Refusals
+
+
+def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
+    """Return an error with the status and what the service says about it."""
+    words = mask(_refusal_words(response))
+    if len(words) > _MAX_REFUSAL_CHARS:
+        words = f"{words[:_MAX_REFUSAL_CHARS]} [...]"
+    lines = [f"HTTP {_status(response, mask)}{':' if words else '.'} {words}".rstrip()]
+    if wait := response.headers.get("retry-after"):
+        lines.append(f"It asks to wait: Retry-After {masked_and_cut(wait, mask, 40)}.")
+    if response.status < 400:
+        lines.append("It redirects without saying where.")
+    if help_ := _HELP.get(response.status):
+        lines.append(help_)
+    parts = (TextPart("\n".join(lines)),)
+    return ToolResult(parts, is_error=True, is_outage=is_outage(response.status))
+
+
+def _refusal_words(response: ServiceResponse) -> str:
+    kind = response.media_type
+    if kind == "application/problem+json" and (words := _problem(response.json_object())):
+        return words
+    if not kind or _JSON.fullmatch(kind) or _TEXT.fullmatch(kind):
+        return response_text(response).strip()
+    return f"({kind[:80]}, {len(response.body)} bytes)"
+
+
+def _problem(problem: Mapping[str, Any]) -> str:
+    """Write a problem of RFC 9457: a title and a detail, then whatever else it says."""
+    words = [x for x in (problem.get("title"), problem.get("detail")) if isinstance(x, str)]
+    if not words:
+        return ""
+    usual = ("title", "detail", "status", "type", "instance")
+    rest = {name: x for name, x in problem.items() if name not in usual}
+    more = [json.dumps(rest, ensure_ascii=False)] if rest else []
+    return "\n".join([". ".join(x.rstrip(".") for x in words), *more]).strip()
+
+
+def _status(response: ServiceResponse, mask: Mask) -> str:
+    return f"{response.status} {masked_and_cut(response.reason, mask)}".strip()
+
+
+# Files
+
+
+def _write_files(parts: list[ResourcePart], folder: Path) -> list[str]:
+    try:
+        make_private_folder(folder)
+        _remove_old(folder)
+        return [_write(x, folder) for x in parts]
+    except OSError as cause:
+        why = cause.strerror or str(cause)
+        return [f"its bytes could not be kept as a file in {folder}: {why}"]
+
+
+def _write(part: ResourcePart, folder: Path) -> str:
+    data = bytes_of(part)
+    name = hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
+    file = folder / f"{name}{mimetypes.guess_extension(part.mime_type or '') or '.bin'}"
+    replace_private(file, data)
+    return f"its {len(data):,} bytes are kept for {_DAYS} days as the file {file}"
+
+
+def _remove_old(folder: Path) -> None:
+    oldest = time.time() - _DAYS * 24 * 3600
+    for file in folder.iterdir():
+        with suppress(OSError):  # another process removes it, too
+            if file.stat().st_mtime < oldest:
+                file.unlink()

@@ -1,0 +1,486 @@
+"""Schemas of a document as schemas of tools: JSON Schema 2020-12, with a closure of definitions.
+
+References are kept, never expanded: what a tool needs of the document's schemas stands once in its
+`$defs`, and tools share it. What is no JSON Schema is translated (OpenAPI 3.0 has `nullable`) or
+left out; one wrong word in a schema costs that word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from ...core.json import JsonObject, as_list, as_object, children, json_type
+from ...core.schemas import SchemaCheck
+from .document import BadReference, Document, EndlessReference
+from .parsing import is_whole, text_of, texts_of
+
+Direction: TypeAlias = Literal["request", "response"]
+"""Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""
+
+PREFIX = "#/$defs/"
+_HIDES: Mapping[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
+_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+_NULL: JsonObject = {"type": "null"}
+_MAX_NOTES = 3  # more say the same of other places
+_MAX_NAME, _MAX_DESCRIPTION = 60, 1_000
+_MAX_SHOWN = 200  # characters of a default or an example, as JSON
+_MAX_DEPTH = 60  # between two references; the deepest real ones have about 20
+_MAX_CHAIN = 50  # of definitions that are only another one
+_SCHEMA_WORK, _DEFINITION_WORK = 100, 20  # see `Document.spend`
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.-]+")
+# As JavaScript writes one. Taken as it is, it would fit nothing.
+_DELIMITED = re.compile(r"/(\^.*)/([dgimsuvy]*)", re.DOTALL)
+# What counts beside a reference before 3.1. By its letter nothing; documents rely on these.
+_BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "x-nullable", "deprecated")
+_CHOICES = ("oneOf", "anyOf")
+_OMIT = object()  # for a word that is left out
+
+
+class Notes:
+    """What a person should know of a tool: how it differs from what the document says."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, *lines: str) -> None:
+        """Add lines, each once."""
+        for line in lines:
+            if line not in self.lines and len(self.lines) < _MAX_NOTES:
+                self.lines.append(line)
+
+
+@dataclass(eq=False)
+class Definition:
+    """A schema of the document that others refer to; empty until it is translated."""
+
+    name: str
+    target: Any
+    schema: JsonObject | bool = field(default_factory=dict[str, Any])
+    uses: frozenset[str] | None = None
+    notes: Notes = field(default_factory=Notes)
+    characters: int = 0
+
+
+class Schemas:
+    """Translates the schemas of one document for values that go one way, each of them once."""
+
+    def __init__(self, document: Document, direction: Direction) -> None:
+        self.document = document
+        self._hides = _HIDES[direction]
+        self._by_reference: dict[str, Definition] = {}
+        self._by_name: dict[str, Definition] = {}
+        self._bases: dict[str, Definition] = {}
+        self._closures: dict[frozenset[str], list[Definition]] = {}
+        self._patterns: dict[str, bool] = {}
+
+    def translate(self, schema: Any, notes: Notes) -> JsonObject | bool:
+        """Translate one schema; what it refers to is in its closure.
+
+        Raises:
+            BadReference: it refers to where no reference may lead.
+            BadOperation: the document is too large.
+        """
+        return _Translation(self, notes, None).schema(schema)
+
+    def closure(self, schema: JsonObject) -> list[Definition]:
+        """Return all definitions that a translated schema needs, by name, and those they need.
+
+        Raises:
+            BadOperation: one of them refers to where no reference may lead, or the document is too
+                large.
+        """
+        names = _uses_of(schema)
+        if names not in self._closures:
+            needed: dict[str, Definition] = {}
+            queue = list(names)
+            while queue:
+                name = queue.pop()
+                if name not in needed:
+                    needed[name] = self._complete(self._by_name[name])
+                    queue += needed[name].uses or ()
+            self._closures[names] = [needed[name] for name in sorted(needed)]
+        definitions = self._closures[names]
+        self.document.spend(_DEFINITION_WORK * len(definitions))
+        return definitions
+
+    def resolve(self, schema: Any) -> tuple[JsonObject, Notes]:
+        """Return a translated schema, or the definition it only refers to, with its notes.
+
+        Raises:
+            BadReference: the definition refers to where no reference may lead.
+        """
+        result, notes = as_object(schema), Notes()
+        for _ in range(_MAX_CHAIN):
+            reference = result.get("$ref")
+            if not isinstance(reference, str) or result.keys() - {"$ref", "description"}:
+                break
+            definition = self._complete(self._by_name[reference.removeprefix(PREFIX)])
+            result, notes = as_object(definition.schema), definition.notes
+        return result, notes
+
+    def definition(self, reference: str) -> Definition:
+        """Return the definition that a reference leads to in the end.
+
+        Raises:
+            BadReference: it leads nowhere, or where it may not.
+        """
+        if reference not in self._by_reference:
+            end, target = self.document.end_of(reference)
+            if end not in self._by_reference:
+                definition = Definition(self._free_name(end), target)
+                self._by_name[definition.name] = self._by_reference[end] = definition
+            self._by_reference[reference] = self._by_reference[end]
+        return self._by_reference[reference]
+
+    def base_of(self, reference: str, child: Definition) -> str:
+        """Return the reference to what a child builds on, which its `allOf` refers to.
+
+        `Pet` is one of `Cat` and `Dog`, and `Cat` is a `Pet` with more: documents of 3.0 say it so,
+        and count on `discriminator`. As JSON Schema that has no end, so `Cat` is made to build on
+        `Pet` without its choices.
+        """
+        parent = self._by_name[reference.removeprefix(PREFIX)]
+        target = as_object(parent.target)
+        choices = [x for word in _CHOICES for x in as_list(target.get(word))]
+        references = (as_object(x).get("$ref") for x in choices)
+        if not any(isinstance(x, str) and self._leads_to(x, child) for x in references):
+            return reference
+        if parent.name not in self._bases:
+            rest = {word: x for word, x in target.items() if word not in _CHOICES}
+            base = Definition(self._free_name(f"{parent.name}_base"), rest, notes=parent.notes)
+            self._bases[parent.name] = self._by_name[base.name] = base
+        return f"{PREFIX}{self._bases[parent.name].name}"
+
+    def _leads_to(self, reference: str, definition: Definition) -> bool:
+        try:
+            return self.definition(reference) is definition
+        except BadReference:
+            return False
+
+    def is_hidden(self, schema: Any) -> bool:
+        """Whether a property does not go this way."""
+        prop = as_object(schema)
+        if prop.get(self._hides) is True:
+            return True
+        reference = prop.get("$ref")
+        try:
+            target = self.definition(reference).target if isinstance(reference, str) else None
+        except BadReference:
+            return False
+        return as_object(target).get(self._hides) is True
+
+    def hidden_names(self, schema: JsonObject) -> set[str]:
+        """Return the properties of a schema and of its parts that do not go this way."""
+        hidden, seen, queue = set[str](), set[str](), [schema]
+        while queue:
+            part = queue.pop()
+            properties = as_object(part.get("properties")).items()
+            hidden |= {name for name, x in properties if self.is_hidden(x)}
+            for inner in map(as_object, as_list(part.get("allOf"))):
+                reference = str(inner.get("$ref", ""))
+                if reference not in seen:
+                    seen |= {reference} - {""}
+                    with suppress(BadReference):  # told where it is translated
+                        queue.append(self.document.follow(inner))
+        return hidden
+
+    def is_pattern(self, pattern: str) -> bool:
+        """Whether arguments can be checked with a pattern."""
+        if pattern not in self._patterns:
+            check = SchemaCheck({"pattern": pattern})
+            self._patterns[pattern] = not check.why_unusable(with_patterns=True)
+        return self._patterns[pattern]
+
+    def _complete(self, definition: Definition) -> Definition:
+        if definition.uses is None:
+            definition.uses = frozenset()  # it may refer to itself
+            translation = _Translation(self, definition.notes, definition)
+            definition.schema = translation.schema(definition.target)
+            definition.uses = _uses_of(definition.schema)
+            definition.characters = len(json.dumps(definition.schema))
+        return definition
+
+    def _free_name(self, reference: str) -> str:
+        path, _, fragment = reference.partition("#")
+        last = fragment.rpartition("/")[2] or path.rpartition("/")[2].partition(".")[0]
+        plain = _NOT_IN_NAMES.sub("_", last.replace("~1", "_"))[:_MAX_NAME].strip("_") or "schema"
+        name, number = plain, 1
+        while name in self._by_name:
+            number += 1
+            name = f"{plain}_{number}"
+        return name
+
+
+def _uses_of(schema: Any) -> frozenset[str]:
+    """Return the names of the definitions that a schema refers to, anywhere."""
+    names, queue = set[str](), [schema]
+    while queue:
+        part = queue.pop()
+        reference = as_object(part).get("$ref")
+        if isinstance(reference, str) and reference.startswith(PREFIX):
+            names.add(reference.removeprefix(PREFIX))
+        queue += children(part)
+    return frozenset(names)
+
+
+class _Translation:
+    """Translates what is in one place. `home` is the definition that it is part of."""
+
+    def __init__(self, schemas: Schemas, notes: Notes, home: Definition | None) -> None:
+        self._schemas = schemas
+        self._document = schemas.document
+        self._notes = notes
+        self._home = home
+        self._depth = 0
+
+    def schema(self, value: Any) -> JsonObject | bool:
+        """Translate one schema. What is none allows anything."""
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, dict) or self._depth > _MAX_DEPTH:
+            return {}
+        self._document.spend(_SCHEMA_WORK)
+        schema = as_object(value)
+        if self._document.is_old and isinstance(schema.get("$ref"), str):
+            schema = {x: schema[x] for x in _BESIDE_OLD_REFERENCES if x in schema}
+        self._depth += 1
+        try:
+            result: JsonObject = {}
+            for word, x in schema.items():
+                rule = _RULES.get(word)
+                translated = rule(self, word, x) if rule else _OMIT
+                if translated is not _OMIT:
+                    result[word] = translated
+        finally:
+            self._depth -= 1
+        self._adjust(result, schema)
+        return result
+
+    def _adjust(self, result: JsonObject, schema: JsonObject) -> None:
+        """Adjust words that depend on each other."""
+        if "$recursiveRef" in result:
+            result.setdefault("$ref", result.pop("$recursiveRef"))
+        if "required" in result:
+            hidden = self._schemas.hidden_names(schema)
+            result["required"] = [x for x in result["required"] if x not in hidden]
+            if not result["required"]:
+                del result["required"]
+        for word, other in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if schema.get(word) is True and other in result:  # as it was written until 3.0
+                result[word] = result.pop(other)
+        if "example" in schema and "examples" not in result and "enum" not in result:
+            examples = self.examples("examples", [schema["example"]])
+            if examples is not _OMIT:
+                result["examples"] = examples
+        if "enum" in result:
+            _adjust_enum(result)
+        if isinstance(result.get("items"), list):  # one for each place, as it was until 2020
+            result["prefixItems"] = result.pop("items")
+        if schema.get("nullable") is True or schema.get("x-nullable") is True:
+            _allow_null(result)  # many documents of 3.1 still say it so
+        if "default" in result and result["default"] is None:
+            types = _types_of(result)
+            if types and "null" not in types:
+                del result["default"]
+
+    # What becomes of each word.
+
+    def reference(self, word: str, value: Any) -> Any:
+        """Translate a reference into one to the definitions."""
+        if word == "$recursiveRef":
+            return f"{PREFIX}{self._home.name}" if self._home and value else _OMIT
+        if not isinstance(value, str):
+            return _OMIT
+        try:
+            return f"{PREFIX}{self._schemas.definition(value).name}"
+        except EndlessReference as cause:
+            self._notes.add(f"{cause}: any value is taken there.")
+            return _OMIT
+
+    def type(self, word: str, value: Any) -> Any:
+        """Translate a type, or several; one that does not exist allows any value."""
+        if value == "file":  # Swagger 2.0
+            return "string"
+        types = [value] if isinstance(value, str) else texts_of(value)
+        if strange := [x for x in types if x not in _TYPES]:
+            shown = text_of(strange[0], _MAX_NAME)
+            self._notes.add(f"There is no type {shown!r}: any value is taken there.")
+            return _OMIT
+        return value if isinstance(value, str) else types or _OMIT
+
+    def enum(self, word: str, value: Any) -> Any:
+        """Translate the values; an empty list would allow none, and is a slip."""
+        self._document.spend(len(as_list(value)))
+        values = [x for x in as_list(value) if _as_json(x) is not None]
+        return values or _OMIT
+
+    def examples(self, word: str, value: Any) -> Any:
+        """Keep the first example, if it is a text or a number and says something."""
+        example = next(iter(as_list(value)), None)
+        is_plain = isinstance(example, str | int | float) and not isinstance(example, bool)
+        return [example] if is_plain and example != "" and _shown(example) is not _OMIT else _OMIT
+
+    def pattern(self, word: str, value: Any) -> Any:
+        """Keep a regular expression, if it is one that checks can use."""
+        if not isinstance(value, str):
+            return _OMIT
+        match = _DELIMITED.fullmatch(value)
+        bare = value if match is None else match[1]
+        if (match and "i" in match[2]) or not self._schemas.is_pattern(bare):
+            self._notes.add("A pattern cannot be used for checks, and is left out.")
+            return _OMIT
+        return bare
+
+    def inner(self, word: str, value: Any) -> Any:
+        """Translate a schema inside."""
+        return self.schema(value) if isinstance(value, dict | bool) else _OMIT
+
+    def several(self, word: str, value: Any) -> Any:
+        """Translate a list of schemas; `items` may be one schema, or one for each place."""
+        if word == "items" and not isinstance(value, list):
+            return self.inner(word, value)
+        schemas = [self.schema(x) for x in as_list(value) if isinstance(x, dict | bool)]
+        if word == "allOf" and self._home and self._depth == 1:
+            for schema in map(as_object, schemas):
+                if "$ref" in schema:
+                    schema["$ref"] = self._schemas.base_of(schema["$ref"], self._home)
+        return schemas or _OMIT
+
+    def named(self, word: str, value: Any) -> Any:
+        """Translate schemas by name, or by a pattern for names."""
+        if not isinstance(value, dict):
+            return _OMIT
+        members = as_object(value).items()
+        if word == "patternProperties":
+            patterned = ((self.pattern(word, x), self.schema(y)) for x, y in members)
+            return {x: y for x, y in patterned if x is not _OMIT}
+        return {
+            name: self.schema(x)
+            for name, x in members
+            if is_whole(name) and not (word == "properties" and self._schemas.is_hidden(x))
+        }
+
+
+def _as_json(value: Any) -> str | None:
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text if is_whole(text) else None
+
+
+def _shown(value: Any) -> Any:
+    text = _as_json(value)
+    return _OMIT if text is None or len(text) > _MAX_SHOWN else value
+
+
+def _number(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Of larger ones most languages make no number.
+    return value if is_number and abs(value) <= sys.float_info.max else _OMIT
+
+
+def _step(value: Any) -> Any:
+    number = _number(value)
+    return number if number is not _OMIT and number > 0 else _OMIT
+
+
+def _count(value: Any) -> Any:
+    number = _number(value)
+    is_count = number is not _OMIT and number >= 0 and number == int(number)
+    return int(number) if is_count else _OMIT
+
+
+def _names_by_name(value: Any) -> Any:
+    members = as_object(value).items()
+    names = {x: texts_of(y) for x, y in members if isinstance(y, list) and is_whole(x)}
+    return names or _OMIT
+
+
+def _adjust_enum(result: JsonObject) -> None:
+    """Keep the values that are of the type. YAML reads `1.0` as a number where a text was meant."""
+    types = _types_of(result)
+    if not types:
+        return
+    values = cast(list[Any], result["enum"])
+    fitting = [x for x in values if _is_of(x, types)]
+    if len(fitting) < len(values) and types == {"string"}:
+        fitting = [x if isinstance(x, str) else json.dumps(x) for x in values if x is not None]
+    if fitting:
+        result["enum"] = fitting
+    else:
+        del result["type"]
+
+
+def _is_of(value: Any, types: set[str]) -> bool:
+    kind = json_type(value)
+    if kind == "integer" or (isinstance(value, float) and value.is_integer()):
+        return bool(types & {"integer", "number"})
+    return kind in types
+
+
+def _allow_null(result: JsonObject) -> None:
+    if any(word in result for word in ("$ref", "allOf", "anyOf", "oneOf")):
+        description = result.pop("description", None)
+        inner = dict(result)
+        result.clear()
+        result["anyOf"] = [inner, _NULL]
+        if description:
+            result["description"] = description
+        return
+    if "type" in result:
+        types = result["type"]
+        listed: Iterable[str] = [types] if isinstance(types, str) else types
+        result["type"] = list(dict.fromkeys((*listed, "null")))
+    if "enum" in result and None not in result["enum"]:
+        result["enum"] = [*result["enum"], None]
+
+
+def _types_of(schema: JsonObject) -> set[str]:
+    types = schema.get("type", [])
+    return {types} if isinstance(types, str) else set(types)
+
+
+_Rule: TypeAlias = Callable[[_Translation, str, Any], Any]
+
+
+def _plain(rule: Callable[[Any], Any]) -> _Rule:
+    """Make a rule of a function of the value alone."""
+    return lambda _translation, _word, value: rule(value)
+
+
+def _rules(*groups: tuple[_Rule, str]) -> Mapping[str, _Rule]:
+    return {word: rule for rule, words in groups for word in words.split()}
+
+
+# All other words are left out, and those of OpenAPI itself: `discriminator`, `xml`, `x-...`
+_RULES = _rules(
+    (_Translation.reference, "$ref $recursiveRef"),
+    (_plain(lambda value: text_of(value, _MAX_DESCRIPTION) or _OMIT), "description"),
+    (_plain(lambda value: text_of(value, _MAX_NAME) or _OMIT),
+     "format contentEncoding contentMediaType"),
+    (_Translation.type, "type"),
+    (_Translation.enum, "enum"),
+    (_plain(lambda value: _OMIT if _as_json(value) is None else value), "const"),
+    (_plain(_shown), "default"),
+    (_Translation.examples, "examples"),
+    (_plain(_number), "minimum maximum exclusiveMinimum exclusiveMaximum"),
+    (_plain(_step), "multipleOf"),
+    (_plain(_count), "minLength maxLength minItems maxItems minProperties maxProperties"),
+    (_plain(_count), "minContains maxContains"),
+    (_plain(lambda value: True if value is True else _OMIT), "uniqueItems deprecated"),
+    (_Translation.pattern, "pattern"),
+    # Drafts of long ago had a flag here.
+    (_plain(lambda value: texts_of(value) or _OMIT), "required"),
+    (_Translation.several, "items allOf anyOf oneOf prefixItems"),
+    (_Translation.inner, "not if then else contains propertyNames additionalProperties"),
+    (_Translation.inner, "unevaluatedItems unevaluatedProperties"),
+    (_Translation.named, "properties dependentSchemas patternProperties"),
+    (_plain(_names_by_name), "dependentRequired"),
+)  # fmt: skip

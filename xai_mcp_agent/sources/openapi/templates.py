@@ -1,0 +1,341 @@
+"""Templates of an operator that count in place of a plan: of the URL, of headers, of the body.
+
+They are Jinja2, written in the settings and never made of a document, and rendered in its sandbox.
+Values are encoded for their place unless a filter has done that. `templates_of` shows a plan as
+such templates, to be copied and changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import quote, urlsplit
+from xml.sax.saxutils import escape
+
+from ...core.errors import BadSetting, InvalidArguments
+from ...core.json import is_list, is_object
+from ...settings.openapi import OperationSettings
+from .content import base_of, is_json
+from .plan import Body, Placement, RequestPlan
+from .request import HOLE, IN_TEMPLATE, RequestParts
+from .serialize import (
+    Unwritable,
+    cookie_pairs,
+    header_text,
+    in_url,
+    json_text,
+    path_text,
+    query_pairs,
+    querystring,
+    refuse_dot_segments,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Context: TypeAlias = Literal["url", "header", "json", "form", "xml", "text"]
+"""Where a template's text goes, which decides how values in it are encoded."""
+
+_ENCODERS: Mapping[Context, Callable[[str], str]] = {
+    "url": in_url, "form": in_url, "xml": escape, "json": lambda text: json.dumps(text)[1:-1],
+    "header": str, "text": str,
+}  # fmt: skip
+
+
+class _Encoded(str):
+    """A text that is encoded for its place already."""
+
+    __slots__ = ()
+
+
+def override(
+    parts: RequestParts, operation: OperationSettings, arguments: Mapping[str, Any], base_url: str
+) -> RequestParts:
+    """Return a request with what the operator's templates say in place of the plan's.
+
+    Raises:
+        BadSetting: a template is wrong, or leads to another server.
+        InvalidArguments: a template uses an argument that is not there, or cannot write one.
+    """
+    values = {"args": dict(arguments), "base_url": base_url}
+    if operation.url:
+        # The base URL is one already.
+        url = _render(operation.url, "url", "url", {**values, "base_url": _Encoded(base_url)})
+        parts = replace(parts, url=_checked_url(url, base_url))
+    if operation.headers:
+        headers = {
+            name: _render(text, "header", f"headers.{name}", values)
+            for name, text in operation.headers.items()
+        }
+        names = {x.lower() for x in headers}
+        others = {name: text for name, text in parts.headers.items() if name.lower() not in names}
+        parts = replace(parts, headers={**others, **{x: y for x, y in headers.items() if y}})
+    return _with_body(parts, operation.body, values) if operation.body else parts
+
+
+def check_templates(operation: OperationSettings) -> None:
+    """Compile the templates of an operation, so that a wrong one is told when settings are read.
+
+    Raises:
+        BadSetting: one is wrong; says which and why.
+    """
+    if operation.url:
+        _compile(operation.url, "url", "url")
+    for name, text in operation.headers.items():
+        _compile(text, "header", f"headers.{name}")
+    if operation.body:
+        _compile(operation.body, "json", "body")
+
+
+def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) -> RequestParts:
+    named = (text for name, text in parts.headers.items() if name.lower() == "content-type")
+    media_type = next(named, "application/json")
+    kind = base_of(media_type)
+    if kind.startswith("multipart/"):
+        raise BadSetting("`body` of an operation: a form with files cannot be a template.")
+    text = _render(template, _context_of(kind), "body", values)
+    if is_json(kind):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            raise BadSetting(
+                "`body` of an operation: it gives no JSON. Write values as "
+                '{{ args.name | tojson }}, or in quotes as "{{ args.name }}".'
+            ) from None
+    headers = {**parts.headers, "Content-Type": media_type}
+    return replace(parts, headers=headers, body=(media_type, text.encode("utf-8", "replace")))
+
+
+def _context_of(kind: str) -> Context:
+    if is_json(kind):
+        return "json"
+    if "xml" in kind:
+        return "xml"
+    return "form" if kind == "application/x-www-form-urlencoded" else "text"
+
+
+def _checked_url(url: str, base_url: str) -> str:
+    """Return the whole address. It must be the service's: its credentials go along."""
+    # A fragment is never sent, and would take along what credentials add to the query.
+    url = url.strip().partition("#")[0].replace("?&", "?").rstrip("?")
+    if "://" not in url.partition("?")[0]:
+        url = base_url.rstrip("/") + "/" + url.lstrip("/")
+    if urlsplit(url)[:2] != urlsplit(base_url)[:2]:
+        raise BadSetting(
+            "`url` of an operation: it leads to another server than `baseUrl`. Write a path, or "
+            "change `baseUrl`."
+        )
+    try:
+        refuse_dot_segments(urlsplit(url).path)
+    except Unwritable as cause:
+        raise InvalidArguments("the URL", [f"an argument in the path: {cause}"], "a name") from None
+    return url
+
+
+# Jinja2
+
+
+def _render(template: str, context: Context, where: str, values: Mapping[str, Any]) -> str:
+    from jinja2 import TemplateError
+
+    try:
+        return _compile(template, context, where).render(values)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as cause:
+        problem = f"the template {where} of the operation: {cause}"
+        raise InvalidArguments("the request", [problem], "what the template uses") from None
+
+
+@lru_cache(maxsize=256)
+def _compile(template: str, context: Context, where: str) -> Template:
+    from jinja2 import TemplateError
+
+    try:
+        return _environment(context).from_string(template)
+    except (TemplateError, RecursionError) as cause:
+        too_deep = isinstance(cause, RecursionError)
+        problem = "it is nested too deeply" if too_deep else str(cause)
+        raise BadSetting(f"`{where}` of an operation is no usable template: {problem}.") from None
+
+
+@lru_cache(maxsize=8)
+def _environment(context: Context) -> Any:
+    # Here, because most services have no templates.
+    from jinja2 import StrictUndefined, Undefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class JsonEnvironment(ImmutableSandboxedEnvironment):
+        """Looks up members of JSON values: `args.items` is an argument of that name."""
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            return self.getitem(obj, attribute) if _is_json_value(obj) else super().getattr(
+                obj, attribute
+            )  # fmt: skip
+
+        def getitem(self, obj: Any, argument: Any) -> Any:
+            if not _is_json_value(obj):
+                return super().getitem(obj, argument)
+            if isinstance(obj, Undefined):
+                return obj  # what is not there has no members either
+            try:
+                return obj[argument] if is_object(obj) or is_list(obj) else self._missing(argument)
+            except (LookupError, TypeError):
+                return self._missing(argument)
+
+        def _missing(self, name: Any) -> Any:
+            return self.undefined(name=str(name))
+
+    def _is_json_value(value: Any) -> bool:
+        return value is None or isinstance(value, str | int | float | dict | list | Undefined)
+
+    environment = JsonEnvironment(
+        undefined=StrictUndefined, finalize=_finalizer(context), keep_trailing_newline=True
+    )  # autoescape is for HTML: `finalize` encodes for the place
+    environment.filters |= _FILTERS
+    return environment
+
+
+def _finalizer(context: Context) -> Callable[[Any], Any]:
+    """Return what encodes each value for its place, unless a filter has done that."""
+    from jinja2 import Undefined
+
+    encode = _ENCODERS[context]
+
+    def finalize(value: Any) -> Any:
+        if isinstance(value, _Encoded | Undefined):
+            return value
+        if context == "json" and not isinstance(value, str):
+            return json_text(value)
+        return encode(value_text(value))
+
+    return finalize
+
+
+def _path(value: Any, name: str = "", style: Any = "simple", explode: bool = False) -> _Encoded:
+    return _Encoded(path_text(Placement("", "path", name, style, explode), value))
+
+
+def _pathsegment(value: Any) -> _Encoded:
+    return _path(value)
+
+
+def _query(
+    value: Any, name: str, style: Any = "form", explode: bool = True, media_type: str = ""
+) -> _Encoded:
+    place = Placement("", "query", name, style, explode, media_type=media_type)
+    return _Encoded("&".join(f"{key}={text}" for key, text in query_pairs(place, value)))
+
+
+def _querystring(value: Any, media_type: str) -> _Encoded:
+    return _Encoded(querystring(Placement("", "querystring", "", media_type=media_type), value))
+
+
+def _header(value: Any, explode: bool = False, media_type: str = "") -> _Encoded:
+    place = Placement("", "header", "", "simple", explode, media_type=media_type)
+    return _Encoded(header_text(place, value))
+
+
+def _cookie(value: Any, name: str, style: Any = "form", explode: bool = True) -> _Encoded:
+    place = Placement("", "cookie", name, style, explode)
+    return _Encoded("; ".join(f"{key}={text}" for key, text in cookie_pairs(place, value)))
+
+
+def _tojson(value: Any) -> _Encoded:
+    return _Encoded(json_text(value))
+
+
+def _fields(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: value[argument] for argument, name in names.items() if argument in value}
+
+
+def _form(value: Mapping[str, Any]) -> _Encoded:
+    return _Encoded("&".join(x for name, text in value.items() if (x := _query(text, name))))
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "cookie": _cookie, "fields": _fields, "form": _form, "header": _header, "path": _path,
+    "pathsegment": _pathsegment, "query": _query, "querystring": _querystring,
+    "tojson": _tojson,
+}  # fmt: skip
+
+
+# A plan, as templates
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTemplates:
+    """A plan as templates; `body` is empty where there is none, or no template can write it."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: str
+
+
+def templates_of(plan: RequestPlan) -> PlanTemplates:
+    """Return the plan as templates, to be shown, and to be changed in the settings."""
+    query = [
+        _if_given(x, f"&{_value(x, x.location)}")
+        for x in plan.placements
+        if x.location in ("query", "querystring")
+    ]
+    path = plan.path + ("" if "?" in plan.path or not query else "?")
+    places = {x.name: x for x in plan.placements if x.location == "path"}
+    pieces = (
+        _value(places[x], "path") if n % 2 and x in places
+        else quote(f"{{{x}}}" if n % 2 else x, safe=f"{IN_TEMPLATE}?")
+        for n, x in enumerate(re.split(HOLE, path))
+    )  # fmt: skip
+    headers = {"Accept": plan.accept}
+    for place in plan.placements:
+        if place.location == "header":
+            headers[place.name] = _if_given(place, _value(place, "header"))
+    cookies = [x for x in plan.placements if x.location == "cookie"]
+    if cookies:
+        headers["Cookie"] = "".join(_if_given(x, f"{_value(x, 'cookie')}; ") for x in cookies)
+    if plan.body is not None:
+        headers["Content-Type"] = plan.body.media_type
+    return PlanTemplates("".join([*pieces, *query]), headers, _body(plan, plan.body))
+
+
+def _body(plan: RequestPlan, body: Body | None) -> str:
+    kind = base_of(body.media_type) if body is not None else ""
+    if body is None or kind.startswith("multipart/"):
+        return ""
+    filters = {"json": " | tojson", "form": " | form"}.get(_context_of(kind), "")
+    if body.argument:
+        return f"{{{{ args[{_literal(body.argument)}]{filters} }}}}"
+    names = {x.argument: x.name for x in plan.placements if x.location == "body"}
+    pairs = ", ".join(f"{_literal(argument)}: {_literal(name)}" for argument, name in names.items())
+    return f"{{{{ args | fields({{{pairs}}}){filters} }}}}"
+
+
+def _if_given(place: Placement, text: str) -> str:
+    if place.is_required:
+        return text
+    return f"{{% if args[{_literal(place.argument)}] is defined %}}{text}{{% endif %}}"
+
+
+def _value(place: Placement, filter_: str) -> str:
+    """Return an argument in its place; what is usual there is left out."""
+    return f"{{{{ args[{_literal(place.argument)}] | {filter_}({', '.join(_options(place))}) }}}}"
+
+
+def _options(place: Placement) -> Iterator[str]:
+    if place.location == "querystring":
+        yield _literal(place.media_type)
+        return
+    if place.location != "header":
+        yield _literal(place.name)
+        yield _literal(place.style)
+    yield "true" if place.explode else "false"
+    if place.media_type and place.location in ("query", "header"):
+        yield _literal(place.media_type)
+
+
+def _literal(text: str) -> str:
+    """Write a text of the document as one of Jinja's, which ends where it ends."""
+    return json.dumps(text, ensure_ascii=False)
