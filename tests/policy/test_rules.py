@@ -398,7 +398,7 @@ def test_a_thousand_words_that_follow_from_each_other_come_to_an_end() -> None:
         ({"when": {"server": "x"}, "then": "denied"}, "does not say what follows"),
         ({"when": {"server": "x"}}, "is missing"),
         ({"when": {"server": "x"}, "then": {"limit": "often"}}, "no limit"),
-        ({"when": {"server": "x"}, "then": {"prefer": 7}}, "no preference"),
+        ({"when": {"server": "x"}, "then": {"prefer": 7}}, "at most 1"),
         ({"when": {"server": 7}, "then": "deny"}, "must be a text"),
         ({"when": {"server": []}, "then": "deny"}, "is empty"),
         ({"when": {"server": "not "}, "then": "deny"}, "says nothing"),

@@ -167,7 +167,7 @@ def test_a_server_that_is_switched_off_does_not_need_its_variables() -> None:
         ({"command": "a", "timeout": 0}, ".timeout", "more than 0", "such as 60"),
         ({"command": "a", "timeout": float("nan")}, ".timeout", "more than 0", ""),
         ({"command": "a", "timeout": 10**400}, ".timeout", "milliseconds", ""),
-        ({"command": "a", "timeout": "60"}, ".timeout", "a number of seconds, but is a text", ""),
+        ({"command": "a", "timeout": "60"}, ".timeout", "a number, but is a text", ""),
         ({"command": "a", "timeout": True}, ".timeout", "but is true or false", ""),
         ({"command": "a", "start_timeout": -1}, ".start_timeout", "more than 0", ""),
         ({"command": "a", "mode": "new"}, ".mode", "auto, legacy, 2026-07-28", "leave it out"),

@@ -32,9 +32,9 @@ def test_each_limit_has_a_default_and_may_be_none(
     ("written", "note"),
     [
         (30, "history: must be an object, but is a number."),
-        ({"keep": 0}, "history.keep: must be a number above 0."),
-        ({"keep": True}, "history.keep: must be a number above 0."),
-        ({"max_mb": "200"}, "history.max_mb: must be a number above 0."),
+        ({"keep": 0}, "history.keep: must be more than 0."),
+        ({"keep": True}, "history.keep: must be a number, but is true or false."),
+        ({"max_mb": "200"}, "history.max_mb: must be a number, but is a text."),
         ({"keeps": 3}, "history.keeps: ignored, unknown key."),
     ],
 )

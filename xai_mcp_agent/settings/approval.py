@@ -1,6 +1,6 @@
-"""What a person says of calls beforehand: words for patterns of tools, in settings and on ports.
+"""Words of approval for patterns of tools, in settings and on ports.
 
-Who decides by them, and what counts where nothing is said, is in `policy.approvals`.
+`policy.approvals` decides by them, and has the defaults.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How we may get access to one server: the `auth` of its entry in the settings."""
+"""Access to a server: the `auth` of its entry in the settings."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def _file_url(value: Any, info: ValidationInfo) -> str:
 
 @dataclass(frozen=True, repr=False)
 class AuthSettings(Section):
-    """What to know before signing in; all of it optional, servers tell the rest.
+    """Facts for signing in; all optional, since servers announce the rest.
 
-    `client_id`, `client_secret` and `private_key` are those of a client that somebody has
-    registered; without them one is registered when it is needed, or `client_metadata_url` says who
-    we are. `issuer` is the service that they belong to: they are given to no other. `redirect_uri`
-    is where the browser brings the outcome; empty: a port of this machine, `redirect_port` or any.
+    `client_id`, `client_secret` and `private_key` belong to a registered client; without them a
+    client is registered on demand, or `client_metadata_url` says who we are. `issuer` is the
+    service of that client, and no other gets its secrets. The browser returns to `redirect_uri`;
+    empty: a port of this machine, `redirect_port` or any.
     """
 
     example: ClassVar = '{"clientId": "..."}, or leave it out'
@@ -120,10 +120,7 @@ class AuthSettings(Section):
 
 
 def read_auth(value: Any) -> Any:
-    """What is written under `auth` as an object: `false` switches it off, `true` on.
-
-    FastMCP writes the word.
-    """
+    """The value of `auth` as an object: `false` switches it off, `true` or FastMCP's word on."""
     if value is True or value == "oauth":
         return {"enabled": True}
     if value is False:

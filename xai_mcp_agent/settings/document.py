@@ -222,7 +222,7 @@ def _yaml_loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """As usual, but objects remember doubled keys, and an alias is refused."""
+        """A loader whose objects remember doubled keys, and that refuses aliases."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
@@ -241,7 +241,7 @@ def _yaml_loader() -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """What kind of JSON value this is, for a sentence; never the value, it may be a secret."""
+    """The kind of a JSON value, for a sentence; never the value, which may be a secret."""
     match value:
         case None:
             return "null"

@@ -1,7 +1,7 @@
-"""Adds, replaces and removes servers in the text of a settings file; all else in it stays.
+"""Editing: a server is added to, replaced in or removed from the text of a settings file.
 
-Comments, order and layout are the person's. What comes of an edit is read before it is given back:
-where the text is written in a way that an edit would damage, the error says what to write by hand.
+Comments, order and layout of everything else stay. An edited text is parsed before it is returned:
+where an edit would damage the file, the error says what to write by hand.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def _without_secrets(value: Any) -> Any:
 
 
 def text_without(file: Path, section: str, name: str) -> str:
-    """The text of the file without the entry of this name in a section; `` is a bare map.
+    """The text of the file without the entry of this name in a section; empty: a bare map.
 
     Raises:
-        SettingsError: the file cannot be read, or is written in a way that it cannot be found in.
+        SettingsError: the file cannot be read, or an edit would damage it.
     """
     place = Place(str(file))
     text = text_of_file(file)
@@ -114,7 +114,7 @@ def text_without(file: Path, section: str, name: str) -> str:
 
 
 def sections_with(file: Path, name: str) -> list[str]:
-    """The sections of the file that have an entry of this name; `` is that of a bare map.
+    """The sections of the file that have an entry of this name; empty: a bare map.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -235,6 +235,6 @@ def _with_line_ends(part: str, text: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """What the line of a place begins with."""
+    """The indentation of the line of a place."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""What the entries of all kinds of sources have in common, and how one is read."""
+"""Entries of sources: the keys that all kinds share, and the reader of one entry."""
 
 from __future__ import annotations
 
@@ -156,12 +156,12 @@ class SourceSettings(Section):
         return ()
 
     def secret_texts(self) -> Iterator[str]:
-        """What is secret in its texts."""
+        """The secrets in its texts."""
         return iter(())
 
     @property
     def origin(self) -> object:
-        """What its tools come from. Two of one name and origin are one source, set up twice."""
+        """The place of its tools. Two of one name and origin are one source, set up twice."""
         return self.name
 
     def __repr__(self) -> str:
@@ -170,5 +170,5 @@ class SourceSettings(Section):
         return f"{type(self).__name__}({self.secrets.redact(parts)})"
 
     def _shown(self) -> Mapping[str, Any]:
-        """What is shown in place of fields."""
+        """The fields that are printed in another form."""
         return {}

@@ -175,7 +175,7 @@ def header_names(headers: dict[str, str]) -> dict[str, str]:
 
 
 def wrong_with_url(url: str) -> str:
-    """What is wrong with a URL, or nothing. Never quotes it."""
+    """The problem of a URL, empty if it has none. Never quotes it."""
     if not url.lower().startswith(("http://", "https://")):
         return "it does not start with http:// or https://."
     if not _URL_TEXT.fullmatch(url):

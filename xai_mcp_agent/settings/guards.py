@@ -1,7 +1,7 @@
-"""What a settings file holds back, and what widens that: a yes to the file is a yes to both.
+"""Guards of a settings file: what it holds back, and what widens that.
 
-Without its guards a file does more than somebody agreed to. So they are remembered with what was
-agreed to, and one that is missing or weaker later is asked about, as is what is let through anew.
+Without its guards a file does more than its user agreed to. So guards are remembered with the
+agreement; one that is missing or weaker later is asked about, and so is what a file lets through.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
 def with_parts(settings: Settings, layout: Layout, environ: Mapping[str, str]) -> Settings:
-    """The settings with what of them starts, reaches, holds back or widens something."""
+    """The settings with their parts and guards, which the question of trust is about."""
     guards, wider = [*_guards_beside(settings)], [*_widening(settings, environ)]
     if guards or wider:  # a variable may stand in them; a secret of the file hides nothing
         hide = Redactor((), environ=environ)
@@ -94,7 +94,7 @@ def _guards_beside(settings: Settings) -> Iterator[Guard]:
 
 
 def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
-    """What lets calls through, shows more tools, or keeps more of calls."""
+    """The parts that let calls through, show more tools, or keep more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
     for pattern, word in settings.approval.items():
@@ -118,7 +118,7 @@ def word_digest(pattern: str, word: str) -> str:
 
 
 def group_place(name: str) -> str:
-    """Where a group stands in the file."""
+    """The path of a group in the file."""
     return Place("").at("groups", name).path
 
 
@@ -144,7 +144,7 @@ def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Gua
 
 
 def _does(rule: Rule) -> tuple[str, str]:
-    """What a rule does in a word or more, and what it means that it does not any more."""
+    """The effect of a rule in words, and what its loss means; empty if it holds nothing back."""
     if rule.limit is not None:
         return f"at most {rule.limit.words}", "more calls are now made"
     return rule.word, {"ask": _UNASKED, "deny": _REFUSED}.get(rule.word, "")
@@ -156,7 +156,7 @@ def _subject(rule: Rule) -> str:
 
 
 def _with_derived(rule: Rule, rules: Iterable[Rule]) -> str:
-    """What a rule is about, with the rules that say what its derived words mean, if it has any."""
+    """The subject of a rule, and of the rules that derive its words if it has any."""
     fields = {x.field for x in (*rule.when, *rule.unless)}
     derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
     return "; ".join([_subject(rule), *sorted(f"{x.derived} is {_subject(x)}" for x in derived)])
@@ -168,7 +168,7 @@ def _conditions(conditions: Iterable[Condition]) -> str:
 
 
 def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
-    """What is blocked, with what a group has that is."""
+    """The blocked names and patterns, with the members of blocked groups."""
     words = with_groups(search.blocked, search.groups)
     yield from words
     named = Patterns.of(words)

@@ -40,7 +40,7 @@ def variables_in(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Variables:
-    """What `${...}` can stand for, in one settings file.
+    """The values of `${...}` in one settings file.
 
     `folder` is that of the file. What is secret in the variables that are used is added to
     `secrets`.
@@ -95,7 +95,7 @@ class Variables:
 
 
 def _malformed(body: str, place: Place) -> SettingsError:
-    """What is wrong inside `${...}`; quotes it only where it can be nothing but a name."""
+    """The error of a malformed `${...}`; quotes it only where it can be nothing but a name."""
     asked = _VSCODE.fullmatch(body)
     if asked:
         problem = f"${{{body}}} is something only VS Code can ask for."

@@ -1,4 +1,4 @@
-"""What stands where in a settings file: servers in one of three layouts, and sections.
+"""Layout of a settings file: servers in one of three layouts, and the other sections.
 
 Servers stand under `mcpServers`, under `servers` as in VS Code, or are the file itself, a bare map
 of names. There a server may have the name of a section: it has a `command` or a URL.
@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def others(self) -> Mapping[str, Any]:
-        """What `OtherSections` reads."""
+        """The sections that `OtherSections` reads."""
         keys = known_keys(OtherSections)
         return {key: x for key, x in self.sections.items() if key in keys}
 
@@ -107,7 +107,7 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None
 
 
 def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:
-    """What is ignored beside the sections; other programs may have keys of their own there."""
+    """Notes on ignored keys that resemble ours; other programs may have their own keys there."""
     if _SERVERS in top and _VSCODE in top:
         text = f"ignored, because `{_SERVERS}` is there too."
         yield place.at(_VSCODE).note(text)

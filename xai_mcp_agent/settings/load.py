@@ -32,16 +32,16 @@ N = TypeVar("N", GroupSettings, RegistrySettings)
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
-"""What other MCP clients call theirs; it counts where there is no file of our own."""
+"""The name that other MCP clients use; it counts where there is no file of our own."""
 LOCK_NAME = "mcp_tools.lock.json"
-"""What people decided, beside the settings."""
+"""The file of people's decisions, beside the settings."""
 SCHEMA_FILE = Path(__file__).with_name("mcp_settings.schema.json")
 """The JSON Schema of the settings, for editors."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 
 def user_settings_path() -> Path:
-    """Where the settings of this user are looked for last; the file need not exist."""
+    """The settings file in this user's configuration folder; it need not exist."""
     # Here, because it is only needed when no project has settings.
     from platformdirs import user_config_path
 
@@ -49,7 +49,7 @@ def user_settings_path() -> Path:
 
 
 def user_token_folder() -> Path:
-    """Where tokens of this user are kept, beside those settings; it need not exist."""
+    """The folder of this user's tokens, beside those settings; it need not exist."""
     return user_settings_path().parent / "tokens"
 
 
@@ -251,7 +251,7 @@ def _candidates(start: Path | None) -> Iterator[Path]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Whether everybody can put files there, as in `/tmp`. On Windows no mode tells that."""
+    """Whether everybody can write there, as in `/tmp`. On Windows no mode says so."""
     try:
         mode = folder.stat().st_mode
     except OSError:

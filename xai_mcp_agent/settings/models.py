@@ -90,10 +90,10 @@ class Settings:
     wait_seconds: float = WAIT_SECONDS
 
     def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
-        """Take in a source that the file does not have, and say under which name.
+        """Add a source that the file does not have, and return its name.
 
-        It takes the place of one that was added before and has the same name and origin, but not
-        that of another one in `taken`. Where another source has its name, it is given a number.
+        It replaces an added source of the same name and origin, unless that one is in `taken` and
+        differs. Where another source has its name, it gets a number.
         """
         names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
         name = next(x for x in names if self._is_free(x, source, taken))
@@ -111,12 +111,12 @@ class Settings:
 
     @property
     def of_file(self) -> dict[str, SourceSettings]:
-        """Those of the sources that were not added."""
+        """The sources of the file, without added ones."""
         return {n: x for n, x in self._all() if n not in self.added}
 
     @property
     def servers(self) -> dict[str, ServerSettings]:
-        """Those of the sources that are MCP servers."""
+        """The MCP servers among the sources."""
         return {n: x for n, x in self._all() if isinstance(x, ServerSettings)}
 
     @property
@@ -156,7 +156,7 @@ class Settings:
         return [*self.groups.groups, *self.groups.problems]
 
     def kind_of(self, name: str) -> SourceKind | None:
-        """Of what kind the source with this name is, or would be."""
+        """The kind of the source with this name, also of a wrong one."""
         source = self.sources.get(name)
         return source.kind if source else self.problem_kinds.get(name)
 

@@ -58,10 +58,10 @@ FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "ab
 
 @dataclass(frozen=True, repr=False)
 class CredentialSettings(Section):
-    """What one scheme is satisfied with; which of it counts is up to the scheme.
+    """Credentials for a scheme, which decides which of them it uses.
 
-    `token_url` is where a client gets its tokens; without it the document's counts, where that is
-    at the service's own host.
+    A client gets its tokens at `token_url`; without it at the document's address, if that is at
+    the service's own host.
     """
 
     example: ClassVar = (
@@ -104,13 +104,13 @@ class CredentialSettings(Section):
         yield from (x.reveal() for x in secrets if x)
 
     def __repr__(self) -> str:
-        """Which keys it has, and no value."""
+        """Its keys, without values."""
         names = [x.name for x in fields(self) if getattr(self, x.name) != x.default]
         return f"CredentialSettings({', '.join(names)})"
 
 
 def _by_scheme(value: Any) -> dict[Any, Any]:
-    """What is written, with the name of its scheme before each."""
+    """The written credentials by the names of their schemes."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
     written = dict(cast(Mapping[Any, Any], value))
@@ -141,7 +141,7 @@ _Pointer = Annotated[Text, AfterValidator(_pointer)]
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncSettings(Section):
-    """How a job that an operation starts is followed.
+    """Settings of a job that an operation starts.
 
     The job's address, or its id, is in the header `job_header` of the first answer (empty:
     `Operation-Location` or `Location`), or at the JSON pointer `job_pointer`. In `poll_url`,
@@ -239,7 +239,7 @@ class OpenApiSettings(SourceSettings):
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     def secret_texts(self) -> Iterator[str]:
-        """What is secret in its texts."""
+        """The secrets in its texts."""
         yield from (x for credential in self.auth.values() for x in credential.secret_texts())
         yield from secrets_in_headers(self.headers)
         yield from secrets_in_text(self.spec)

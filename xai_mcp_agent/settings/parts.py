@@ -32,7 +32,7 @@ _HARMLESS = frozenset({
     "startTimeout", "start_timeout", "timeout",
 })  # fmt: skip
 STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
-"""The places beside the sources that name an address or a file."""
+"""Places beside the sources that name an address or a file."""
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
 """The places that hold calls back or let them through, or keep more of them: see `guards`."""
@@ -70,10 +70,10 @@ _MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of them, as it is written: a source, or a `key_path` beside the sources.
+    """A part of the file as it is written: a source, or a `key_path` beside the sources.
 
-    `digest` is another one when anything in it is that counts; `facts` tell all of that to a
-    person, in lines.
+    `digest` changes with everything in it that needs a new yes; `facts` are lines that tell all of
+    that to a person.
     """
 
     key_path: str
@@ -84,10 +84,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Something that is held back, by the section or the entry at `key_path`.
+    """A guard: the section or the entry at `key_path` holds something back.
 
-    More `strength` holds more. `shown` says it to a person, and `lost` what it means that it is
-    missing or weaker. `digest` is that of what is held back.
+    `digest` names what is held back, and more `strength` holds more. `shown` describes the guard
+    to a person, `lost` its absence or weakening.
     """
 
     key_path: str
@@ -124,7 +124,7 @@ def facts_of(written: Any) -> tuple[str, ...]:
 
 
 def approval_fact(word: str, pattern: str) -> str:
-    """What a word of `approval` says of the tools that fit a pattern; nothing is for all."""
+    """The fact of a word of `approval` for a pattern; an empty pattern stands for every tool."""
     return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
 
 
@@ -196,7 +196,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _masked(piece: str) -> str:
-    """A piece of a secret: a variable by its name, and how the secret is sent, stay."""
+    """A piece of a secret, masked; the names of variables and of schemes stay."""
     if piece.startswith("${"):
         return _DEFAULT.sub(MASK, piece)
     return piece if _SCHEME.fullmatch(piece) else MASK
@@ -213,7 +213,7 @@ def line(text: str) -> str:
 
 
 def _ascii_host(text: str) -> str:
-    """A host as nobody can disguise it."""
+    """A host as DNS looks it up, without letters of other alphabets."""
     user, at, address = text.rpartition("@")
     host, colon, port = address.partition(":")
     if not host.isascii():

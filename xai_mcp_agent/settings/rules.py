@@ -1,7 +1,7 @@
-"""Rules for tools: the section `rules`, as values. What they come to is decided in `policy.rules`.
+"""Rules for tools: the section `rules`, as values. `policy.rules` applies them.
 
-A rule is written once, in one form, in the settings or in a file of its own. What is wrong in one
-is an error of the whole: read without it, the others could let through what it was to hold.
+A rule is written in one form, in the settings or in a file of its own. A mistake in one is an error
+of the whole file: without that rule, the others could let through what it was to hold.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 How: TypeAlias = Literal["fits", "equals", "contains", "above", "inside", "between", "on"]
 Period: TypeAlias = Literal["run", "minute", "hour", "day"]
 _Parsed: TypeAlias = tuple[How, Any, str, str]
-"""How a value is tested and for what, and the same in words: a verb and the rest."""
+"""A parsed test: its kind and operand, then the same in words, a verb and the rest."""
 
 _OTHER_NAMES = {"tool.name": "tool"}
 _NOT = "not "
@@ -240,13 +240,6 @@ def _limit(value: Any) -> Limit:
     return Limit(int(match[1]), cast(Period, match[2]))
 
 
-def _preference(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < abs(value) <= 1:
-        raise mistake("this is no preference.", "Write a number from -1 to 1, such as 0.1.")
-    return float(value)
-
-
 def _derived_word(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"\w[\w-]*", value.strip()):
         raise mistake("this is no word.", "Write one of letters, digits and _.")
@@ -255,7 +248,7 @@ def _derived_word(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Outcome(Section):
-    """What follows from a rule: one of these."""
+    """The outcome of a rule: one of these fields."""
 
     example: ClassVar = (
         '"deny", "ask", "allow", {"limit": "5 a run"}, {"prefer": 0.1} or {"is": "a_word"}'
@@ -264,7 +257,7 @@ class Outcome(Section):
 
     word: Annotated[RuleWord, INTERNAL] = ""
     limit: Annotated[Limit | None, read_by(_limit)] = None
-    prefer: Annotated[float, read_by(_preference, float)] = 0.0
+    prefer: Annotated[float, Field(strict=True, ge=-1, le=1)] = 0.0
     derived: Annotated[str, read_by(_derived_word), written_as(DERIVED)] = ""
 
 
@@ -312,7 +305,7 @@ class RuleEntry(Section):
 
 @dataclass(frozen=True)
 class StoredRules(Section):
-    """Says that rules of the store count, too, from a revision on."""
+    """The entry by which rules of the store count, from a revision on."""
 
     example: ClassVar = '{"from": "store"}'
     is_strict: ClassVar = True
@@ -350,7 +343,7 @@ def read_rules(
 
 
 def _entries(written: Any, place: Place, variables: Variables) -> Iterator[tuple[Any, Place, str]]:
-    """What stands in the section and in its files, each with its place and a name for it."""
+    """The entries of the section and of its files, each with its place and a default name."""
     if isinstance(written, str):
         yield from _entries_of_file(written, place, variables)
     elif isinstance(written, list | tuple):
@@ -395,7 +388,7 @@ def rules_of_store(stored: Sequence[Any], folder: str) -> tuple[Rule, ...]:
 
 
 def holds_rules(value: Any) -> bool:
-    """Whether a value is a list with what can only be meant as a rule."""
+    """Whether a value is a list with an entry that can only be a rule."""
     entries = cast(list[Any], value) if isinstance(value, list) else []
     return any(isinstance(x, Mapping) and "when" in x and "then" in x for x in entries)
 
@@ -432,7 +425,7 @@ def parse_rules(content: bytes, place: Place) -> tuple[list[Any], Place]:
 
 
 def _require_derived(rules: Iterable[Rule], place: Place) -> None:
-    """That a word is derived by some rule: with a slip in it, a rule would say nothing."""
+    """Refuse a derived word that no rule derives: a slip in it would make a rule useless."""
     known = {x.derived for x in rules if x.derived}
     for rule in rules:
         for condition in (*rule.when, *rule.unless):

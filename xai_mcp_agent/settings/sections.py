@@ -17,6 +17,7 @@ from .approval import ApprovalWord
 from .document import Place, kind_of
 from .entry import WAIT_SECONDS, Approval
 from .fields import (
+    Count,
     OptionalUrl,
     Patterns,
     SecretText,
@@ -48,7 +49,7 @@ DEFAULT_BUDGET_TOKENS = 3_800
 """About 22 full definitions of real servers, or 140 lines of a search."""
 
 ARGUMENTS, RESULTS = RECORDED = "arguments", "results"
-"""What the history may keep of calls, beside that they were made."""
+"""The parts of a call that the history may keep, beside the fact that it was made."""
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 _LEARN_FIX = "Write true or false, or on or off in the variable; it counts as false until then."
@@ -71,15 +72,7 @@ _Learns = Annotated[bool, read_by(_learns, bool), written_as("learn")]
 
 # How the history is kept
 
-
-def _limit(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or (is_number and value > 0):
-        return value
-    raise mistake("must be a number above 0.", "Write a number above 0, or null for no limit.")
-
-
-_Limit = Annotated[float | None, read_by(_limit, float | None)]
+_Limit = Annotated[float, Field(strict=True, gt=0)]
 
 
 @dataclass(frozen=True)
@@ -89,8 +82,8 @@ class Retention(Section):
     example: ClassVar = '{"keep": 400, "max_mb": 200}'
     has_nulls: ClassVar = True
 
-    days: Annotated[_Limit, written_as("keep")] = 400
-    megabytes: Annotated[_Limit, written_as("max_mb")] = 200
+    days: Annotated[_Limit | None, written_as("keep")] = 400
+    megabytes: Annotated[_Limit | None, written_as("max_mb")] = 200
 
 
 def _recorded(value: Any) -> frozenset[str]:
@@ -107,12 +100,6 @@ def _store(value: Any, info: ValidationInfo) -> str:
     store = read_text(value, info)
     context_of(info).variables.secrets.update(secrets_in_text(store))
     return store
-
-
-def _wait(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise mistake("must be a number, 0 or more.", "Write seconds, such as 60.")
-    return value
 
 
 # Which tools a model is shown
@@ -149,13 +136,6 @@ class EmbeddingSettings(Section):
         return self
 
 
-def _budget(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    fix = "Write the most tokens for tools, such as 3800."
-    raise mistake("must be a whole number above 0.", fix)
-
-
 @dataclass(frozen=True)
 class ToolSearchSettings(Section):
     """`budget_tokens` is the most that the definitions in one request take.
@@ -167,9 +147,7 @@ class ToolSearchSettings(Section):
 
     example: ClassVar = '{"blocked": [...]}, or leave it out'
 
-    budget_tokens: Annotated[int, read_by(_budget, int), written_as("tokenBudget")] = (
-        DEFAULT_BUDGET_TOKENS
-    )
+    budget_tokens: Annotated[Count, written_as("tokenBudget")] = DEFAULT_BUDGET_TOKENS
     always_shown: Annotated[Patterns, written_as("alwaysShown", "always_shown")] = ()
     blocked: Patterns = ()
     trusted: Patterns = ()
@@ -203,11 +181,11 @@ class OtherSections(Section):
     record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
         frozenset()
     )
-    wait_seconds: Annotated[float, read_by(_wait, Annotated[float, Field(ge=0)])] = WAIT_SECONDS
+    wait_seconds: Annotated[float, Field(strict=True, ge=0)] = WAIT_SECONDS
 
     @classmethod
     def is_fatal(cls, path: Keys, value: Any) -> bool:
-        """What holds calls back, and the groups that it may name: a slip must not open a door."""
+        """Mistakes in approval and in what is blocked, with its groups, could let calls through."""
         section, key, *_ = (*path, "", "")
         if section != "toolSearch":
             return section == "approval"
@@ -414,13 +392,13 @@ class RegistrySettings(Section):
 
     @property
     def address(self) -> str:
-        """Where it is, in a word, without secrets: equal for what is the same registry."""
+        """Its address in a word, without secrets: equal for the same registry."""
         parts = (redact_url(self.url), self.repository, self.ref, self.path)
         return " ".join(x for x in parts if x) or self.type
 
     @property
     def noted_as(self) -> str:
-        """What entries that came from it note: a place on this machine by its name in settings."""
+        """Its name in the entries that came from it; no path of this machine."""
         return self.name if self.type == "list" and self.path else self.address
 
     @property

@@ -162,7 +162,7 @@ class ServerSettings(SourceSettings):
         return shown_command(command, *redact_args(self.args, self.secrets))
 
     def secret_texts(self) -> Iterator[str]:
-        """What is secret in its texts."""
+        """The secrets in its texts."""
         return chain(
             secrets_in_text(self.command), secrets_in_args(self.args), secrets_in_env(self.env),
             secrets_in_text(self.url), secrets_in_headers(self.headers), self.auth.secret_texts(),
@@ -245,7 +245,7 @@ class ServerEntry(ServerSettings):
         return transport
 
     def _access(self, written: Mapping[str, Any], is_off: bool) -> AuthSettings:
-        """How we may get access; a header that is configured says that already."""
+        """The access settings; a configured `Authorization` header replaces them."""
         has_header = any(name.lower() == "authorization" for name in self.headers)
         keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
         if len(keys) > 1:

@@ -32,7 +32,7 @@ from .validation import INTERNAL, context_of, mistake, read_by, written_as
 
 PLAIN_TOOLS = ("current_time", "calculate")
 FILE_TOOLS = ("list_files", "read_file", "write_file")
-"""Those that need a workspace."""
+"""The built-in tools that need a workspace."""
 
 ALL_BUILTIN_TOOLS = (*PLAIN_TOOLS, *FILE_TOOLS)
 WORKFLOW_SUFFIXES = (".xircuits", ".py")
@@ -88,7 +88,7 @@ class FunctionSettings(SourceSettings):
 
     @property
     def origin(self) -> str:
-        """Where the functions are, for a person."""
+        """The place of the functions, for a person."""
         return self.file or f"the module {self.module}"
 
 
@@ -181,7 +181,7 @@ class AgentSettings(SourceSettings):
         return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
 
     def secret_texts(self) -> Iterator[str]:
-        """What is secret in its texts."""
+        """The secrets in its texts."""
         bearer = [self.bearer] if self.bearer else []
         return chain(secrets_in_text(self.url), secrets_in_headers(self.headers), bearer)
 
@@ -235,6 +235,6 @@ class WorkflowSettings(SourceSettings):
         return self.file
 
     def secret_texts(self) -> Iterator[str]:
-        """What is secret in its texts."""
+        """The secrets in its texts."""
         texts = {key: x for key, x in self.arguments.items() if isinstance(x, str)}
         return secrets_in_env(self.env | texts)

@@ -1,18 +1,20 @@
-"""Which settings files may start programs: what this user agreed to, or wrote with our commands.
+"""Trust in settings files: which of them may start programs and reach addresses.
 
 A settings file names programs to start, code to load and addresses to send access to. One that
-came with somebody else's folder does nothing of that before this user has agreed. What was agreed
-to is kept in the user's own folder, never in the project's, entry by entry: what changes in one
-concerns that one only.
+came with somebody else's folder does none of this before this user has agreed. Agreements are kept
+in the user's own folder, never in the project's, entry by entry: a change of one entry is asked
+about alone.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -41,6 +43,7 @@ _NOTHING_CALLED = Rule(
     "not agreed", (), word="deny",
     because="the settings hold back less than their user agreed to",
 )  # fmt: skip
+_NO_GUARD = -math.inf, ""
 _LOCK_SECONDS = 5.0
 _MOST_BYTES = 8_000_000
 
@@ -49,8 +52,8 @@ _MOST_BYTES = 8_000_000
 class Agreement:
     """What this user agreed to of one settings file.
 
-    `parts` are digests by places; `guards` how strong each was and what its loss means, by places
-    and digests.
+    `parts` are digests by places. `guards` have the strength of each guard and the meaning of its
+    loss, by places and digests.
     """
 
     parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -69,149 +72,135 @@ class Agreement:
         """Remember guards that hold back more than before; whether there was one."""
         is_changed = False
         for guard in guards:
-            known = self.guards.setdefault(guard.key_path, {})
-            if guard.digest not in known or known[guard.digest][0] < guard.strength:
-                known[guard.digest] = guard.strength, guard.lost
+            strengths = self.guards.setdefault(guard.key_path, {})
+            if strengths.get(guard.digest, _NO_GUARD)[0] < guard.strength:
+                strengths[guard.digest] = guard.strength, guard.lost
                 is_changed = True
         return is_changed
 
     def lost(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
-        """What was held back at the time of the yes, and is not any more, by place."""
+        """The guards that were there at the time of the yes, and are gone or weaker, by place."""
         now = Agreement()
         now.hold_to(settings.guards)
         sources = {x.key_path: x.source for x in settings.parts}
         for place in dict.fromkeys((*_FOR_ALL, *sources)):
-            held = now.guards.get(place, {})
-            lost = tuple(
+            before, held = self.guards.get(place, {}), now.guards.get(place, {})
+            lost = [
                 sentence
-                for digest, (strength, sentence) in self.guards.get(place, {}).items()
-                if digest not in held or held[digest][0] < strength
-            )
+                for digest, (strength, sentence) in before.items()
+                if held.get(digest, _NO_GUARD)[0] < strength
+            ]
             if lost and (source := sources.get(place, "")) not in off:
-                yield Part(place, "", lost, source)
+                yield Part(place, "", tuple(lost), source)
 
 
 class TrustStore:
-    """What this user agreed to; in `file`, which is the user's own. `environ` may agree, too."""
+    """The agreements of this user, in a private `file`. `environ` may agree, too."""
 
     def __init__(self, file: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
-        self._given = file
+        self._other_file = file
         self._environ = os.environ if environ is None else environ
 
     def not_agreed(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
-        """What the file would start or reach, and nobody has agreed to; nothing: it may be used.
+        """The parts of the file that nobody has agreed to; none: the file may be used.
 
         Settings given in Python are their program's, and the file in the configuration folder of
-        the user is theirs. `also` are approvals beside the file, of the same standing. What is
-        switched off is asked about when it is switched on.
+        the user is theirs. `also` are approvals beside the file, of the same standing. An entry
+        that is switched off is asked about when it is switched on.
         """
-        parts = (*settings.parts, *also)
         if not settings.file or settings.is_from_python or self._is_agreed(settings.file):
             return ()
-        agreed, off = self._read().get(_name(settings.file), Agreement()), _switched_off(settings)
-        waiting = [x for x in parts if not agreed.has(x) and x.source not in off]
-        waiting += agreed.lost(settings, off)
-        if agreed and not waiting:
-            self._remember(settings, agreed)
+        agreement, off = self._agreement(settings.file), _switched_off(settings)
+        parts = (x for x in (*settings.parts, *also) if x.source not in off)
+        waiting = [x for x in parts if not agreement.has(x)]
+        waiting += agreement.lost(settings, off)
+        guards = [x for x in settings.guards if x.source not in off]
+        # Guards that came later need no question, for they hold back more.
+        if agreement and not waiting and agreement.hold_to(guards):
+            try:
+                with self._changed(settings.file) as changed:
+                    changed.hold_to(guards)
+            except SettingsError as reason:
+                logger.debug("%s", reason)
         return tuple(waiting)
 
     def agree(
         self, settings: Settings, also: Iterable[Part] = (), *, with_disabled: bool = False
     ) -> None:
-        """Agree to what is in the file as it was read and shown, and `also` to these approvals.
+        """Agree to the file as it was read and shown, and `also` to these approvals.
 
-        What is switched off was not shown, and is agreed to only `with_disabled`: by who wrote it.
+        Entries that are switched off were not shown; who wrote them agrees `with_disabled`.
 
         Raises:
             SettingsError: that cannot be written down.
         """
         off = () if with_disabled else _switched_off(settings)
-        parts = (*settings.parts, *also)
-        switched_off = {x.key_path for x in settings.parts if x.source and x.source in off}
-
-        def renew(agreed: Agreement) -> Agreement:
+        places_off = {x.key_path for x in settings.parts if x.source and x.source in off}
+        with self._changed(settings.file) as agreement:
+            parts = {k: x for k, x in agreement.parts.items() if k.startswith(APPROVED)}
             digests = defaultdict[str, list[str]](list)
-            for part in (x for x in parts if x.source not in off or agreed.has(x)):
-                digests[part.key_path].append(part.digest)
-            approved = {k: x for k, x in agreed.parts.items() if k.startswith(APPROVED)}
-            renewed = Agreement(
-                {**approved, **digests},
-                {k: x for k, x in agreed.guards.items() if k in switched_off},
-            )
-            renewed.hold_to(x for x in settings.guards if x.source not in off)
-            return renewed
-
-        self._change(_name(settings.file), renew)
+            for part in (*settings.parts, *also):
+                if part.source not in off or agreement.has(part):
+                    digests[part.key_path].append(part.digest)
+            agreement.parts = {**parts, **digests}
+            agreement.guards = {k: x for k, x in agreement.guards.items() if k in places_off}
+            agreement.hold_to(x for x in settings.guards if x.source not in off)
 
     def agrees_to(self, file: str, part: Part) -> bool:
         """Whether this user agreed to one approval beside the file."""
-        return self._is_agreed(file) or self._read().get(_name(file), Agreement()).has(part)
+        return self._is_agreed(file) or self._agreement(file).has(part)
 
     def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
-        """Agree to one part, or without a digest to none any more. `guards` are those of the file.
+        """Agree to one part, or take an agreement back where it has no digest.
+
+        `guards` are those of the file.
 
         Raises:
             SettingsError: that cannot be written down.
         """
-
-        def change(agreed: Agreement) -> Agreement:
-            agreed.parts.pop(part.key_path, None)
-            agreed.guards.pop(part.key_path, None)
+        with self._changed(file) as agreement:
+            agreement.parts.pop(part.key_path, None)
+            agreement.guards.pop(part.key_path, None)
             if part.digest:
-                agreed.parts[part.key_path] = [part.digest]
-            agreed.hold_to(guards)
-            return agreed
-
-        self._change(_name(file), change)
+                agreement.parts[part.key_path] = [part.digest]
+            agreement.hold_to(guards)
 
     def withdraw(self, file: str | Path) -> bool:
-        """Agree to nothing of a file any more; whether there was anything.
+        """Take the agreement to a file back; whether there was one.
 
         Raises:
             SettingsError: that cannot be written down.
         """
-        name = _name(file)
-        had = name in self._read()
-        if had:
-            self._change(name, lambda _: Agreement())
-        return had
+        is_known = _name(file) in self._read()
+        if is_known:
+            with self._changed(file) as agreement:
+                agreement.parts, agreement.guards = {}, {}
+        return is_known
 
     def files(self) -> list[str]:
-        """The files of which something was agreed to."""
+        """The files with an agreement."""
         return sorted(self._read())
 
-    def _remember(self, settings: Settings, agreed: Agreement) -> None:
-        """Note guards that came later: without a question, for they hold back more."""
-        off = _switched_off(settings)
-        guards = [x for x in settings.guards if x.source not in off]
-
-        def change(before: Agreement) -> Agreement:
-            before.hold_to(guards)
-            return before
-
-        if agreed.hold_to(guards):
-            try:
-                self._change(_name(settings.file), change)
-            except SettingsError as reason:
-                logger.debug("%s", reason)
+    def _agreement(self, file: str) -> Agreement:
+        return self._read().get(_name(file), Agreement())
 
     @property
     def _file(self) -> Path:
-        return self._given or user_settings_path().parent / _FILE_NAME
+        return self._other_file or user_settings_path().parent / _FILE_NAME
 
     def _is_agreed(self, file: str) -> bool:
-        """By where it is, or by the environment."""
+        """Whether the place of a file, or the environment, agrees to it."""
         if _name(file) == _name(user_settings_path()):
             return True
         variable = self._environ.get(TRUST_VARIABLE, "").strip()
         if variable.lower() in (*_ALL, *_NONE):
             return variable.lower() in _ALL
-        named = [Path(_name(x)) for x in variable.split(os.pathsep) if x.strip()]
+        places = [Path(_name(x)) for x in variable.split(os.pathsep) if x.strip()]
         here = Path(_name(file))
-        return any(x == here or x in here.parents for x in named)
+        return any(x == here or x in here.parents for x in places)
 
     def _read(self) -> dict[str, Agreement]:
-        """Nothing where it cannot be read: whoever agrees again writes it anew."""
+        """All agreements; none where they cannot be read: whoever agrees again writes them anew."""
         try:
             if self._file.stat().st_size > _MOST_BYTES:
                 raise ValueError("it is too large")
@@ -223,24 +212,28 @@ class TrustStore:
             logger.warning("%s cannot be read, so no settings file is trusted: %s", self._file, why)
             return {}
 
-    def _change(self, name: str, change: Callable[[Agreement], Agreement]) -> None:
+    @contextmanager
+    def _changed(self, file: str | Path) -> Generator[Agreement]:
+        """The agreement to a file, to be changed; it is written at the end.
+
+        Raises:
+            SettingsError: it cannot be written, or another process keeps it locked.
+        """
         try:
             make_private_folder(self._file.parent)
             with file_lock(self._file.with_suffix(".lock"), _LOCK_SECONDS):
                 files = self._read()
-                agreed = change(files.pop(name, Agreement()))
-                files |= {name: agreed} if agreed else {}
-                value = {"version": 1, "files": {x: asdict(y) for x, y in files.items()}}
-                text = json.dumps(value, indent=1, sort_keys=True)
-                replace_private(self._file, text.encode())
-        except OSError as cause:  # also where another process keeps it locked
+                yield files.setdefault(_name(file), Agreement())
+                value = {"version": 1, "files": {x: asdict(y) for x, y in files.items() if y}}
+                replace_private(self._file, json.dumps(value, indent=1, sort_keys=True).encode())
+        except OSError as cause:
             problem = f"it cannot be written: {cause}."
             fix = f"Mend that, or set {TRUST_VARIABLE} to the settings file."
             raise SettingsError(str(self._file), "", problem, fix) from cause
 
 
 def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Settings:
-    """The settings without what nobody has agreed to, which is a problem of each such entry."""
+    """The settings without the parts that nobody has agreed to; each such entry is a problem."""
     return withheld(settings, (store or TrustStore()).not_agreed(settings))
 
 
@@ -287,7 +280,7 @@ def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSett
 
 
 def trust_command(file: str) -> str:
-    """What to type to agree to a settings file."""
+    """The command that agrees to a settings file."""
     return shown_command("xai-mcp-agent", "trust", file)
 
 

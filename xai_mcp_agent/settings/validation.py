@@ -256,14 +256,18 @@ def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
     if error["type"] == "missing":
         return there.error("it is missing.", "Add it.")
     if error["type"] in _OUT_OF_RANGE:
-        limit = error["msg"].removeprefix("Input should be ")
+        limit = _OUT_OF_RANGE[error["type"]].format_map(context)
         return there.error(f"must be {limit}.", "Correct the number.")
     expected, fix = _EXPECTED.get(error["type"], ("something else", "Correct it."))
     return there.error(f"must be {expected}, but is {kind_of(value)}.", fix)
 
 
 _UNKNOWN_KEY = ("unexpected_keyword_argument", "extra_forbidden")
-_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than_equal")
+_OUT_OF_RANGE = {
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+}
 _EXPECTED = {
     "string_type": ("a text", "Put it in quotes."),
     **dict.fromkeys(
@@ -271,6 +275,6 @@ _EXPECTED = {
     ),
     "dict_type": ("an object", 'Write {"NAME": "value"}.'),
     "bool_type": ("true or false", "Write true or false, without quotes."),
-    "float_type": ("a number of seconds", "Write a number, without quotes."),
-    "int_type": ("a whole number", "Write a number, without quotes."),
+    "float_type": ("a number", "Write a number, without quotes."),
+    "int_type": ("a whole number", "Write it without quotes and without a fraction."),
 }
