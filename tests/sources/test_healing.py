@@ -6,7 +6,8 @@ import anyio
 import pytest
 
 from xai_mcp_agent import SourceFailed
-from xai_mcp_agent.sources.healing import STABLE_SECONDS, Backoff, Shared
+from xai_mcp_agent.core.backoff import STABLE_SECONDS, Backoff
+from xai_mcp_agent.sources.healing import Shared
 
 pytestmark = pytest.mark.anyio
 

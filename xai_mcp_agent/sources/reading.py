@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from ..core.backoff import Backoff
 from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import SourceFailed
 from ..core.events import (
@@ -30,7 +31,7 @@ from ..core.results import ToolResult
 from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
-from .healing import Backoff, Shared, renewed
+from .healing import Shared, renewed
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ import random
 
 import anyio
 
+from ...core.backoff import Backoff
 from .openai_failures import Failure
 
 _RETRIES = 2
@@ -22,7 +23,8 @@ class Attempts:
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
-        self._failed = self._busy = 0
+        self._failed = 0
+        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
 
     def pause_seconds(self, failure: Failure) -> float | None:
         """How long to wait before asking once more; None when it would not help.
@@ -34,16 +36,13 @@ class Attempts:
             return None
         if failure.again == "soon":
             self._failed += 1
-        else:
-            self._busy += 1
+        self._backoff.count()
         pause = self._pause(failure)
         return pause if anyio.current_time() + pause < self._deadline else None
 
     def _pause(self, failure: Failure) -> float:
-        count = self._failed + self._busy
-        usual = min(_FIRST_PAUSE_SECONDS * 2 ** (count - 1), _LONGEST_PAUSE_SECONDS)
         asked = failure.wait_seconds
-        if asked and count <= _RETRIES:
+        if asked and self._backoff.tries <= _RETRIES:
             return asked
         # One that says "at once" again and again would be asked hundreds of times.
-        return max(asked or 0.0, usual * random.uniform(0.75, 1.0))
+        return max(asked or 0.0, self._backoff.seconds * random.uniform(0.75, 1.0))

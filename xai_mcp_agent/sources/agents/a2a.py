@@ -11,9 +11,9 @@ from uuid import uuid4
 import anyio
 import httpx2
 
+from ...core.backoff import Backoff
 from ...core.errors import SourceClosed, SourceFailed
 from ...core.json import JsonObject, as_list, as_object, as_text, is_object
-from ..healing import Backoff
 from .answer import Answer, Tell
 from .card import Card
 from .failures import MAX_ANSWER_BYTES

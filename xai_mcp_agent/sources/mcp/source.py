@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import anyio
 
+from ...core.backoff import Backoff
 from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
 from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
@@ -23,7 +24,7 @@ from ...core.events import (
 )
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
-from ..healing import Backoff, Shared
+from ..healing import Shared
 from ..process import StderrLog
 from ..starts import Start, StartQueue
 from . import sdk

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
 from ..base import LISTS, OnUpdate
-from ..healing import Backoff
 from .failures import is_missing_method
 from .messages import METHOD_NOT_FOUND, is_modern
 from .requests import Requests

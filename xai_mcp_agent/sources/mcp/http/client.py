@@ -30,10 +30,10 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from ....core.backoff import Backoff
 from ....core.util import trusted_certificates
 from ....secrets.secrets import masked_and_cut
 from ....settings.server import ServerSettings
-from ...healing import Backoff
 from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from ..auth.errors import AuthFailure
