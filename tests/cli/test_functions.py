@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,24 @@ def test_a_function_that_hangs_does_not_keep_the_command_from_ending(settings: P
     )  # fmt: skip
     assert done.returncode == 1
     assert "goes on in the background" in done.stderr
+
+
+def test_what_a_function_writes_to_the_descriptor_of_stdout_breaks_no_json(tmp_path: Path) -> None:
+    """As a C library does, or a program that it starts."""
+    text = "import os, subprocess\nos.write(1, b'loaded')\n"
+    text += "def f() -> int:\n    os.write(1, b'raw')\n    subprocess.run(['echo'])\n    return 7\n"
+    (tmp_path / "fun.py").write_text(text, encoding="utf-8")
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"functions": {"it": {"file": "fun.py"}}}), encoding="utf-8")
+    start = "from xai_mcp_agent.cli.main import run; run()"
+    words = ["call", "it", "f", "--json", "--settings", str(file)]
+    environment = child_environment(tmp_path, XAI_MCP_TRUST=str(file))
+    ended = subprocess.run(
+        [sys.executable, "-c", start, *words],
+        capture_output=True,
+        check=False,
+        env=environment,
+        timeout=60,
+    )
+    assert json.loads(ended.stdout)["structured"] == 7, ended.stderr
+    assert b"raw" in ended.stderr

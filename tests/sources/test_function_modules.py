@@ -84,9 +84,8 @@ def test_what_a_module_has_from_elsewhere_is_a_tool_where_include_names_it(
     with using(tmp_path, f"{package}.tools") as bridge:
         assert names_of(bridge.list_tools("it")) == ["own"]
     with using(tmp_path, f"{package}.tools", include=["helper", "own", "sqrt"]) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["sqrt", "helper", "own"]
+        assert names_of(bridge.list_tools("it")) == ["helper", "own"], "sqrt wants a position"
         assert bridge.call_tool("it", "helper", {"x": 2}).structured == 2
-        assert bridge.call_tool("it", "sqrt", {"x": 9}).structured == 3
 
 
 def test_include_names_what_a_file_has_from_elsewhere_too(tmp_path: Path) -> None:

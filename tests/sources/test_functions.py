@@ -64,8 +64,14 @@ async def later(x: int) -> list[int]:
 def cached(schema: str, model_config: int = 1) -> str:
     return f"{schema} {model_config}"
 
-def first(a: int, /, b: int = 2, *rest: int, c: int = 3, **more: int) -> int:
+def first(a: int, b: int = 2, *rest: int, c: int = 3, **more: int) -> int:
     return a + b + c
+
+def placed(a: int, /) -> int:
+    return a
+
+def unknown(a: "Nowhere") -> int:
+    return a
 
 def _hidden() -> None: ...
 '''
@@ -114,7 +120,12 @@ def test_the_public_functions_of_the_file_itself_are_tools(file: Path) -> None:
         assert names_of(bridge.list_tools("it")) == ["order", "later", "cached", "first"]
         status = status_of(bridge, "it")
     assert (status.kind, status.transport, status.tool_count) == ("functions", "python", 4)
-    assert (status.state, status.server, status.notes) == ("ready", "tools.py", ())
+    assert (status.state, status.server) == ("ready", "tools.py")
+    assert status.notes == (
+        "placed is left out, its types cannot be understood: it takes 'a' by its position only, "
+        "and tools by names",
+        "unknown is left out, its types cannot be understood: name 'Nowhere' is not defined",
+    )
 
 
 def test_a_tool_is_described_by_docstring_and_annotations(file: Path) -> None:

@@ -64,7 +64,6 @@ def call_and_leave(bridge: Bridge, tool: str) -> None:
     [
         "context: ToolContext, x: int",
         "x: int, *, context: ToolContext",
-        "context: ToolContext, /, x: int",
         "x: int, context: Optional[ToolContext] = None",
         "x: int, context: Annotated[ToolContext, 'ours'] = None",
         "x: int, context: 'ToolContext | None' = None",

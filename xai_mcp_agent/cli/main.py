@@ -25,7 +25,7 @@ from .init import init
 from .learned import learned
 from .migration.adopt import adopt
 from .openapi import openapi
-from .output import prepare_streams, print_error, say
+from .output import keep_stdout_for_json, prepare_streams, print_error, say
 from .plan import plan
 from .registry import add as registry_add
 from .registry import search as registry_search
@@ -103,6 +103,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
     """
     prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and "--json" in words:
+        keep_stdout_for_json()
     try:
         status = app(args=words, prog_name="xai-mcp-agent", standalone_mode=False)
     except _WrongUsage as error:

@@ -41,6 +41,19 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+def keep_stdout_for_json() -> None:
+    """Let nothing but our JSON go to stdout: what writes to its descriptor writes to stderr.
+
+    A C library does, or a program that a function starts.
+    """
+    try:
+        own = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of the two is closed
+        return
+    sys.stdout = os.fdopen(own, "w", encoding=sys.stdout.encoding, errors="replace")
+
+
 def echo_json(value: Any) -> None:
     """Print a value as JSON on stdout; in it dataclasses become objects, and paths text."""
     typer.echo(_json_text(value))

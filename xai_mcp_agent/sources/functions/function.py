@@ -7,13 +7,12 @@ import base64
 import inspect
 import json
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Any, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from pydantic.fields import FieldInfo
+from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
@@ -26,7 +25,6 @@ from ..canvas import result_of
 from ..plain_json import MAX_CHARS, Plain, TooLarge, plain
 from .context import CallCancelled, RunningCall, ToolContext
 
-_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 # Of a message: it may quote a whole document. More than is told of it, so that no secret at the end
 # of that is cut before it is looked for.
 _MAX_CHARS = 100_000
@@ -40,17 +38,17 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a file. `fields` are its parameters, by the fields of `model`.
+    """A function of a file.
 
-    `contexts` are the names of those that are given the call's `ToolContext`. `can_stop`: it ends
-    when nobody waits for it any more, or at least can know that.
+    `arguments` checks what a call is given, and returns it by the names of the parameters.
+    `contexts` are the parameters that are given the call's `ToolContext`. `can_stop`: it ends when
+    nobody waits for it any more, or at least can know that.
     """
 
     tool: Tool
     file: str
     run: Callable[..., Any]
-    model: type[BaseModel]
-    fields: dict[str, inspect.Parameter]
+    arguments: TypeAdapter[dict[str, Any]]
     contexts: frozenset[str] = frozenset()
     can_stop: bool = False
 
@@ -64,15 +62,13 @@ class Function:
     ) -> Function:
         """The tool that a function makes; what pydantic or Python cannot understand is raised."""
         signed = inspect.signature(run, eval_str=True)
-        known = [x for x in signed.parameters.values() if x.kind not in _MANY]
-        contexts = frozenset(x.name for x in known if _is_context(x.annotation))
-        # Under names of our own: a parameter may be called as pydantic calls something.
-        parameters = {f"p{i}": x for i, x in enumerate(known)}
-        said = {n: x for n, x in parameters.items() if x.name not in contexts}
-        fields: dict[str, Any] = {name: _field(x) for name, x in said.items()}
-        model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        schema = model.model_json_schema(schema_generator=_Schema)
-        schema.pop("title", None)
+        parameters = [x for x in signed.parameters.values() if x.kind not in _MANY]
+        if positional := [x.name for x in parameters if x.kind is x.POSITIONAL_ONLY]:
+            raise TypeError(f"it takes {positional[0]!r} by its position only, and tools by names")
+        contexts = frozenset(x.name for x in parameters if _is_context(x.annotation))
+        stand_in = _stand_in([x for x in parameters if x.name not in contexts])
+        arguments: TypeAdapter[dict[str, Any]] = TypeAdapter(cast(Any, stand_in))
+        schema = arguments.json_schema(schema_generator=_Schema)
         tool = Tool(
             key,
             inspect.getdoc(run) or "",
@@ -82,7 +78,7 @@ class Function:
         )
         inner = inspect.unwrap(run)
         can_stop = bool(contexts) or any(is_one(inner) for is_one in _STOPPED)
-        return cls(tool, file, run, model, parameters, contexts, can_stop)
+        return cls(tool, file, run, arguments, contexts, can_stop)
 
     def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
         """Check the arguments, and call the function. What it raises is a result, whatever it is.
@@ -92,7 +88,7 @@ class Function:
         """
         try:
             # As JSON: that is what a model wrote, and dates and enumerations are texts in it.
-            given = self.model.model_validate_json(json.dumps(arguments))
+            values = self.arguments.validate_json(json.dumps(arguments))
         except ValidationError as cause:
             wrong = cause.errors(include_input=False)[:_MAX_PROBLEMS]
             problems = [f"{_place(x['loc'])}: {x['msg'][:_MAX_CHARS]}" for x in wrong]
@@ -100,39 +96,45 @@ class Function:
             raise InvalidArguments(self.tool.name, problems, expected) from None
         except BaseException as cause:  # noqa: BLE001 - of a person's validator
             return self._failure(cause)
+        values |= {name: ToolContext(running) for name in self.contexts}
         try:
-            return _result(self._outcome(given, running))
+            return _result(_outcome(self.run(**values), running))
         except TooLarge as cause:
             return ToolResult.of_text(f"{self.tool.name} failed: {cause}", is_error=True)
         except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
             return self._failure(cause)
 
-    def _outcome(self, given: BaseModel, running: RunningCall) -> Any:
-        """What the function gives back for these arguments. Its own defaults are left to it."""
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        for field, parameter in self.fields.items():
-            if parameter.name in self.contexts:
-                context = ToolContext(running)
-                if parameter.kind is _POSITIONAL:
-                    args.append(context)
-                else:
-                    kwargs[parameter.name] = context
-            elif parameter.kind is _POSITIONAL:
-                args.append(getattr(given, field))
-            elif field in given.model_fields_set or isinstance(parameter.default, FieldInfo):
-                kwargs[parameter.name] = getattr(given, field)
-        value: Any = self.run(*args, **kwargs)
-        if inspect.isgenerator(value):
-            return _while_awaited(cast(Generator[Any], value), running)
-        if inspect.isasyncgen(value):
-            value = _all_of(cast(AsyncGenerator[Any], value))
-        # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
-        return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
-
     def _failure(self, cause: BaseException) -> ToolResult:
         text = f"{self.tool.name} failed: {words_of(cause, self.file)}"
         return ToolResult.of_text(text, is_error=True)
+
+
+def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str, Any]]:
+    """A function with these parameters that returns what it is given.
+
+    pydantic checks its arguments; the function itself is called after that, so that an error in it
+    is not taken for one in the arguments.
+    """
+
+    def stand_in(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    typed = [x.replace(annotation=Any) if x.annotation is x.empty else x for x in parameters]
+    stand_in.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [x.replace(kind=x.KEYWORD_ONLY) for x in typed]
+    )
+    stand_in.__annotations__ = {x.name: x.annotation for x in typed}
+    return stand_in
+
+
+def _outcome(value: Any, running: RunningCall) -> Any:
+    """What comes of what a function returned, if that has to be waited for, or gone through."""
+    if inspect.isgenerator(value):
+        return _while_awaited(cast(Generator[Any], value), running)
+    if inspect.isasyncgen(value):
+        value = _all_of(cast(AsyncGenerator[Any], value))
+    # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
+    return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
 
 
 def words_of(cause: BaseException, file: str) -> str:
@@ -167,14 +169,6 @@ class _Schema(GenerateJsonSchema):
         if isinstance(default, float) and not math.isfinite(default):
             del found["default"]
         return found
-
-
-def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    is_said = parameter.annotation is not inspect.Parameter.empty
-    kind = parameter.annotation if is_said else Any
-    has_default = parameter.default is not inspect.Parameter.empty
-    named = Annotated[kind, Field(alias=parameter.name)]
-    return named, parameter.default if has_default else ...
 
 
 def _output_schema(returned: Any) -> JsonObject | None:
