@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..core.json import JsonObject
 from ..secrets.redactor import is_secret, redact_args, redact_url
@@ -27,24 +27,23 @@ _MAPS = ("mcpServers", "servers")
 _INDENT = "  "
 
 
-@dataclass(slots=True)
-class _Member:
-    """A member of an object: where its key, its value and the comma after it are."""
+class _Member(NamedTuple):
+    """A member of an object: the places of its key, its value and the comma after it."""
 
     key: str
     begins: int
-    value: int = -1
-    ends: int = -1
-    comma: int = -1
+    value: int
+    ends: int
+    comma: int  # -1: none
+    token: int  # the first of its value, among all tokens
 
 
-@dataclass(slots=True)
-class _Object:
-    """An object of the text: where its braces are, and its members in their order."""
+class _Object(NamedTuple):
+    """An object of the text: the places of its braces, and its members in their order."""
 
     begins: int
-    ends: int = -1
-    members: list[_Member] = field(default_factory=list[_Member])
+    ends: int
+    members: list[_Member]
 
     def member(self, key: str) -> _Member | None:
         """The member of this key; the last one, which counts."""
@@ -168,54 +167,55 @@ def _removed(text: str, key: str, name: str) -> str | None:
     if target is None or member is None:
         return None
     at, is_last = target.members.index(member), member is target.members[-1]
-    begins, ends = member.begins, (member.comma + 1 if member.comma >= 0 else member.ends)
-    line = text.rfind("\n", 0, begins) + 1
-    rest = re.compile(r"[ \t]*(\r?\n)?").match(text, ends)
-    if not text[line:begins].strip() and rest and rest[1]:
-        begins, ends = line, rest.end()
-    elif is_last:
-        begins = len(text[:begins].rstrip(" \t"))
-    elif rest and not rest[1]:
-        ends = rest.end()
-    head = text[:begins]
-    if is_last and member.comma < 0 and at > 0:  # the one before it is the last one now
+    head, tail = text[: member.begins], text[max(member.comma + 1, member.ends) :]
+    if is_last and member.comma < 0 and at > 0:  # the member before it is the last one now
         comma = target.members[at - 1].comma
         head = head[:comma] + head[comma + 1 :]
-    return head + text[ends:]
+    before, after = head.rstrip(" \t"), tail.lstrip(" \t")
+    if before.endswith("\n") and after.startswith(("\n", "\r\n")):
+        return before + after.partition("\n")[2]
+    if is_last:
+        return before + tail
+    return head + (after if not after.startswith(("\n", "\r\n")) else tail)
 
 
 def _object_at(text: str, key: str) -> _Object | None:
     """The object under a key of the outermost one, or that one itself."""
-    first = next((x for x in _TOKEN.finditer(text) if not x[0].startswith(("//", "/*"))), None)
-    outermost = _scan(text, first.start()) if first and first[0] == "{" else None
-    if outermost is None or not key:
-        return outermost
-    member = outermost.member(key)
-    return _scan(text, member.value) if member and text[member.value] == "{" else None
+    tokens = [x for x in _TOKEN.finditer(text) if not x[0].startswith(("//", "/*"))]
+    try:
+        outermost = _object(tokens, 0)
+        if not key or outermost is None:
+            return outermost
+        member = outermost.member(key)
+        return _object(tokens, member.token) if member else None
+    except IndexError:  # the text has more than these tokens tell
+        return None
 
 
-def _scan(text: str, begins: int) -> _Object | None:
-    """The object whose brace is there."""
-    scanned, depth, is_key = _Object(begins), 0, True
-    for token in _TOKEN.finditer(text, begins + 1):
-        word = token[0]
-        if word.startswith(("//", "/*")):
-            continue
-        if depth == 0 and word == "}":
-            scanned.ends = token.start()
-            return scanned
-        if depth == 0 and word in ",:":
-            is_key = word == ","
-            if is_key and scanned.members:
-                scanned.members[-1].comma = token.start()
-        elif is_key:
-            scanned.members.append(_Member(_key(word), token.start()))
-        else:
-            member = scanned.members[-1]
-            member.value = token.start() if member.value < 0 else member.value
-            member.ends = token.end()
-            depth += (word in "{[") - (word in "}]")
-    return None
+def _object(tokens: Sequence[re.Match[str]], at: int) -> _Object | None:
+    """The object that begins with a token."""
+    if tokens[at][0] != "{":
+        return None
+    members, begins = list[_Member](), tokens[at].start()
+    at += 1
+    while tokens[at][0] != "}":
+        key, value, end = tokens[at], tokens[at + 2], _last_token(tokens, at + 2)
+        after = tokens[end + 1]
+        comma = after.start() if after[0] == "," else -1
+        ends = tokens[end].end()
+        members.append(_Member(_key(key[0]), key.start(), value.start(), ends, comma, at + 2))
+        at = end + 1 + (comma >= 0)
+    return _Object(begins, tokens[at].start(), members)
+
+
+def _last_token(tokens: Sequence[re.Match[str]], at: int) -> int:
+    """The last token of the value that begins with one."""
+    depth = 0
+    while True:
+        depth += (tokens[at][0] in "{[") - (tokens[at][0] in "}]")
+        if depth == 0:
+            return at
+        at += 1
 
 
 def _key(word: str) -> str:
