@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from ..core.names import did_you_mean
 from ..core.patterns import Fits, Patterns, fits, is_wild, names_of, unmatched
@@ -21,41 +22,39 @@ class ToolGroup:
         self.name = settings.name
         self._settings = settings
         self._kinds = kinds
-        self._selectors = tuple(map(_Selector, settings.selectors))
+        self._selectors = [
+            {field: tuple(map(fits, patterns)) for field, patterns in selector.items()}
+            for selector in settings.selectors
+        ]
         self._include = frozenset(settings.include)
         self._exclude = {pattern: fits(pattern) for pattern in settings.exclude}
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Those that it may have tools of, in the order of the settings."""
-        named = {source for source, _ in self._include}
+        """The sources that it may have tools of, in the order of the settings."""
+        included = {source for source, _ in self._include}
         return tuple(
-            name
-            for name, kind in self._kinds.items()
-            if name in named or any(x.is_of(name, kind) for x in self._selectors)
+            source
+            for source, kind in self._kinds.items()
+            if source in included or any(_may_fit(x, source, kind) for x in self._selectors)
         )
 
     def has(self, tool: Tool) -> bool:
         """Whether a tool is in it."""
-        key = tool.key
-        is_in = (key.source, key.name) in self._include or any(
-            x.fits(tool) for x in self._selectors
+        is_in = (tool.source, tool.name) in self._include or any(
+            all(_any_fits(patterns, _TEXTS[field](tool)) for field, patterns in selector.items())
+            for selector in self._selectors
         )
-        return is_in and not any(_names(fit, tool) for fit in self._exclude.values())
+        return is_in and not _any_fits(self._exclude.values(), names_of(tool.key))
 
     def describe_unknown(self) -> tuple[str, ...]:
         """A line for each source that it names and that is not there, with the nearest."""
-        plain = (
-            x
-            for selector in self._settings.selectors
-            for x in selector.get("source", ())
-            if not is_wild(x)
-        )
+        sources = [x for selector in self._settings.selectors for x in selector.get("source", ())]
+        plain = [x for x in sources if not is_wild(x)]
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
-        known = tuple(self._kinds)
         return tuple(
             f"The group {self.name!r} names the source {x!r}, which is not there or switched off. "
-            f"{did_you_mean(x, known)}".rstrip()
+            f"{did_you_mean(x, self._kinds)}".rstrip()
             for x in named
             if x not in self._kinds
         )
@@ -76,55 +75,36 @@ class ToolGroup:
             f"The group {self.name!r} leaves out {pattern!r}, which is not there."
             for pattern, fit in self._exclude.items()
             # Others may be meant for what is yet to come.
-            if not is_wild(pattern) and not any(_names(fit, x) for x in tools)
+            if not is_wild(pattern) and not any(_any_fits([fit], names_of(x.key)) for x in tools)
         ]
         if not any(map(self.has, tools)):
             lines.append(f"The group {self.name!r} has no tools: nothing fits it.")
         return tuple(lines)
 
 
-class _Selector:
-    """One field after the other must fit, by one of its patterns."""
-
-    def __init__(self, written: Mapping[str, tuple[str, ...]]) -> None:
-        found = {name: tuple(map(fits, patterns)) for name, patterns in written.items()}
-        self._of = [(name, found.pop(name)) for name in ("source", "kind") if name in found]
-        self._source_fits: dict[tuple[str, str], bool] = {}  # few, asked for each tool
-        self._others = tuple((_TEXTS[name], patterns) for name, patterns in found.items())
-
-    def is_of(self, source: str, kind: str) -> bool:
-        """Whether tools of a source may fit."""
-        known = self._source_fits.get((source, kind))
-        if known is None:
-            texts = {"source": source, "kind": kind}
-            known = all(any(fit(texts[name]) for fit in patterns) for name, patterns in self._of)
-            self._source_fits[source, kind] = known
-        return known
-
-    def fits(self, tool: Tool) -> bool:
-        if not self.is_of(tool.key.source, tool.key.kind):
-            return False
-        return all(_any_fits(patterns, texts(tool)) for texts, patterns in self._others)
-
-
-def _names(fit: Fits, tool: Tool) -> bool:
-    return any(map(fit, names_of(tool.key)))
-
-
-def _any_fits(patterns: tuple[Fits, ...], texts: tuple[str, ...]) -> bool:
-    for fit in patterns:
-        for text in texts:
-            if fit(text):
-                return True
-    return False
-
-
 _TEXTS: Mapping[str, Callable[[Tool], tuple[str, ...]]] = {
-    "name": lambda tool: (tool.key.name,),
+    "source": lambda tool: (tool.source,),
+    "kind": lambda tool: (tool.key.kind,),
+    "name": lambda tool: (tool.name,),
     "tags": lambda tool: tool.tags,
     "method": lambda tool: (tool.operation.method.upper(),) if tool.operation else (),
     "path": lambda tool: (tool.operation.path,) if tool.operation else (),
 }
+"""The texts of a tool by the fields of selectors; of each field one pattern must fit one text."""
+
+
+def _may_fit(selector: Mapping[str, tuple[Fits, ...]], source: str, kind: str) -> bool:
+    """Whether tools of a source may fit."""
+    texts = {"source": source, "kind": kind}
+    return all(_any_fits(selector[field], (texts[field],)) for field in texts if field in selector)
+
+
+def _any_fits(patterns: Iterable[Fits], texts: tuple[str, ...]) -> bool:
+    for fit in patterns:  # plain loops: asked for thousands of tools
+        for text in texts:
+            if fit(text):
+                return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -149,13 +129,16 @@ class ToolFilter:
         """Whether it is one of those that are never taken."""
         return self._without.fit_any(_own_names(tool.key))
 
-    def describe_unmatched(self, tools: Iterable[Tool]) -> tuple[str, ...]:
-        """A line for all that it names and that is none of these tools."""
-        known = [x.key for x in tools]
-        names = {name for key in known for name in _own_names(key)}
+    def has(self, tool: Tool) -> bool:
+        """Whether it is taken, and not left out."""
+        return self.takes(tool) and not self.leaves_out(tool)
+
+    def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+        """A line for each name in it that none of these tools has."""
+        names = {name for tool in tools for name in _own_names(tool.key)}
         wrong = unmatched((*(self.only or ()), *self.without), names)
-        hints = [did_you_mean(x, _some(key.name for key in known)) for x in wrong]
-        return tuple(f"{x!r}. {hint}".rstrip() for x, hint in zip(wrong, hints, strict=True))
+        nearest = _some(tool.name for tool in tools)
+        return tuple(f"{x!r}. {did_you_mean(x, nearest)}".rstrip() for x in wrong)
 
     @cached_property
     def _only(self) -> Patterns | None:
@@ -211,7 +194,7 @@ class ToolChoice:
         own = self.filters.get(tool.source, EVERYTHING)
         if own.leaves_out(tool):
             return False
-        if tool.source in self._whole and own.takes(tool):
+        if tool.source in self.sources and own.takes(tool):
             return True
         return any(self._is_of(group, tool) for group in self.groups)
 
@@ -221,32 +204,21 @@ class ToolChoice:
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """What a person should know of it, once these are the tools of its sources."""
-        lines = [
-            line
-            for x in self.groups
-            for line in (*x.describe_unknown(), *x.describe_unmatched(tools))
-        ]
+        lines = [line for x in self.groups for line in x.describe_unknown()]
+        lines += [line for x in self.groups for line in x.describe_unmatched(tools)]
         for name, chosen in self.filters.items():
-            known = self._among(name, tools)
-            lines += [f"{name} has no tool {x}" for x in chosen.describe_unmatched(known)]
-            if known and not any(chosen.takes(x) and not chosen.leaves_out(x) for x in known):
+            part = list(filter(self.part(name), tools))
+            lines += [f"{name} has no tool {x}" for x in chosen.describe_unmatched(part)]
+            if part and not any(map(chosen.has, part)):
                 lines.append(
                     f"{name} gives no tool: `tools` and `except_tools` of its node leave none of "
-                    f"its {len(known):,}."
+                    f"its {len(part):,}."
                 )
         return tuple(lines)
 
     def _is_of(self, group: ToolGroup, tool: Tool) -> bool:
-        chosen = self.filters.get(group.name, EVERYTHING)
-        return chosen.takes(tool) and not chosen.leaves_out(tool) and group.has(tool)
-
-    def _among(self, name: str, tools: Sequence[Tool]) -> list[Tool]:
-        return list(filter(self.part(name), tools))
-
-    @cached_property
-    def _whole(self) -> frozenset[str]:
-        return frozenset(self.sources)
+        return self.filters.get(group.name, EVERYTHING).has(tool) and group.has(tool)
 
 
 def _some(names: Iterable[str]) -> list[str]:
-    return [x for x, _ in zip(names, range(_SUGGESTED_OF), strict=False)]
+    return list(islice(names, _SUGGESTED_OF))

@@ -62,16 +62,12 @@ class XaiMcpError(Exception):
 
 
 def _indented(message: str, width: int | None) -> Iterator[str]:
-    for line in message.splitlines():
-        text = line.lstrip()
-        before = _INDENT + line[: len(line) - len(text)]
-        if width is None:
-            yield before + text
-        else:
-            yield textwrap.fill(
-                text, width, initial_indent=before, subsequent_indent=before,
-                break_long_words=False, break_on_hyphens=False,
-            )  # fmt: skip
+    for line in textwrap.indent(message, _INDENT).splitlines():
+        before = line[: len(line) - len(line.lstrip())]
+        yield line if width is None else textwrap.fill(
+            line.lstrip(), width, initial_indent=before, subsequent_indent=before,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
 
 
 class SettingsError(XaiMcpError):
@@ -185,10 +181,10 @@ class ReviewNeeded(XaiMcpError):
         done: str = "accepted",
     ) -> None:
         waiting = "".join(f"\n    {line}" for line in digests)
+        verb = {"accepted": "accepts", "approved": "approves"}[done]
         super().__init__(
             f"{server}: nothing was {done}: {problem} What waits:{waiting}{_NEXT_STEP}read it "
-            f"with `{reading}` in a terminal. If it is right, `{command}` "
-            f"{done.removesuffix('ed')}{'s' if done == 'accepted' else 'es'} it."
+            f"with `{reading}` in a terminal. If it is right, `{command}` {verb} it."
         )
         self.server = server
         self.digests = tuple(digests)

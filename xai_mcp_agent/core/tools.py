@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from .json import JsonObject
 
@@ -152,14 +152,15 @@ def definition_of(tool: Tool) -> JsonObject:
         fields["title"] = tool.title
     if tool.output_schema is not None:
         fields["output_schema"] = tool.output_schema
-    if claims := _of_annotations(tool.annotations):
-        fields["annotations"] = claims
+    claims = asdict(tool.annotations).items()
+    if stated := {name: claim for name, claim in claims if claim is not None}:
+        fields["annotations"] = stated
     if tool.icons:
-        fields["icons"] = [_of_icon(icon) for icon in tool.icons]
+        fields["icons"] = [{**asdict(icon), "sizes": list(icon.sizes)} for icon in tool.icons]
     if tool.tags:
         fields["tags"] = sorted(set(tool.tags))  # their order means nothing
     if tool.operation is not None:
-        fields["operation"] = {"method": tool.operation.method, "path": tool.operation.path}
+        fields["operation"] = asdict(tool.operation)
     return fields
 
 
@@ -183,17 +184,3 @@ def digest_of_definition(definition: JsonObject) -> str:
 def inventory_digest(digests: Iterable[str]) -> str:
     """Equal for inventories of the same definitions, in whatever order they were listed."""
     return digest_of("".join(sorted(digests)))
-
-
-def _of_annotations(claims: ToolAnnotations) -> JsonObject:
-    fields = {
-        "read_only": claims.read_only,
-        "destructive": claims.destructive,
-        "idempotent": claims.idempotent,
-        "open_world": claims.open_world,
-    }
-    return {name: x for name, x in fields.items() if x is not None}
-
-
-def _of_icon(icon: Icon) -> JsonObject:
-    return {"src": icon.src, "mime_type": icon.mime_type, "sizes": list(icon.sizes)}
