@@ -54,10 +54,10 @@ class _Reader:
         self._depth = 0
 
     def step(self) -> Step:
-        self._skip(_BLANK)
+        self._match(_BLANK)
         source, tool = self._tool()
         arguments: dict[str, Any] = {}
-        while self._skip(_BLANK) and self._at < len(self._text):
+        while self._match(_BLANK) and self._at < len(self._text):
             name = self._name()
             if name in arguments:
                 raise self._bad(f"`{name}` is given twice. Leave one of them.")
@@ -68,8 +68,7 @@ class _Reader:
     def path(self) -> tuple[PathStep, ...]:
         """The way into a result that stands here; empty if none does."""
         path: list[PathStep] = []
-        while match := _BARE_PATH.match(self._text, self._at):
-            self._at = match.end()
+        while match := self._match(_BARE_PATH):
             if match[0] == "[":
                 path.append(self._json())
                 self._expect("]")
@@ -81,40 +80,39 @@ class _Reader:
 
     def end(self, line: bool = False) -> None:
         """Nothing more may follow; of a `line`, in it."""
-        self._skip(_SPACE)
-        rest = self._text[self._at :]
+        self._match(_SPACE)
+        rest = self._rest()
         if rest and not (line and rest[0] in "\n#"):
-            raise self._bad(f"{_shown(rest)} does not belong there. {_FORM}")
+            raise self._bad(f"{_quoted(rest)} does not belong there. {_FORM}")
 
     def _tool(self) -> tuple[str, str]:
-        end = self._text.find("\n", self._at)
-        line = self._text[self._at : end if end >= 0 else None].rstrip()
-        if self._text[self._at : self._at + 1] == '"':
+        before, slash, _ = self._line().partition("/")
+        if self._is_at('"'):
             source = str(self._json())
             self._expect("/")
-        elif "/" in line and " = " not in line.partition("/")[0]:
-            source = line.partition("/")[0]
+        elif slash and " = " not in before:
+            source = before
             self._at += len(source) + 1
         else:
             raise self._bad(
                 "The first line must be the tool: its source, a slash and its name, such as "
-                f"`library/search_books`, not {_shown(line)}."
+                f"`library/search_books`, not {_quoted(self._line())}."
             )
-        if self._text[self._at : self._at + 1] == '"':
+        if self._is_at('"'):
             return source, str(self._json())
-        tool = self._text[self._at : end if end >= 0 else None].strip()
-        self._at = end if end >= 0 else len(self._text)
-        if not (source and tool):
+        tool = self._line()
+        self._at += len(tool)
+        if not (source and tool.strip()):
             raise self._bad("A tool is a source, a slash and a name: `library/search_books`.")
-        return source, tool
+        return source, tool.strip()
 
     def _name(self) -> str:
-        if self._text[self._at] == '"':
+        if self._is_at('"'):
             name = str(self._json())
-        elif match := BARE.match(self._text, self._at):
-            name, self._at = match[0], match.end()
+        elif match := self._match(BARE):
+            name = match[0]
         else:
-            raise self._bad(f"{_shown(self._text[self._at :])} is no parameter. {_FORM}")
+            raise self._bad(f"{_quoted(self._rest())} is no parameter. {_FORM}")
         self._expect("=")
         return name
 
@@ -128,7 +126,7 @@ class _Reader:
         return Joined(tuple(parts[1:] if parts[0] == "" and len(parts) == 2 else parts))
 
     def _value(self) -> Any:
-        self._skip(_BLANK)
+        self._match(_BLANK)
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self._bad(f"A value is nested more than {_DEEPEST} deep.")
@@ -137,8 +135,7 @@ class _Reader:
                 return self._object()
             if self._comes("["):
                 return self._items("]", self._joined)
-            if self._text.startswith("number(", self._at):
-                self._at += len("number(")
+            if self._comes("number("):
                 of = self._reference()
                 self._expect(")")
                 return Number(of)
@@ -150,7 +147,7 @@ class _Reader:
 
     def _object(self) -> dict[str, Any]:
         def item() -> tuple[str, Any]:
-            self._skip(_BLANK)
+            self._match(_BLANK)
             name = str(self._json())
             self._expect(":")
             return name, self._joined()
@@ -166,46 +163,55 @@ class _Reader:
         return items
 
     def _reference(self) -> Reference:
-        self._skip(_SPACE)
-        match = _REFERENCE.match(self._text, self._at)
+        self._match(_SPACE)
+        match = self._match(_REFERENCE)
         if match is None:
-            raise self._bad(f"{_shown(self._text[self._at :])} is no part of a result. {_FORM}")
-        self._at = match.end()
-        path, words = self.path(), dict[str, str]()
-        while word := _WORD.match(self._text, self._at):
-            self._at = word.end()
-            words[word[1]] = str(self._json())
-        return Reference(int(match[1] or 0), path, **words)
+            raise self._bad(f"{_quoted(self._rest())} is no part of a result. {_FORM}")
+        path, limits = self.path(), dict[str, str]()
+        while word := self._match(_WORD):
+            limits[word[1]] = str(self._json())
+        return Reference(int(match[1] or 0), path, **limits)
 
     def _json(self) -> Any:
         try:
             value, self._at = _DECODER.raw_decode(self._text, self._at)
         except (ValueError, RecursionError):
-            rest = self._text[self._at :]
             raise self._bad(
-                f'{_shown(rest)} is no value. A text stands in quotation marks: "Ada". {_FORM}'
+                f"{_quoted(self._rest())} is no value. A text stands in quotation marks: "
+                f'"Ada". {_FORM}'
             ) from None
         return value
 
     def _comes(self, sign: str) -> bool:
-        begun = self._at
+        """Whether this sign is next, which is then read."""
+        before = self._at
         # A value may go on in the next line only inside of brackets, or behind a plus.
-        self._skip(_BLANK if self._depth or sign in "]}" else _SPACE)
-        if self._text.startswith(sign, self._at):
+        self._match(_BLANK if self._depth or sign in "]}" else _SPACE)
+        if self._is_at(sign):
             self._at += len(sign)
             return True
-        self._at = begun
+        self._at = before
         return False
 
     def _expect(self, sign: str) -> None:
         if not self._comes(sign):
-            rest = self._text[self._at :].lstrip(" \t")
-            raise self._bad(f"`{sign}` is missing before {_shown(rest)}. {_FORM}")
+            rest = self._rest().lstrip(" \t")
+            raise self._bad(f"`{sign}` is missing before {_quoted(rest)}. {_FORM}")
 
-    def _skip(self, what: re.Pattern[str]) -> bool:
-        match = what.match(self._text, self._at)
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self._text, self._at)
         self._at = match.end() if match else self._at
-        return True
+        return match
+
+    def _is_at(self, sign: str) -> bool:
+        return self._text.startswith(sign, self._at)
+
+    def _rest(self) -> str:
+        return self._text[self._at :]
+
+    def _line(self) -> str:
+        """The rest of the line."""
+        return self._rest().partition("\n")[0]
 
     def _bad(self, problem: str) -> BadStep:
         line = self._text.count("\n", 0, self._at) + 1
@@ -220,6 +226,6 @@ def _path_step(written: str | None) -> PathStep:
     return First.VALUE if written == "{key}" else written
 
 
-def _shown(rest: str) -> str:
+def _quoted(rest: str) -> str:
     line = rest.partition("\n")[0].strip()
     return f"`{line[:40]}`" if line else "the end of the line"

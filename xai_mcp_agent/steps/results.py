@@ -182,19 +182,18 @@ def _described(value: Any) -> str:
 
 def _between(text: str, reference: Reference, name: str) -> str:
     """The part of a text after and before some words, or up to the next space."""
-    _, found, rest = text.partition(reference.after) if reference.after else ("", "-", text)
-    if not found:
-        raise _no_words(text, reference.after, name)
-    if not reference.before:
-        return rest.split(maxsplit=1)[0] if rest.strip() else ""
-    part, found, _ = rest.partition(reference.before)
-    if not found:
-        raise _no_words(text, reference.before, name)
-    return part
+    rest = _split(text, reference.after, name)[1] if reference.after else text
+    if reference.before:
+        return _split(rest, reference.before, name)[0]
+    return " ".join(rest.split(maxsplit=1)[:1])
 
 
-def _no_words(text: str, words: str, name: str) -> NotInResult:
-    return NotInResult(f"The result of {name} has nowhere the words {words!r}; {_described(text)}.")
+def _split(text: str, words: str, name: str) -> tuple[str, str]:
+    before, found, after = text.partition(words)
+    if not found:
+        problem = f"The result of {name} has nowhere the words {words!r}"
+        raise NotInResult(f"{problem}; {_described(text)}.")
+    return before, after
 
 
 def _number(value: Any, reference: Reference, results: Sequence[StepResult]) -> Any:
