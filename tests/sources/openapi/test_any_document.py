@@ -201,7 +201,7 @@ def test_what_holds_itself_as_no_file_can_is_cut(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 500_000)
     item: dict[str, Any] = {"type": "object"}
     item["properties"] = dict.fromkeys("abcdefgh", item)
-    found = load_service(document({"/a": {"post": body(item)}, "/b": {"get": {}}}))
+    found = Service(Document(document({"/a": {"post": body(item)}, "/b": {"get": {}}})))
     assert len(found.tools) + len(found.problems) == 2
     assert found.problems[0].path == "/a"
 
@@ -220,7 +220,8 @@ def test_a_schema_nested_without_an_end_is_cut():
     nested: Any = {"type": "string"}
     for _ in range(5_000):
         nested = {"properties": {"x": nested}}
-    (tool,) = load_service(document({"/a": {"post": {"parameters": [query("q", nested)]}}})).tools
+    root = document({"/a": {"post": {"parameters": [query("q", nested)]}}})
+    (tool,) = Service(Document(root)).tools
     assert SchemaCheck(tool.input_schema).why_unusable() == ""
 
 

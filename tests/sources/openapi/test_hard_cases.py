@@ -14,7 +14,7 @@ from xai_mcp_agent.sources.openapi import load_service
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 SERVICE = load_service(DATA / "hard-3.1.json")
-ROWS: list[dict[str, Any]] = json.loads((DATA / "hard-requests.json").read_text())
+ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "hard_requests.json").read_text())
 SHOWN_HEADERS = ("content-type", "cookie", "x-a", "x-b", "id")
 
 

@@ -261,3 +261,11 @@ def test_a_pattern_as_javascript_writes_it_is_the_one_between_the_slashes(
 ):
     """With them nothing would ever fit: there is something before the beginning."""
     assert schema_of({"pattern": given}).get("pattern") == kept
+
+
+def test_numbers_that_json_does_not_have_are_left_out():
+    """JSON readers take `NaN` and `1e999`; nothing that checks or shows a schema does."""
+    infinite = float("inf")
+    schema = {"type": "number", "maximum": infinite, "default": float("nan"), "enum": [infinite, 1]}
+    tool = only({"parameters": [{**query("x", schema), "example": infinite}]})
+    assert tool.input_schema["properties"]["x"] == {"type": "number", "enum": [1]}

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 import anyio
 
 from ...core.errors import Misdirected, SourceError, XaiMcpError
-from ...core.json import is_list, is_object
+from ...core.json import at
 from ...core.results import OnProgress, TextPart, ToolResult
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.openapi import AsyncSettings, OperationSettings
@@ -39,10 +39,8 @@ _TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # that pass by themselves
 _MAX_LOST = 5  # in a row
 _CANCEL_SECONDS = 5.0  # whoever cancels waits for it
 _HOLE = re.compile(r"\{(job|url|result)\}")
-_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _MAX_STATUS_BYTES = 512 * 1024
 _MAX_URL_CHARS = 16_384  # no server takes longer ones
-_MISSING = object()
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +136,7 @@ class JobWatch:
 
     def _status(self, response: ServiceResponse) -> str:
         value, pointer = _json(response), self._settings.status_pointer
-        values = (_at(value, x) for x in ((pointer,) if pointer else _STATUS))
+        values = (at(value, x) for x in ((pointer,) if pointer else _STATUS))
         return next((_text(x) for x in values if isinstance(x, str | bool | int)), "")
 
     def _goes_on(self, response: ServiceResponse, status: str) -> bool:
@@ -170,7 +168,7 @@ class JobWatch:
     async def _report(
         self, response: ServiceResponse, status: str, on_progress: OnProgress
     ) -> None:
-        done = _at(_json(response), self._settings.progress_pointer)
+        done = at(_json(response), self._settings.progress_pointer)
         if isinstance(done, bool) or not isinstance(done, int | float) or not math.isfinite(done):
             done = 0
         # A share, or a percentage.
@@ -181,7 +179,7 @@ class JobWatch:
         """Read the result: a part of the last response, or what is at another address."""
         settings = self._settings
         pointer = settings.result_pointer
-        value = _at(_json(response), pointer) if pointer else None
+        value = at(_json(response), pointer) if pointer else None
         if settings.result_url:
             holes = {"job": job.id, "url": job.url, "result": _text(value)}
             url = _fill(settings.result_url, self._base_url, **holes)
@@ -190,7 +188,7 @@ class JobWatch:
         whole = await result_of(response, self._mask)
         if not pointer:
             return whole
-        if value is _MISSING:
+        if value is None:
             text = f"The job is done, and has nothing at {pointer}."
             return ToolResult.of_text(f"{text}\n{whole.text}")
         return ToolResult((TextPart(_text(value)),), structured=value)
@@ -235,7 +233,7 @@ class JobWatch:
 def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
     """Return what the first response says of where the job is."""
     if settings.job_pointer:
-        value = _at(_json(response), settings.job_pointer)
+        value = at(_json(response), settings.job_pointer)
         return _text(value) if isinstance(value, str | int) else ""
     names = (settings.job_header.lower(),) if settings.job_header else _HEADERS
     texts = (response.headers.get(name, "").strip() for name in names)
@@ -275,20 +273,8 @@ def _json(response: ServiceResponse) -> Any:
         return None
 
 
-def _at(value: Any, pointer: str) -> Any:
-    """Follow a JSON pointer (RFC 6901); null may stand there, unlike `_MISSING`."""
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if is_list(value):
-            is_index = _INDEX.fullmatch(name) and int(name) < len(value)
-            value = value[int(name)] if is_index else _MISSING
-        else:
-            value = value.get(name, _MISSING) if is_object(value) else _MISSING
-    return value
-
-
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value) if value is not _MISSING else ""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _is_one_of(status: str, values: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from ...core.json import JsonObject, as_list, as_object
 from .document import BadOperation, Document
 from .parsing import text_of
 from .plan import Location, Placement, Style
-from .schemas import Notes, Schemas
+from .schemas import Notes, Schemas, is_example
 
 # The styles of each location, the usual one first.
 _STYLES: dict[str, tuple[Style, ...]] = {
@@ -196,8 +196,6 @@ def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool
 
 def _with_example(schema: JsonObject | bool, example: Any) -> JsonObject | bool:
     """Add the parameter's own example, where its schema has none."""
-    is_plain = isinstance(example, str | int | float) and not isinstance(example, bool)
-    if isinstance(schema, bool) or not is_plain or not 0 < len(str(example)) <= _MAX_NAME:
+    if isinstance(schema, bool) or any(x in schema for x in ("examples", "enum", "default")):
         return schema
-    is_shown = any(x in schema for x in ("examples", "enum", "default"))
-    return schema if is_shown else {**schema, "examples": [example]}
+    return {**schema, "examples": [example]} if is_example(example) else schema

@@ -7,14 +7,13 @@ key (responses are often written as `200:`).
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, cast
 
 from ...core.errors import XaiMcpError
-from ...core.json import as_list, as_object, is_object
+from ...core.json import as_list, is_object
 from ...core.visible import visible_text
 from ..web.large_json import read_in_steps
 
@@ -26,7 +25,7 @@ _MAX_DEPTH = 200  # the deepest real documents have about 40 levels
 _LARGE_CHARS = 1_000_000  # Python's reader would hold all other threads for longer
 _PROBLEM_CHARS = 200
 _BLANK = 10_000  # characters in which a text shows what it is; JSON is YAML, too
-_MAX_DIGITS = 1_000  # Python may not write longer numbers
+_MAX_DIGITS = 1_000  # Python may not read or write longer numbers
 
 _WORDS: Mapping[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -34,7 +33,7 @@ _WORDS: Mapping[str, Any] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _NUMBER = re.compile(
-    r"(?P<whole>[-+]?[0-9]+)|0x(?P<hex>[0-9a-fA-F]+)|0o(?P<octal>[0-7]+)"
+    r"(?P<whole>[-+]?[0-9]+)|(?P<coded>0x[0-9a-fA-F]+|0o[0-7]+)"
     r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 )
 _STANDARD, _TEXT = "tag:yaml.org,2002:", "tag:yaml.org,2002:str"
@@ -86,45 +85,22 @@ def parse(data: bytes | str) -> Any:
             raise NotReadable(f"it is not JSON: {str(cause)[:_PROBLEM_CHARS]}") from None
 
 
-def plain_copy(value: Any) -> Any:
-    """Copy a document that a program read: YAML readers return numbers as keys, and dates.
+def json_of(value: Any) -> str:
+    """Write a document that a program read: YAML readers return numbers as keys, and dates.
 
-    Keys become texts, dates are written as in RFC 3339; what holds itself still does.
+    Raises:
+        NotReadable: it holds itself, or is nested too deeply.
     """
-    copies: dict[int, Any] = {}
-    queue: list[Any] = []
-
-    def copy(part: Any) -> Any:
-        if isinstance(part, date):
-            return part.isoformat()
-        if not isinstance(part, Mapping | list | tuple):
-            return part
-        key = id(cast(object, part))
-        if key not in copies:
-            copies[key] = {} if isinstance(part, Mapping) else []
-            queue.append(part)
-        return copies[key]
-
-    result = copy(value)
-    while queue:
-        part = queue.pop()
-        if isinstance(part, Mapping):
-            members = cast(Mapping[Any, Any], part).items()
-            copies[id(cast(object, part))].update({_key(x): copy(y) for x, y in members})
-        else:
-            copies[id(part)].extend(map(copy, part))
-    return result
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    if key is None or isinstance(key, bool):
-        return json.dumps(key)
     try:
-        return key.isoformat() if isinstance(key, date) else str(key)
-    except ValueError:  # more digits than Python writes
-        return "a number"
+        return json.dumps(value, default=_plain, skipkeys=True)
+    except (ValueError, RecursionError) as cause:
+        raise NotReadable(f"it is no JSON: {cause}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[Any, Any], value))
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _decode(data: bytes) -> str:
@@ -138,31 +114,7 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_json(text: str) -> Any:
-    if len(text) < _LARGE_CHARS:
-        return json.loads(text, parse_constant=_no_number, parse_float=_number)
-    value = read_in_steps(text, _MAX_PARTS)
-    _drop_infinities(value)
-    return value
-
-
-def _no_number(_word: str) -> None:
-    """Stand in for `NaN` and `Infinity`, which JSON does not have."""
-
-
-def _number(text: str) -> float | str:
-    number = float(text)
-    return number if math.isfinite(number) else text
-
-
-def _drop_infinities(value: Any) -> None:
-    queue = [value]
-    while queue:
-        part = queue.pop()
-        for key, x in list(as_object(part).items()) or list(enumerate(as_list(part))):
-            if isinstance(x, float) and not math.isfinite(x):
-                part[key] = None
-            elif isinstance(x, dict | list):
-                queue.append(x)
+    return json.loads(text) if len(text) < _LARGE_CHARS else read_in_steps(text, _MAX_PARTS)
 
 
 # YAML
@@ -268,13 +220,10 @@ def _scalar(event: Any, scalars: dict[str, Any]) -> Any:
 
 
 def _yaml_number(text: str) -> Any:
-    """Return a number where the text is one in YAML 1.2 that JSON can hold."""
+    """Return a number where the text is one in YAML 1.2 that Python reads."""
     match = _NUMBER.fullmatch(text)
-    if match is None:
+    if match is None or len(text) > _MAX_DIGITS:
         return text
-    try:
-        if match["hex"] or match["octal"]:
-            return int(text, 0) if len(text) < _MAX_DIGITS else text
-        return int(text) if match["whole"] else _number(text)
-    except ValueError:  # more digits than Python reads
-        return text
+    if match["coded"]:
+        return int(text, 0)
+    return int(text) if match["whole"] else float(text)

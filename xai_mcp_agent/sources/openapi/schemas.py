@@ -322,9 +322,7 @@ class _Translation:
 
     def examples(self, word: str, value: Any) -> Any:
         """Keep the first example, if it is a text or a number and says something."""
-        example = next(iter(as_list(value)), None)
-        is_plain = isinstance(example, str | int | float) and not isinstance(example, bool)
-        return [example] if is_plain and example != "" and _shown(example) is not _OMIT else _OMIT
+        return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else _OMIT
 
     def pattern(self, word: str, value: Any) -> Any:
         """Keep a regular expression, if it is one that checks can use."""
@@ -378,6 +376,12 @@ def _as_json(value: Any) -> str | None:
 def _shown(value: Any) -> Any:
     text = _as_json(value)
     return _OMIT if text is None or len(text) > _MAX_SHOWN else value
+
+
+def is_example(value: Any) -> bool:
+    """Whether a value is an example that says something: a text or a number, not too long."""
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return is_plain and value != "" and _shown(value) is not _OMIT
 
 
 def _number(value: Any) -> Any:

@@ -16,7 +16,7 @@ from ...core.schemas import ArgumentChecks, signature
 from ...core.tools import JsonObject, definition_of
 from .document import Document, files_beside, read_file
 from .operations import Operation, Problem, convert
-from .parsing import BadDocument, plain_copy
+from .parsing import BadDocument, NotReadable, json_of
 from .plan import RequestPlan
 from .servers import is_usable
 
@@ -130,12 +130,19 @@ def load_service(
             "https://host/v1."
         )
     if isinstance(where, Mapping):
-        document = Document(plain_copy(where))
+        document = _given(where)
     else:
         name = os.fspath(where)
         is_url = name[:8].lower().startswith(("http://", "https://"))
         document = _fetch(name) if is_url else _open(name)
     return Service(document, base_url, auth)
+
+
+def _given(value: Mapping[str, Any]) -> Document:
+    try:
+        return Document.parse(json_of(value))
+    except NotReadable as cause:
+        raise BadDocument(f"the document cannot be read: {cause}.") from None
 
 
 def _open(name: str) -> Document:

@@ -20,9 +20,10 @@ from ...core.errors import BadSetting, InvalidArguments
 from ...core.json import is_list, is_object
 from ...settings.openapi import OperationSettings
 from .content import base_of, is_json
-from .plan import Body, Placement, RequestPlan
+from .plan import Body, Location, Placement, RequestPlan, Style
 from .request import HOLE, IN_TEMPLATE, RequestParts
 from .serialize import (
+    Pairs,
     Unwritable,
     cookie_pairs,
     header_text,
@@ -215,37 +216,22 @@ def _finalizer(context: Context) -> Callable[[Any], Any]:
     return finalize
 
 
-def _path(value: Any, name: str = "", style: Any = "simple", explode: bool = False) -> _Encoded:
-    return _Encoded(path_text(Placement("", "path", name, style, explode), value))
+def _writer(
+    location: Location, write: Callable[[Placement, Any], Pairs | str], joint: str = ""
+) -> Callable[..., _Encoded]:
+    """Return the filter that writes a value as a parameter in this place is written."""
+    usual_style: Style = "form" if joint else "simple"
 
+    def filter_(
+        value: Any, name: str = "", style: Style = usual_style, explode: bool = bool(joint),
+        media_type: str = "",
+    ) -> _Encoded:  # fmt: skip
+        written = write(Placement("", location, name, style, explode, False, media_type), value)
+        if isinstance(written, str):
+            return _Encoded(written)
+        return _Encoded(joint.join(f"{key}={text}" for key, text in written))
 
-def _pathsegment(value: Any) -> _Encoded:
-    return _path(value)
-
-
-def _query(
-    value: Any, name: str, style: Any = "form", explode: bool = True, media_type: str = ""
-) -> _Encoded:
-    place = Placement("", "query", name, style, explode, media_type=media_type)
-    return _Encoded("&".join(f"{key}={text}" for key, text in query_pairs(place, value)))
-
-
-def _querystring(value: Any, media_type: str) -> _Encoded:
-    return _Encoded(querystring(Placement("", "querystring", "", media_type=media_type), value))
-
-
-def _header(value: Any, explode: bool = False, media_type: str = "") -> _Encoded:
-    place = Placement("", "header", "", "simple", explode, media_type=media_type)
-    return _Encoded(header_text(place, value))
-
-
-def _cookie(value: Any, name: str, style: Any = "form", explode: bool = True) -> _Encoded:
-    place = Placement("", "cookie", name, style, explode)
-    return _Encoded("; ".join(f"{key}={text}" for key, text in cookie_pairs(place, value)))
-
-
-def _tojson(value: Any) -> _Encoded:
-    return _Encoded(json_text(value))
+    return filter_
 
 
 def _fields(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -253,14 +239,25 @@ def _fields(value: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 
 def _form(value: Mapping[str, Any]) -> _Encoded:
-    return _Encoded("&".join(x for name, text in value.items() if (x := _query(text, name))))
+    query = _FILTERS["query"]
+    return _Encoded("&".join(x for name, text in value.items() if (x := query(text, name))))
+
+
+def _tojson(value: Any) -> _Encoded:
+    return _Encoded(json_text(value))
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "cookie": _cookie, "fields": _fields, "form": _form, "header": _header, "path": _path,
-    "pathsegment": _pathsegment, "query": _query, "querystring": _querystring,
+    "path": _writer("path", path_text),
+    "pathsegment": _writer("path", path_text),
+    "query": _writer("query", query_pairs, "&"),
+    "querystring": _writer("querystring", querystring),
+    "header": _writer("header", header_text),
+    "cookie": _writer("cookie", cookie_pairs, "; "),
+    "fields": _fields,
+    "form": _form,
     "tojson": _tojson,
-}  # fmt: skip
+}
 
 
 # A plan, as templates
@@ -325,14 +322,10 @@ def _value(place: Placement, filter_: str) -> str:
 
 
 def _options(place: Placement) -> Iterator[str]:
-    if place.location == "querystring":
-        yield _literal(place.media_type)
-        return
-    if place.location != "header":
-        yield _literal(place.name)
-        yield _literal(place.style)
+    yield _literal(place.name)
+    yield _literal(place.style)
     yield "true" if place.explode else "false"
-    if place.media_type and place.location in ("query", "header"):
+    if place.media_type:
         yield _literal(place.media_type)
 
 
