@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.errors import BadSetting, UnknownServer
 from ..settings.sources import WORKFLOW_SUFFIXES, WorkflowSettings
-from ..sources.workflows.workflow import tool_name
+from ..sources.workflows.source import tool_name
 from .lease import bridge_of
 from .ports import file_on, mapping, optional, positive, required
 from .toolbelts import WORKFLOWS, add_source, use_source

@@ -13,7 +13,7 @@ from tests.support.bridges import names_of, status_of
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge, SettingsError, SourceFailed, settings_from
-from xai_mcp_agent.sources.workflows.nesting import CHAIN_VARIABLE, DEPTH_VARIABLE
+from xai_mcp_agent.sources.workflows.source import CHAIN_VARIABLE, DEPTH_VARIABLE
 
 ECHO = "result = [value, more, number]"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -14,15 +18,16 @@ import anyio.to_thread
 from ...core.calls import ToolInvocation, left_of
 from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory
-from ...core.json import JsonObject
+from ...core.json import JsonObject, as_list
+from ...core.names import did_you_mean
 from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import WORKFLOW
+from ...core.tools import WORKFLOW, Tool, ToolKey
+from ...secrets.redactor import looks_secret
 from ...settings.sources import WorkflowSettings
+from ..canvas import result_of
 from ..reading import ReadSource, file_stamp
-from .nesting import CHAIN_VARIABLE, chain_with, why_not_nested
 from .process import Answer, Output, ask_child
-from .workflow import Workflow, module_name
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +35,119 @@ logger = logging.getLogger(__name__)
 _MAX_AT_ONCE = 4
 _MISSING = "there is no file {}."
 _MORE_TIME = "Give it more time with `timeout`, or have it do less."
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_UNDESCRIBED = "it has no description: add a comment titled Description to it, or `description`."
+_PRINTED = "The workflow gave back nothing. It printed:"
+
+CHAIN_VARIABLE = "XAI_WORKFLOW_CHAIN"
+DEPTH_VARIABLE = "XAI_MAX_WORKFLOW_DEPTH"
+
+_DEFAULT_DEPTH = 3  # each level may call the next over and over: the cost multiplies
+_CYCLE_FIX = (
+    "Have the workflows go without each other: take AgentUseWorkflow, or the entry, out of "
+    "the inner one."
+)
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One workflow as a child process has read it: what it is asked to run, and the tool."""
+
+    tool: Tool
+    request: JsonObject
+    defaults: JsonObject
+    outputs: tuple[str, ...]  # what they are called
+    drawn: tuple[str, ...]  # the files it was read from
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: WorkflowSettings, script: JsonObject) -> Workflow:
+        """What was read, as the settings want it.
+
+        Raises:
+            SourceFailed: it needs a secret that nobody has given.
+        """
+        asked = [x for x in script["parameters"] if x["name"] not in settings.arguments]
+        _refuse_secrets(settings, asked, is_drawn=bool(script["drawn"]))
+        names = tuple(x["name"] for x in script["outputs"])
+        description = settings.description or script["description"]
+        tool = Tool(
+            ToolKey(WORKFLOW.name, settings.name, tool_name(settings.file)),
+            description or f"Runs the workflow {os.path.basename(settings.file)}.",
+            _input_schema(asked),
+            _output_schema(names),
+        )
+        request = {"do": "run", **{x: script[x] for x in ("modules", "files", "class")}}
+        request["outputs"] = [x["attribute"] for x in script["outputs"]]
+        defaults = {x["name"]: x["default"] for x in script["parameters"]}
+        notes = (*_unknown(settings, defaults), *([] if description else [_UNDESCRIBED]))
+        return cls(tool, request, defaults, names, tuple(script["drawn"]), notes)
+
+    def run_request(self, settings: WorkflowSettings, arguments: JsonObject) -> JsonObject:
+        """What a child is asked for one call: every parameter has a value, at least none."""
+        fixed = {x: value for x, value in settings.arguments.items() if x in self.defaults}
+        values = {**self.defaults, **arguments, **fixed}
+        return {**self.request, "module": module_name(settings.file), "arguments": values}
+
+    def result(self, values: list[Any], printed: tuple[str, ...]) -> ToolResult:
+        """One output is the result, several are a dict; without any it is what was printed."""
+        if len(values) == 1:
+            return result_of(values[0])
+        if values:
+            return result_of(dict(zip(self.outputs, values, strict=True)))
+        return ToolResult.of_text("\n".join((_PRINTED, *printed))) if printed else result_of(None)
+
+
+def tool_name(file: str) -> str:
+    """What the workflow in this file is called."""
+    stem = os.path.splitext(os.path.basename(file))[0]
+    return re.sub(r"\W+", "_", stem).strip("_") or "workflow"
+
+
+def module_name(file: str) -> str:
+    """As what it is imported. Not its own name, which may be that of a component, or no name."""
+    return f"workflow_{tool_name(file)}"
+
+
+def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_drawn: bool) -> None:
+    for name, kind in ((x["name"], x["type"]) for x in asked):
+        give = f'Give it under `arguments`, such as "{name}": "${{{name.upper()}}}"'
+        if kind == "secret":
+            problem = f"its Argument node {name!r} is a secret, which no model is asked for."
+            raise SourceFailed(settings.name, problem, f"{give}.")
+        if not is_drawn and kind == "str" and looks_secret(name):
+            problem = f"its argument {name!r} is called like a secret, and a script does not tell."
+            fix = f"{give}, or name the .xircuits file, which tells whether it is one."
+            raise SourceFailed(settings.name, problem, fix)
+
+
+def _input_schema(asked: list[JsonObject]) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": {x["name"]: _parameter(x) for x in asked},
+        "required": [x["name"] for x in asked if x["required"]],
+        "additionalProperties": False,
+    }
+
+
+def _parameter(parameter: JsonObject) -> JsonObject:
+    schema = {"type": _TYPES[parameter["type"]]} if parameter["type"] in _TYPES else {}
+    if parameter["description"]:
+        schema["description"] = parameter["description"]
+    return schema if parameter["default"] is None else {**schema, "default": parameter["default"]}
+
+
+def _output_schema(names: tuple[str, ...]) -> JsonObject | None:
+    """Nobody knows of what type an output is until it is there."""
+    if len(names) < 2:
+        return None
+    return {"type": "object", "properties": {x: {} for x in names}, "required": list(names)}
+
+
+def _unknown(settings: WorkflowSettings, known: JsonObject) -> list[str]:
+    wrong = [x for x in settings.arguments if x not in known]
+    return [f"`arguments` names {x!r}, which the workflow does not have. {did_you_mean(x, known)}"
+            .rstrip() for x in wrong]  # fmt: skip
 
 
 class WorkflowSource(ReadSource[Workflow]):
@@ -80,16 +198,15 @@ class WorkflowSource(ReadSource[Workflow]):
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
             # It is for the model as it is. In a thread: it may be megabytes of JSON.
-            given = value["outputs"]
-            return await anyio.to_thread.run_sync(workflow.result, given, output.lines)
+            return await anyio.to_thread.run_sync(workflow.result, value["outputs"], output.lines)
         failed = value["failed"]
         node = failed.get("node") or ("" if answer.value else output.node)
         at = f" at the node {node}" if node else ""
         where = f" ({failed['where']})" if failed.get("where") else ""
         text = self._mask(f"{workflow.tool.name} failed{at}: {failed['text']}{where}")
         lines = [f"    {x}" for x in output.tail()]
-        said = "\n".join(["", "  The last it printed:", *lines]) if lines else ""
-        return ToolResult.of_text(f"{text}{said}", is_error=True)
+        printed = "\n".join(["", "  The last it printed:", *lines]) if lines else ""
+        return ToolResult.of_text(f"{text}{printed}", is_error=True)
 
     def _title(self) -> str:
         return os.path.basename(self._settings.file)
@@ -119,11 +236,11 @@ class WorkflowSource(ReadSource[Workflow]):
         if not await anyio.Path(self._settings.file).is_file():
             fix = "Correct the path, or put the workflow there."
             raise SourceFailed(self.name, _MISSING.format(self._settings.file), fix)
-        found = await self._read_in_child()
-        if "unusable" in found:
-            problem, fix = found["unusable"]
+        script = await self._read_in_child()
+        if "unusable" in script:
+            problem, fix = script["unusable"]
             raise SourceFailed(self.name, problem, fix)
-        return Workflow.of(self._settings, found)
+        return Workflow.of(self._settings, script)
 
     async def _read_in_child(self) -> JsonObject:
         limit, output = self._settings.start_timeout_seconds, Output(self._mask)
@@ -160,3 +277,33 @@ async def _follow(output: Output, on_progress: OnProgress) -> None:
 
 def _stamps(files: tuple[str, ...]) -> tuple[object, ...]:
     return tuple(map(file_stamp, files))
+
+
+def chain_with(file: str) -> str:
+    """The value of the variable for a process that runs this workflow."""
+    return json.dumps([*_chain(), os.path.realpath(file)])
+
+
+def why_not_nested(file: str) -> tuple[str, str]:
+    """Why this workflow must not run inside those that run here, and what to do; else empty."""
+    chain, deepest = _chain(), _deepest()
+    names = " > ".join(os.path.basename(x) for x in (*chain, file))
+    if os.path.realpath(file) in chain:
+        return f"the workflow would run inside itself: {names}.", _CYCLE_FIX
+    if len(chain) >= deepest:
+        problem = f"workflows may run {deepest} deep inside each other, and this is more: {names}."
+        return problem, f"Take one out, or set {DEPTH_VARIABLE} to a larger number."
+    return "", ""
+
+
+def _chain() -> list[str]:
+    try:
+        chain = json.loads(os.environ.get(CHAIN_VARIABLE, "[]"))
+    except ValueError:
+        return []
+    return [*map(str, as_list(chain))]
+
+
+def _deepest() -> int:
+    written = os.environ.get(DEPTH_VARIABLE, "").strip()
+    return int(written) if written.isdecimal() else _DEFAULT_DEPTH
