@@ -159,7 +159,7 @@ class Engine:
 
         Its result is without the secrets of the settings, whatever kind of source it is.
         """
-        source = invocation.tool.source
+        source = invocation.tool.key.source
         try:
             result = await self.pool.start(source).call(invocation)
         except ToolTimeout as late:
@@ -167,7 +167,9 @@ class Engine:
                 raise
             raise late.of_call() from late
         entry = self.settings.sources.get(source)
-        return result if entry is None else await masked_result(result, entry.secrets.redact)
+        if entry is None or not entry.secrets.texts:
+            return result
+        return await masked_result(result, entry.secrets.redact)
 
     async def find_tool(
         self, server: str, name: str, timeout_seconds: float | None, caller: Caller
@@ -184,19 +186,20 @@ class Engine:
     async def current(self, invocation: ToolInvocation) -> ToolInvocation:
         """With the tool as its source lists it now; of a locked one no older listing will do."""
         tool, limit = invocation.tool, invocation.timeout_seconds
-        if not tool.source:
+        source, name = tool.key.source, tool.key.name
+        if not source:
             return invocation
-        listed = self.listed(tool.source, tool.name)
-        is_locked = bool(self.lock_of(tool.source, invocation.caller))
+        listed = self.listed(source, name)
+        is_locked = bool(self.lock_of(source, invocation.caller))
         if listed is None or is_locked:
             started = anyio.current_time()
             try:
-                listed = await self.find_tool(tool.source, tool.name, limit, invocation.caller)
+                listed = await self.find_tool(source, name, limit, invocation.caller)
             except UnknownTool:
                 if not is_locked:
                     raise
                 # Without the names of other tools, which nobody may have accepted.
-                raise UnknownTool(_GONE.format(tool.source, tool.name)) from None
+                raise UnknownTool(_GONE.format(source, name)) from None
             limit = left_of(limit, anyio.current_time() - started)
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation

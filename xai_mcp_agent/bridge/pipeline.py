@@ -24,7 +24,6 @@ from ..core.errors import (
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..history.recording.recorder import HistoryRecorder
-from ..history.use import used_by
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 
@@ -50,10 +49,11 @@ _MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 class CallPipeline:
     """Used on the bridge's loop.
 
-    The steps: enabled, current, locked, arguments, then the `policy` (approvals, rules), then the
+    The steps: enabled, current, locked, arguments, then the `policy` (rules, approvals), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
-    two and of the policy. `current` gives a tool as its source lists it now; `lock_of` says which
-    sources are held to what was accepted.
+    three and of the policy. `current` gives a tool as its source lists it now; `lock_of` says which
+    sources are held to what was accepted. What is switched off, and the policy, hold for agents: a
+    person or a program that calls by hand knows what it does.
     """
 
     def __init__(
@@ -81,52 +81,53 @@ class CallPipeline:
             CircuitOpen: nothing
                 was sent.
         """
+        is_agent = invocation.caller.kind == "agent"
         try:
-            for step in (self._enabled, self._locked, self._fitting, *self.policy):
+            if is_agent:
+                await self._decisions.read()
+                if why := self._decisions.why_off(invocation.tool.key):
+                    raise ToolDisabled(why.format(invocation.name))
+            invocation = await self._current(invocation)
+            if lock := self._lock_of(invocation.tool.key.source, invocation.caller):
+                await self._decisions.hold(invocation.tool, lock)
+                check = partial(self._decisions.check, invocation.tool)
+                invocation = replace(invocation, check=check)
+            invocation = self._with_fitting_arguments(invocation)
+            for step in self.policy if is_agent else ():
                 invocation = await step(invocation)
         except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
             raise
         call = partial(self._recorded, invocation, perform)
-        limit = invocation.timeout_seconds
-        return await self._breakers.guard(invocation.tool.source, call, limit)
+        breaker = self._breakers.of(invocation.tool.key.source)
+        if breaker is None:
+            return await call()
+        return await breaker.guard(call, invocation.timeout_seconds)
 
-    async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
-        """What a person switched off is off for agents; who calls by hand knows what they do."""
-        if invocation.caller.kind == "agent":
-            await self._decisions.read()
-            if why := self._decisions.why_off(invocation.tool.key):
-                raise ToolDisabled(why.format(invocation.name))
-        return invocation
+    def _with_fitting_arguments(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The call with arguments as they are sent: without nulls that mean "not given".
 
-    async def _locked(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The tool as it is listed now; a locked one must be what was accepted of it."""
-        invocation = await self._current(invocation)
-        lock = self._lock_of(invocation.tool.source, invocation.caller)
-        if not lock:
-            return invocation
-        await self._decisions.hold(invocation.tool, lock)
-        return replace(invocation, check=partial(self._decisions.check, invocation.tool))
-
-    async def _fitting(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The arguments as they are sent: as given, or without nulls that mean "not given".
-
-        Checking them here saves a round trip to the server.
+        Checking them here saves a round trip to the server. First whether they can be sent at all:
+        a schema looks only at what it mentions.
         """
         tool, arguments = invocation.tool, invocation.arguments
-        if problem := _why_unsendable(arguments):
-            raise InvalidArguments(invocation.name, [problem], signature(tool.input_schema))
-        if invocation.meta and (problem := _why_unsendable(invocation.meta)):
-            raise InvalidArguments("meta", [problem], "values that JSON can hold")
-        check = partial(self._checks.problems, tool.key, tool.input_schema)
-        problems = check(arguments)
+        schema = tool.input_schema
+        try:
+            text = _as_json(arguments)
+        except ValueError as cause:
+            raise InvalidArguments(invocation.name, [str(cause)], signature(schema)) from None
+        try:
+            _as_json(invocation.meta or {})
+        except ValueError as cause:
+            raise InvalidArguments("meta", [str(cause)], "values that JSON can hold") from None
+        problems = self._checks.problems(tool.key, schema, arguments, text)
         if problems and None in arguments.values():
-            arguments = without_idle_nulls(arguments, tool.input_schema)
-            problems = check(arguments) and problems
+            arguments = without_idle_nulls(arguments, schema)
+            if not self._checks.problems(tool.key, schema, arguments):
+                return replace(invocation, arguments=arguments)
         if problems:
-            raise InvalidArguments(invocation.name, problems, signature(tool.input_schema))
-        is_as_given = arguments is invocation.arguments
-        return invocation if is_as_given else replace(invocation, arguments=arguments)
+            raise InvalidArguments(invocation.name, problems, signature(schema))
+        return invocation
 
     async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
         """Make the call and write down how long it took, and what went wrong with it.
@@ -135,7 +136,7 @@ class CallPipeline:
         is known that it may have been carried out.
         """
         tool, begun = invocation.tool, 0
-        by = used_by(invocation.caller, invocation.call_id)
+        by = self._recorder.use_of(invocation.caller, invocation.call_id)
         if not tool.annotations.read_only:
             begun = self._recorder.begun(tool.key, invocation.arguments, by)
         started, result = time.perf_counter(), None
@@ -155,11 +156,11 @@ class CallPipeline:
             raise
         finally:
             if error is not None:
-                seconds = time.perf_counter() - started
-                key, arguments = invocation.tool.key, invocation.arguments
-                words = invocation.ruling.words
-                invocation.caller.facts.ended(key, words, is_error=bool(error))
-                self._recorder.called(key, seconds, error, arguments, result, begun, by)
+                seconds, arguments = time.perf_counter() - started, invocation.arguments
+                if invocation.caller.kind == "agent":  # rules ask for these
+                    facts, words = invocation.caller.facts, invocation.ruling.words
+                    facts.ended(tool.key, words, is_error=bool(error))
+                self._recorder.called(tool.key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
         """Write down that it was refused: once in a run for each tool and reason.
@@ -176,16 +177,21 @@ class CallPipeline:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()
             self._refused.add(refused)
-            by = used_by(caller, invocation.call_id)
+            by = self._recorder.use_of(caller, invocation.call_id)
             self._recorder.refused(key, why, digest, by)
 
 
-def _why_unsendable(arguments: object) -> str:
-    """Why it cannot be sent at all. The checks look only at what a schema mentions."""
+def _as_json(arguments: object) -> str:
+    """The text that is sent for these.
+
+    Raises:
+        ValueError: they cannot be sent.
+    """
     if not isinstance(arguments, dict):
-        return f"a dict with the arguments by name, not {arguments!r:.100}"
+        raise ValueError(f"a dict with the arguments by name, not {arguments!r:.100}")
     try:
-        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        text.encode()
     except (TypeError, ValueError, RecursionError) as cause:
-        return f"not JSON: {cause}"
-    return ""
+        raise ValueError(f"not JSON: {cause}") from None
+    return text

@@ -80,16 +80,29 @@ class Portal:
         self._check_caller()
         call = _Call(self._work, partial(make, *args, **options))
         try:
-            self._wait_for(call)
-            return call.result()
-        except SourceError:
-            if self._closing:  # that is why it failed, and what its message advises is in vain
+            self._loop.call_soon_threadsafe(call.start)
+            while not call.done.acquire(timeout=_STEP_SECONDS):
+                if not self._thread.is_alive():
+                    raise closed_meanwhile()
+            error, call.error = call.error, None
+        except BaseException as cause:  # an interrupt, or the loop was closed since
+            self.post(call.cancel)
+            del call  # as below
+            if isinstance(cause, RuntimeError):
                 raise closed_meanwhile() from None
             raise
+        try:
+            if error is None:
+                return call.results[0]
+            # As in `_perform`.
+            is_closed = self._closing and isinstance(error, SourceError)
+            if is_closed or isinstance(error, asyncio.CancelledError):
+                raise closed_meanwhile() from None
+            raise error
         finally:
-            # An error holds this frame: were the call still in it, they would hold each other,
-            # and with them the run of a workflow, until garbage is collected.
-            del call
+            # An error holds this frame: were the call or the error still in it, they would hold
+            # each other, and with them the run of a workflow, until garbage is collected.
+            del call, error
 
     async def awaited(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
@@ -167,7 +180,7 @@ class Portal:
     def _check_caller(self) -> None:
         if not self.is_open:
             raise RuntimeError("This bridge is closed; open a new one.")
-        if self.is_here:
+        if threading.current_thread() is self._thread:
             raise RuntimeError(
                 "The bridge was called from its own event loop, which would wait for itself. "
                 "Use the coroutines of `bridge.aio`, or call from another thread."
@@ -180,24 +193,12 @@ class Portal:
         try:
             return await make()
         except SourceError:
-            if self._closing:  # as in `call`
+            if self._closing:  # that is why it failed, and what its message advises is in vain
                 raise closed_meanwhile() from None
             raise
         finally:
             self._work.discard(task)
             del task  # it keeps the error, whose traceback keeps what is here
-
-    def _wait_for(self, call: _Call[Any]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(call.start)
-            while not call.done.acquire(timeout=_STEP_SECONDS):
-                if not self._thread.is_alive():
-                    raise closed_meanwhile()
-        except BaseException as cause:  # an interrupt, or the loop was closed since
-            self.post(call.cancel)
-            if isinstance(cause, RuntimeError):
-                raise closed_meanwhile() from None
-            raise
 
     def _run(self) -> None:
         try:
@@ -229,7 +230,7 @@ class Portal:
 
 
 class _Call(Generic[T]):
-    """A coroutine on the loop, and the one thread that waits for it.
+    """A coroutine on the loop, and the one thread that waits until it is `done`.
 
     A future of `concurrent.futures` would do, but its locks and callbacks, and the further turn
     of the loop that they take, cost a tool call several percent of its time; anyio's portal takes
@@ -244,8 +245,8 @@ class _Call(Generic[T]):
         self._work = work  # among which it is while it runs
         self._make = make  # not before it begins: it may never do
         self._task: asyncio.Task[None] | None = None
-        self._results: list[T] = []
-        self._error: BaseException | None = None
+        self.results: list[T] = []
+        self.error: BaseException | None = None
 
     def start(self) -> None:
         """Run it. Called on the loop."""
@@ -257,27 +258,11 @@ class _Call(Generic[T]):
         if self._task is not None:
             self._task.cancel()
 
-    def result(self) -> T:
-        """What it returned; what it raised is raised.
-
-        Raises:
-            RuntimeError: the loop was closed meanwhile.
-        """
-        error, self._error = self._error, None
-        try:
-            if isinstance(error, asyncio.CancelledError):
-                raise closed_meanwhile() from None
-            if error is not None:
-                raise error
-            return self._results[0]
-        finally:
-            del error  # it holds this frame
-
     async def _run(self) -> None:
         try:
-            self._results.append(await self._make())
+            self.results.append(await self._make())
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            self._error = error
+            self.error = error
         finally:
             if self._task is not None:
                 self._work.discard(self._task)

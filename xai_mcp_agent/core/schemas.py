@@ -51,6 +51,8 @@ class SchemaCheck:
         self._wrong_pattern = ""
         self._cost: SchemaCost | None = None
         self._validators: dict[bool, jsonschema_rs.Validator] = {}  # with patterns, or without
+        # For flat values whose JSON has at most so many characters, which need no counting.
+        self._quick: tuple[jsonschema_rs.Validator, int] | None = None
 
     def why_unusable(self, *, with_patterns: bool = False) -> str:
         """Why it checks nothing; empty when it checks.
@@ -61,8 +63,15 @@ class SchemaCheck:
             self._validator(cost, with_patterns=with_patterns)
         return self.broken or self._wrong_pattern
 
-    def problems(self, value: Any) -> list[str]:
-        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+    def problems(self, value: Any, text: str = "") -> list[str]:
+        """What is wrong with `value`, one line each, at most a handful; empty when it fits.
+
+        `text` is its JSON, where somebody has that: of a short and flat one nothing is counted.
+        """
+        if self._quick and text and "[" not in text and "{" not in text[1:]:
+            validator, most = self._quick
+            if len(text) <= most and validator.is_valid(value):
+                return []
         cost = self._counted()
         work = cost and cost.of(value)
         if cost is None or work is None or work.steps > _MAX_STEPS:
@@ -74,6 +83,9 @@ class SchemaCheck:
         try:
             # Far faster than looking for errors.
             if validator is None or validator.is_valid(value):
+                if validator is not None and not is_long:
+                    most = _MAX_MATCHED // max(cost.steps_at(0), cost.steps_at(1), 1)
+                    self._quick = validator, most
                 return []
             if work.steps > _MAX_STEPS_TO_EXPLAIN:
                 return ["it does not fit, and is too large to say where"]
@@ -119,7 +131,7 @@ class ArgumentChecks:
     def __init__(self) -> None:
         self._checks: dict[object, SchemaCheck] = {}  # the one used last is the last
 
-    def problems(self, owner: object, schema: JsonObject, value: Any) -> list[str]:
+    def problems(self, owner: object, schema: JsonObject, value: Any, text: str = "") -> list[str]:
         """As `SchemaCheck.problems`, for the schema that `owner` (a tool key) has now."""
         check = self._checks.pop(owner, None)
         if check is None or check.schema is not schema:
@@ -127,7 +139,7 @@ class ArgumentChecks:
         self._checks[owner] = check
         if len(self._checks) > _MAX_CHECKS:
             del self._checks[next(iter(self._checks))]
-        return check.problems(value)
+        return check.problems(value, text)
 
 
 class References:

@@ -30,7 +30,14 @@ def used_by(caller: Caller, call_id: str = "") -> Use:
 
 def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
     """As it is written down: without secrets, and each text of a length that a row can have."""
-    return tuple((key, _kept(key, text, mask)) for key, text in use)
+    kept: list[tuple[str, str]] = []
+    for key, text in use:
+        if key != "caller":  # that one is a word of ours
+            most = _MOST_NAME_CHARS if key in NAMES else _MOST_ID_CHARS
+            # More than is kept of it, so that half a secret is not left at its end.
+            text = visible_text(mask(text[: 10 * most]), most)
+        kept.append((key, text))
+    return tuple(kept)
 
 
 def names_in(payload: JsonObject) -> Use:
@@ -41,9 +48,3 @@ def names_in(payload: JsonObject) -> Use:
 def without_names(payload: JsonObject) -> JsonObject:
     """The rest of it."""
     return {key: x for key, x in payload.items() if key not in NAMES}
-
-
-def _kept(key: str, text: str, mask: Callable[[str], str]) -> str:
-    most = _MOST_NAME_CHARS if key in NAMES else _MOST_ID_CHARS
-    # More than is kept of it, so that half a secret is not left at its end.
-    return visible_text(mask(text[: 10 * most]), most)

@@ -54,7 +54,7 @@ class CircuitBreaker:
     def __init__(self, source: str, settings: BreakerSettings, mask: Callable[[str], str]) -> None:
         self.changes, self.news = 0, ""
         self._source = source
-        self._settings = settings
+        self.settings = settings
         self._mask = mask
         self._failures = 0  # in a row
         self._last_error = ""
@@ -82,12 +82,16 @@ class CircuitBreaker:
         Raises:
             CircuitOpen: it was not done.
         """
-        attempt = self._admitted()
+        attempt = _Attempt(anyio.current_time())
+        if self._until is not None:
+            if self._probe is not None or attempt.started < self._until:
+                raise self._refusal(self._until - attempt.started)
+            self._probe = attempt
         try:
             made = await do()
             if isinstance(made, ToolResult) and made.is_outage:
                 self._failed(attempt, made.text, is_shared=False)
-            elif is_call:
+            elif is_call and self._failures:
                 self._worked()
             return made
         except SourceError as error:
@@ -101,28 +105,20 @@ class CircuitBreaker:
     def reset(self) -> bool:
         """Let calls through again, as if nothing had failed; whether they were refused."""
         was_open, self._until = self.is_open, None
-        self._failures, self._pause = 0, self._settings.seconds
+        self._failures, self._pause = 0, self.settings.seconds
         if was_open:
             self._tell("calls go through again.")
         return was_open
 
     def go_by(self, settings: BreakerSettings) -> None:
         """Take these settings from now on; where they are others, as if nothing had failed."""
-        if settings != self._settings:
-            self._settings = settings
+        if settings != self.settings:
+            self.settings = settings
             self.reset()
 
     def state(self) -> str:
         """Why calls are refused and until when, for a person; empty while they are not."""
         return f"{self._why()} {self._when()}" if self.is_open else ""
-
-    def _admitted(self) -> _Attempt:
-        attempt = _Attempt(anyio.current_time())
-        if self._until is not None:
-            if self._probe is not None or attempt.started < self._until:
-                raise self._refusal(self._until - attempt.started)
-            self._probe = attempt
-        return attempt
 
     def _judge(self, attempt: _Attempt, error: SourceError, limit: float | None) -> None:
         match error:
@@ -156,9 +152,9 @@ class CircuitBreaker:
         self._failures += 1
         self._last_error = self._mask(problem)[:_MOST_CHARS].strip().rstrip(".")
         if self._until is not None:
-            self._pause = min(2 * self._pause, max(_LONGEST_PAUSE_SECONDS, self._settings.seconds))
+            self._pause = min(2 * self._pause, max(_LONGEST_PAUSE_SECONDS, self.settings.seconds))
             self._until = now + self._pause
-        elif self._failures >= self._settings.failures:
+        elif self._failures >= self.settings.failures:
             self._until = now + self._pause
             self._tell(f"{self._why()} {self._when()}")
 
@@ -205,7 +201,8 @@ class CircuitBreakers:
             return None
         if known is None:
             known = self._breakers[source] = CircuitBreaker(source, entry.breaker, self._mask)
-        known.go_by(entry.breaker)  # another source may have taken its place
+        if known.settings is not entry.breaker:
+            known.go_by(entry.breaker)  # another source may have taken its place
         return known
 
     def state(self, source: str) -> str:

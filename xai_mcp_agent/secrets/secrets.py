@@ -75,10 +75,10 @@ class Secret:
 
 
 class Secrets:
-    """The secret texts known so far. Only grows; may be used from any thread."""
+    """The secret texts known so far, as the keys of `texts`. Only grows; used from any thread."""
 
     def __init__(self, texts: Iterable[str | Secret] = ()) -> None:
-        self._texts: dict[str, None] = {}
+        self.texts: dict[str, None] = {}
         # From how many texts the forms were made, and the forms, longest first.
         self._forms: tuple[int, list[str]] = (0, [])
         self.update(texts)
@@ -87,7 +87,7 @@ class Secrets:
         """Remember one secret text. Common words and what is masked already are ignored."""
         plain = text.reveal() if isinstance(text, Secret) else text
         if plain.strip("* \t\r\n") and plain.strip().casefold() not in _COMMON_WORDS:
-            self._texts[plain] = None
+            self.texts[plain] = None
 
     def update(self, texts: Iterable[str | Secret]) -> None:
         """Remember many."""
@@ -96,7 +96,7 @@ class Secrets:
 
     def knows(self, text: str) -> bool:
         """Whether exactly this text was remembered, however short it is."""
-        return text in self._texts
+        return text in self.texts
 
     def redact(self, text: str) -> str:
         """`text` with `***` in place of every secret of at least `MIN_SECRET_LENGTH` characters.
@@ -114,7 +114,7 @@ class Secrets:
         return text
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self.texts)
 
     def __bool__(self) -> bool:
         return True
@@ -124,8 +124,8 @@ class Secrets:
 
     def _current_forms(self) -> list[str]:
         count, forms = self._forms
-        if count != len(self._texts):
-            texts = list(self._texts)
+        if count != len(self.texts):
+            texts = list(self.texts)
             distinct = {form for text in texts for form in _forms_of(text)}
             forms = sorted(distinct, key=lambda form: (-len(form), form))
             self._forms = (len(texts), forms)

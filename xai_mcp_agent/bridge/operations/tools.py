@@ -226,17 +226,18 @@ class Tools(Context):
             AcceptanceUnknown: the same; it is locked, and nobody can say what was accepted.
             SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
         """
-        limit = checked_limit(timeout_seconds)
+        engine, limit = self.engine, timeout_seconds
+        if limit is not None:
+            limit = checked_limit(limit)
         arguments = {} if arguments is None else arguments
-        listed = self.engine.listed(server, tool)
+        listed = engine.listed(server, tool)
         if listed is None:
             started = anyio.current_time()
-            listed = await self.engine.find_tool(server, tool, limit, self.caller)
+            listed = await engine.find_tool(server, tool, limit, self.caller)
             limit = left_of(limit, anyio.current_time() - started)
         progress = None if on_progress is None else _as_async(on_progress)
-        return await self.call(
-            ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
-        )
+        invocation = ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
+        return await engine.calls.run(invocation, engine.perform)
 
     async def execute_tool(
         self,

@@ -39,13 +39,15 @@ _LARGEST_BYTES = 32 * 2**20
 _TIDY_BYTES = 2**20  # written anew without what the store has by now
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_BESIDE = ("tool", "time", "entry")  # written in another form
+# The fields of a call that a line holds as they are, where they say something.
 _TOLD: dict[str, Any] = {
     "seconds": (int, float),
     "error": str,
     "arguments": (dict, str),
     "result": str,
+    "structured": object,
 }
+_UNTOLD: dict[str, Any] = {"error": "", "by": ()}
 _USED_BY = {"run_id", "call_id", *NAMES}
 # What others wrote into such a file must not hold us up, nor fill the memory.
 _MOST_LINE_BYTES = 200_000  # ten times the longest of ours
@@ -63,7 +65,7 @@ class CallJournal:
     def __init__(
         self, place: Place, run: str, warn: Callable[[str], None] = logger.warning
     ) -> None:
-        self._run = _encoded({"run": run})
+        self._run = json.dumps({"run": run}).encode() + b"\n"
         stem = _stem(place)
         self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
         self._warn = warn
@@ -83,6 +85,8 @@ class CallJournal:
 
     def end(self, number: int, call: Called) -> Called:
         """A call is over; what is to be reported of it. `number` is what it has here, if any."""
+        if self._file is None:
+            return call
         with self._changing:
             if not number:
                 number = self._last = self._last + 1
@@ -110,7 +114,8 @@ class CallJournal:
         """This call was not made."""
         with self._changing:
             if number in self._lines:
-                self._add(number, _encoded({"n": number, "was": "withdrawn"}))
+                line = json.dumps({"n": number, "was": "withdrawn"})
+                self._add(number, line.encode() + b"\n")
                 self.written([number])
 
     def close(self) -> None:
@@ -300,10 +305,9 @@ def _line(number: int, call: Begun | Called) -> bytes:
     subject, was = call.tool, "called" if isinstance(call, Called) else "begun"
     value: JsonObject = {"n": number, "was": was, "time": call.time.isoformat()}
     value["tool"] = [subject.kind.name, subject.source, subject.tool]
-    for field in fields(call):
-        if field.name not in _BESIDE and (told := getattr(call, field.name)) != field.default:
-            value[field.name] = told
-    return _encoded(value)
+    told = {name: getattr(call, name, None) for name in (*_TOLD, "by")}
+    value |= {name: x for name, x in told.items() if x is not None and x != _UNTOLD.get(name)}
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def _call(value: JsonObject) -> Begun | Called:
@@ -316,7 +320,7 @@ def _call(value: JsonObject) -> Begun | Called:
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     kind, source, tool = map(_text, value["tool"])
     made = Called if value["was"] == "called" else Begun
-    known = {x.name for x in fields(made)} - {*_BESIDE, "by"}
+    known = {x.name for x in fields(made)} & _TOLD.keys()
     told = {name: _told(name, x) for name, x in value.items() if name in known}
     by = tuple((key, _text(text)) for key, text in value.get("by", ()) if key in _USED_BY)
     time = datetime.fromisoformat(value["time"]).astimezone(UTC)
@@ -336,7 +340,3 @@ def _text(value: Any) -> str:
         raise TypeError(value)
     value.encode()  # halves of characters cannot be
     return value
-
-
-def _encoded(value: JsonObject) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...core.approval import ApprovalAnswer
+from ...core.calls import Caller
 from ...core.errors import StoreFailed
 from ...core.events import (
     Inventory,
@@ -33,7 +34,7 @@ from ..event import Subject
 from ..forks import importing
 from ..learned_calls import KeptCall
 from ..place import Place
-from ..use import Use, kept_use
+from ..use import Use, kept_use, used_by
 from .call_journal import CallJournal
 from .off import NoWriter
 from .reports import (
@@ -150,11 +151,11 @@ class HistoryRecorder:
     def begun(self, key: ToolKey, arguments: JsonObject | None = None, by: Use = ()) -> int:
         """A call is about to be sent: from now on it is known, whatever happens to this process.
 
-        What comes back is for `called`, or for `not_called`. `by` says who makes it.
+        What comes back is for `called`, or for `not_called`. `by` says who makes it, see
+        `use_of`.
         """
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        by = kept_use(by, self.mask)
-        return self._journal.begin(Begun(self.subject(key), _now(), given, by))
+        return self._journal.begin(Begun(_subject(key), datetime.now(UTC), given, by))
 
     def not_called(self, begun: int) -> None:
         """A call that was begun was not sent."""
@@ -172,23 +173,22 @@ class HistoryRecorder:
     ) -> None:
         """A call is over. `error` is empty when it went well; `begun` is what its begin gave.
 
-        It is known from now on, whatever happens to this process. `by` says who made it.
+        It is known from now on, whatever happens to this process. `by` says who made it, see
+        `use_of`.
         """
-        subject = self.subject(key)
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        text, data = self._kept(result)
-        by = kept_use(by, self.mask)
-        report = Called(subject, _now(), seconds, error, given, text, data, by=by)
+        text = data = None
+        if result is not None and RESULTS in self._record:
+            text = self._redactor.short(result.text)
+            data = result.structured and self._redactor.short(result.structured)
+        report = Called(_subject(key), datetime.now(UTC), seconds, error, given, text, data, by=by)
         self._writer.report(self._journal.end(begun, report))
 
-    def _kept(self, result: ToolResult | None) -> tuple[str | None, Any]:
-        """What is kept of a result: as text, and as data where the tool gave it as such."""
-        if result is None or RESULTS not in self._record:
-            return None, None
-        text, data = self._redactor.short(result.text), result.structured
-        return text, None if data is None else self._redactor.short(data)
+    def use_of(self, caller: Caller, call_id: str = "") -> Use:
+        """What events tell of who makes a call, without secrets."""
+        return kept_use(used_by(caller, call_id), self.mask)
 
     def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
         """A tool was of use for what somebody asked for in these words. Returns at once."""
@@ -237,9 +237,8 @@ class HistoryRecorder:
         )  # fmt: skip
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
-        """A call was not made, because of what was decided; `by` says whose."""
-        kept = kept_use(by, self.mask)
-        self._writer.report(Refused(self.subject(key), _now(), reason, definition, kept))
+        """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
+        self._writer.report(Refused(self.subject(key), _now(), reason, definition, by))
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.

@@ -88,7 +88,8 @@ class ReportQueue:
         with self._changing:
             self._items.append((item, weight))
             self._weight += weight
-            self._leave_out()
+            if self._weight > _MOST_WAITING:
+                self._leave_out()
 
     def put_back(self, reports: Iterable[Report]) -> None:
         """Have these, which were taken, come first again."""
@@ -194,8 +195,8 @@ class HistoryWriter:
 
     def report(self, report: Report) -> None:
         """Have this written down soon."""
-        if self._is_over():
-            return
+        if self._is_closing.is_set() or self._pid != os.getpid():
+            return  # as in `_is_over`
         self._put(report)
         if not isinstance(report, Called | Learned | LearnedRun):
             self._is_urgent.set()
