@@ -113,14 +113,15 @@ class CallPipeline:
         tool, arguments = invocation.tool, invocation.arguments
         schema = tool.input_schema
         try:
-            text = _as_json(arguments)
+            _check_sendable(arguments)
         except ValueError as cause:
             raise InvalidArguments(invocation.name, [str(cause)], signature(schema)) from None
         try:
-            _as_json(invocation.meta or {})
+            if invocation.meta:
+                _check_sendable(invocation.meta)
         except ValueError as cause:
             raise InvalidArguments("meta", [str(cause)], "values that JSON can hold") from None
-        problems = self._checks.problems(tool.key, schema, arguments, text)
+        problems = self._checks.problems(tool.key, schema, arguments)
         if problems and None in arguments.values():
             arguments = without_idle_nulls(arguments, schema)
             if not self._checks.problems(tool.key, schema, arguments):
@@ -181,17 +182,11 @@ class CallPipeline:
             self._recorder.refused(key, why, digest, by)
 
 
-def _as_json(arguments: object) -> str:
-    """The text that is sent for these.
-
-    Raises:
-        ValueError: they cannot be sent.
-    """
+def _check_sendable(arguments: object) -> None:
+    """Raise a ValueError with the reason where these cannot be sent."""
     if not isinstance(arguments, dict):
         raise ValueError(f"a dict with the arguments by name, not {arguments!r:.100}")
     try:
-        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-        text.encode()
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as cause:
         raise ValueError(f"not JSON: {cause}") from None
-    return text

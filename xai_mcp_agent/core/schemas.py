@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .json import JsonObject, as_list, as_object, as_texts, at, is_list, is_object, json_type
 from .schema_cost import SchemaCost, TooCostly
@@ -51,7 +51,7 @@ class SchemaCheck:
         self._wrong_pattern = ""
         self._cost: SchemaCost | None = None
         self._validators: dict[bool, jsonschema_rs.Validator] = {}  # with patterns, or without
-        # For flat values whose JSON has at most so many characters, which need no counting.
+        # For flat objects of at most so many characters, for which no steps are counted.
         self._quick: tuple[jsonschema_rs.Validator, int] | None = None
 
     def why_unusable(self, *, with_patterns: bool = False) -> str:
@@ -63,14 +63,16 @@ class SchemaCheck:
             self._validator(cost, with_patterns=with_patterns)
         return self.broken or self._wrong_pattern
 
-    def problems(self, value: Any, text: str = "") -> list[str]:
-        """What is wrong with `value`, one line each, at most a handful; empty when it fits.
-
-        `text` is its JSON, where somebody has that: of a short and flat one nothing is counted.
-        """
-        if self._quick and text and "[" not in text and "{" not in text[1:]:
-            validator, most = self._quick
-            if len(text) <= most and validator.is_valid(value):
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+        if self._quick is not None and isinstance(value, dict):
+            (validator, most), fields = self._quick, cast("JsonObject", value)
+            sizes = (
+                len(x) if isinstance(x, str) else _MAX_STEPS if isinstance(x, dict | list) else 1
+                for x in fields.values()
+            )
+            size = sum(sizes, sum(map(len, map(str, fields))))
+            if size <= most and validator.is_valid(value):
                 return []
         cost = self._counted()
         work = cost and cost.of(value)
@@ -139,7 +141,7 @@ class ArgumentChecks:
         self._checks[owner] = check
         if len(self._checks) > _MAX_CHECKS:
             del self._checks[next(iter(self._checks))]
-        return check.problems(value, text)
+        return check.problems(value)
 
 
 class References:

@@ -284,7 +284,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self._stderr.feed(data)
         elif not self._closing:
             self._split(data)
-            self._notify()
+            if self._lines:
+                self._news.set()
+            if len(self._lines) > _MAX_UNREAD_LINES:
+                self._stdout().pause_reading()
             if monotonic() >= self._look_at:
                 self._look()
 
@@ -297,7 +300,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if self._size:
                 self._lines.append(UnfinishedLine(self._line()))
             self.stdout_ended = True
-            self._notify()
+            self._news.set()
         elif fd == _STDIN and not self._closing:
             self.stdin_ended = True
             self._end_of_stdout_soon()
@@ -313,28 +316,17 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _split(self, data: bytes) -> None:
         """Add the lines that these bytes complete; empty ones are left out."""
-        first, *rest = data.split(b"\n")
-        self._add(first)
-        for piece in rest:
-            if self._size:
+        for number, piece in enumerate(data.split(b"\n")):
+            if number and self._size:
                 self._lines.append(self._line())
-            self._add(piece)
-
-    def _add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size <= _MAX_LINE_BYTES:
-            self._pieces.append(piece)
+            self._size += len(piece)
+            if self._size <= _MAX_LINE_BYTES:
+                self._pieces.append(piece)
 
     def _line(self) -> bytes:
         line, is_cut = b"".join(self._pieces), self._size > _MAX_LINE_BYTES
         self._pieces, self._size = [], 0
         return CutLine(line[:_CUT_LINE_BYTES]) if is_cut else line
-
-    def _notify(self) -> None:
-        if self._lines or self.stdout_ended:
-            self._news.set()
-        if len(self._lines) > _MAX_UNREAD_LINES:
-            self._stdout().pause_reading()
 
     def _look(self) -> None:
         """Look for descendants in a thread: a machine may have thousands of processes."""
@@ -392,7 +384,9 @@ class Family:
                 with suppress(psutil.Error):
                     members |= set(psutil.Process(parent).children(recursive=True))
             self._members = members
-            self._protect({self._pid, *(group for x in members if (group := _group_of(x.pid)))})
+            groups = {self._pid, *(group for x in members if (group := _group_of(x.pid)))}
+            if groups != self._groups:
+                self._protect(groups)
 
     def release(self) -> None:
         """Have the guard leave them alone: they were ended."""

@@ -13,7 +13,9 @@ from mcp_types.methods import validate_server_result
 
 from xai_mcp_agent import UnknownPart
 from xai_mcp_agent.sources.mcp.convert import prompt_message_of, result_of, tool_of
-from xai_mcp_agent.sources.mcp.sanitize import raw_of, sanitize
+from xai_mcp_agent.sources.mcp.dispatcher import ServerDispatcher
+from xai_mcp_agent.sources.mcp.requests import Request, current_request
+from xai_mcp_agent.sources.mcp.traffic import Traffic
 
 pytestmark = pytest.mark.anyio
 
@@ -32,37 +34,44 @@ any_json = st.recursive(
 objects = st.dictionaries(fields, any_json, max_size=6)
 
 
-def frame_of(method: str, answer: dict[str, Any], notes: list[str] | None = None) -> dict[str, Any]:
-    """The answer as the SDK gets it, which is valid in every era."""
-    before = copy.deepcopy(answer)
-    frame = sanitize(method, answer, (notes if notes is not None else []).append)
+async def read(
+    method: str, answer: dict[str, Any], notes: list[str] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The answer as the SDK gets it, which is valid in every era; and as we read it."""
+    before, traffic, request = copy.deepcopy(answer), Traffic(), Request()
+    token = current_request.set(request)
+    frame = await ServerDispatcher(None, None, traffic, 1.0).frame_of(method, answer)
+    current_request.reset(token)
     assert answer == before, "what came is left as it was"
     modern = () if method == "initialize" else ("2026-07-28",)
     for version in ("2024-11-05", "2025-11-25", *modern):
         validate_server_result(method, version, frame)
-    return frame
+    if notes is not None:
+        notes += traffic.notes(of_tools=True)
+    return frame, request.answer
 
 
 @given(any_json, objects)
 async def test_any_result_of_a_tool_can_be_read(content: Any, more: dict[str, Any]):
-    frame = frame_of("tools/call", {**more, "content": content})
-    read = result_of(raw_of(types.CallToolResult.model_validate(frame, by_name=False)))
+    frame, raw = await read("tools/call", {**more, "content": content})
+    types.CallToolResult.model_validate(frame, by_name=False)
+    result = result_of(raw)
     alone = isinstance(content, str | dict)  # some servers forget the list
     blocks = content if isinstance(content, list) else [content] * alone
-    assert len(read.parts) == len(blocks), "no part is lost"
-    assert read.structured == more.get("structuredContent")
-    for part, block in zip(read.parts, blocks, strict=True):
+    assert len(result.parts) == len(blocks), "no part is lost"
+    assert result.structured == more.get("structuredContent")
+    for part, block in zip(result.parts, blocks, strict=True):
         assert not isinstance(part, UnknownPart) or part.raw == block, "it is kept as it came"
 
 
 @given(any_json, objects)
 async def test_any_listing_of_tools_can_be_read(tools: Any, more: dict[str, Any]):
-    frame = frame_of("tools/list", {**more, "tools": tools})
-    listed = raw_of(types.ListToolsResult.model_validate(frame, by_name=False))["tools"]
-    for raw in listed:
-        read = tool_of("s", raw)
-        assert read.name
-        assert isinstance(read.input_schema, dict)
+    frame, answer = await read("tools/list", {**more, "tools": tools})
+    types.ListToolsResult.model_validate(frame, by_name=False)
+    for raw in answer["tools"]:
+        tool = tool_of("s", raw)
+        assert tool.name
+        assert isinstance(tool.input_schema, dict)
 
 
 @given(any_json)
@@ -73,19 +82,20 @@ async def test_any_message_of_a_prompt_can_be_read(content: Any):
 @pytest.mark.parametrize("cursor", [5, [], {"a": 1}])
 async def test_a_place_to_go_on_that_is_not_text_ends_the_listing_with_a_note(cursor: Any):
     notes: list[str] = []
-    assert "nextCursor" not in frame_of("tools/list", {"tools": [], "nextCursor": cursor}, notes)
+    frame, _ = await read("tools/list", {"tools": [], "nextCursor": cursor}, notes)
+    assert "nextCursor" not in frame
     assert notes == ["The listing goes on at a place that is not text; what follows is not listed."]
 
 
 @given(any_json, any_json, objects)
 async def test_any_handshake_can_be_read(info: Any, abilities: Any, more: dict[str, Any]):
     answer = {**more, "serverInfo": info, "capabilities": abilities, "protocolVersion": None}
-    frame = frame_of("initialize", answer)
+    frame, _ = await read("initialize", answer)
     assert types.InitializeResult.model_validate(frame, by_name=False).protocol_version
 
 
 @given(st.sampled_from(["tools", "resources", "logging", "experimental"]), any_json, any_json)
 async def test_any_ability_can_be_read(name: str, raw: Any, within: Any):
     for ability in (raw, {"listChanged": within}, {"some": within}):
-        frame = frame_of("initialize", {"capabilities": {name: ability}})
+        frame, _ = await read("initialize", {"capabilities": {name: ability}})
         types.InitializeResult.model_validate(frame, by_name=False)

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ...core.approval import ApprovalAnswer
-from ...core.calls import Caller
+from ...core.calls import PROGRAM, Caller
 from ...core.errors import StoreFailed
 from ...core.events import (
     Inventory,
@@ -64,6 +64,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_ID_CHARS = 100  # of a call's, which a model's service makes up
+_BY_PROGRAM = used_by(PROGRAM)  # without any name
 ERROR_CHARS = 300  # of what went wrong with a call
 _MOST_SAID = 20_000  # more than is looked at of what people say
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
@@ -188,6 +189,8 @@ class HistoryRecorder:
 
     def use_of(self, caller: Caller, call_id: str = "") -> Use:
         """What events tell of who makes a call, without secrets."""
+        if caller is PROGRAM and not call_id:
+            return _BY_PROGRAM
         return kept_use(used_by(caller, call_id), self.mask)
 
     def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:

@@ -39,7 +39,7 @@ from ...settings.server import ServerSettings
 from . import convert
 from .connection import Connection
 from .messages import is_modern
-from .pending import Pending
+from .requests import Requests
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +65,11 @@ _REJECTED = -1  # the protocol's code for a person's no
 class ClientFeatures:
     """What one connection's server may ask."""
 
-    def __init__(self, connection: Connection, pending: Pending) -> None:
+    def __init__(self, connection: Connection, requests: Requests) -> None:
         self.roots = Roots(connection.settings)
         self.log = ServerLog(connection)
-        self.elicitation = Elicitation(connection.settings, pending)
-        self._sampling = Sampling(connection.settings, pending)
+        self.elicitation = Elicitation(connection.settings, requests)
+        self._sampling = Sampling(connection.settings, requests)
         self._settings = connection.settings
 
     def callbacks(self) -> dict[str, Any]:
@@ -89,14 +89,14 @@ class ClientFeatures:
 class Elicitation:
     """A server's questions to a person."""
 
-    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
+    def __init__(self, settings: ServerSettings, requests: Requests) -> None:
         self._settings = settings
-        self._pending = pending
+        self._requests = requests
 
     async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Answer as the SDK's callback. Never raises: a failure here is a no to the server."""
         question = self._question(params)
-        with self._pending.paused():
+        with self._requests.paused():
             answer = _checked(question, await self._answer(question))
         if answer.action != "accept":
             self._note(answer)
@@ -125,14 +125,14 @@ class Elicitation:
         if self._settings.elicitation == "defaults":
             return answer_with_defaults(question)
         with anyio.move_on_after(question.limit_seconds):
-            return await self._pending.asker().answer(question)
+            return await self._requests.asker().answer(question)
         return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
     def _note(self, answer: Answer) -> None:
         what = "was declined" if answer.action == "decline" else "was not answered"
         reason = answer.reason.rstrip(".")
         text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
-        self._pending.note(text)
+        self._requests.note(text)
         SERVERS.getChild(self._settings.name).warning("%s", text)
 
 
@@ -159,9 +159,9 @@ def _checked(question: Question, answer: Answer) -> Answer:
 class Sampling:
     """A server's requests to the model of whoever calls it, within limits."""
 
-    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
+    def __init__(self, settings: ServerSettings, requests: Requests) -> None:
         self._settings = settings
-        self._pending = pending
+        self._requests = requests
 
     async def answer(
         self, _context: Any, params: types.CreateMessageRequestParams
@@ -169,9 +169,9 @@ class Sampling:
         """Answer as the SDK's callback. Never raises: a failure here is an error for the server."""
         try:
             self._count()
-            with self._pending.paused():
+            with self._requests.paused():
                 request = _request_of(params, self._settings)
-                reply = await self._pending.asker().sample(request)
+                reply = await self._requests.asker().sample(request)
         except SamplingRefused as reason:
             return types.ErrorData(code=_REJECTED, message=self._refused(str(reason)))
         except Exception as cause:
@@ -182,14 +182,14 @@ class Sampling:
 
     def _count(self) -> None:
         limit = self._settings.sampling_max_calls
-        for request in self._pending.asking()[-1:]:
+        for request in self._requests.asking()[-1:]:
             request.samples += 1
             if request.samples > limit:
                 raise SamplingRefused(f"one call may ask the model {limit} times at most")
 
     def _refused(self, reason: str) -> str:
         text = f"A request to the model was refused: {reason.rstrip('.')}."
-        self._pending.note(text)
+        self._requests.note(text)
         SERVERS.getChild(self._settings.name).warning("%s", text)
         return text
 

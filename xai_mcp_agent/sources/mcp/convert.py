@@ -8,9 +8,7 @@ compared, and programs use them; whoever shows them cleans them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
-
-import anyio.to_thread
+from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
 from ...core.results import (
@@ -31,7 +29,6 @@ from ...core.results import (
 from ...core.tools import MCP, Icon, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
-_MANY = 200
 _TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
 _MOST_CHARS = 4000  # of a title or a description
 _MOST_VALUE_CHARS = 2000  # of a value that is offered for an argument
@@ -61,23 +58,18 @@ def tool_of(source: str, raw: JsonObject) -> Tool:
     )
 
 
-async def read_result(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
-    """As `result_of`; one of very many parts is made in a thread, and holds up nobody."""
-    if len(as_list(raw.get("content"))) > _MANY:
-        return await anyio.to_thread.run_sync(result_of, raw, notes)
-    return result_of(raw, notes)
-
-
 def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
     """The parts of a result in their order, with these notes."""
-    content: Any = raw.get("content")
-    blocks: list[Any] = [content] if isinstance(content, str | dict) else as_list(content)
+    content, meta = raw.get("content"), raw.get("_meta")
+    blocks: list[Any] = [content] if isinstance(content, str | dict) else []
+    if isinstance(content, list):
+        blocks = cast("list[Any]", content)
     return ToolResult(
-        parts=tuple(part_of(block) for block in blocks),
+        parts=tuple(map(part_of, blocks)),
         structured=raw.get("structuredContent"),
         is_error=raw.get("isError") in (True, "true"),
         notes=tuple(notes),
-        meta=as_object(raw.get("_meta")) or None,
+        meta=cast("JsonObject", meta) if isinstance(meta, dict) and meta else None,
     )
 
 

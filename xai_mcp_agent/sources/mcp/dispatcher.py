@@ -33,10 +33,15 @@ from mcp_types import (
 )
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from ...core.json import JsonObject
 from .http.facts import error_data
 from .messages import PARSE_ERROR, ConnectionLost, NotDelivered
-from .sanitize import sanitize
+from .requests import current_request
+from .sanitize import FRAMES, handshake, usable_tools
 from .traffic import Traffic
+
+_RESULT_TYPES = (None, "complete", "input_required")
+_SHOWN = 100  # characters of another
 
 
 class ServerClient(Client):
@@ -102,7 +107,7 @@ class ServerDispatcher(JSONRPCDispatcher):
             raise NotDelivered
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": self._probe_seconds}
-        if not (params or {}).get("cursor"):
+        if method != "tools/call" and not (params or {}).get("cursor"):
             self._traffic.forget_notes(method)
         try:
             result = await super().send_raw_request(method, params, opts, **routing)
@@ -117,19 +122,44 @@ class ServerDispatcher(JSONRPCDispatcher):
                 raise _other_version(error) from error
             raise
         self._traffic.heard_at = monotonic()
-        return await self._sanitized(method, result)
+        return await self.frame_of(method, result)
 
-    async def _sanitized(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+    async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
+        """What the SDK gets of a result; the rest is the answer of the request that is made."""
+        kind = result.get("resultType")
+        if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
+            named = repr(kind)[:_SHOWN] if isinstance(kind, str | int) else type(kind).__name__
+            words = f"it is of the type {named}, which is not known here"
+            raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
+        if method in ("initialize", "server/discover"):
+            return handshake(method, result)
+        if method not in FRAMES or kind == "input_required":
+            return result
+        frame: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        frame |= FRAMES[method]
+        if method.endswith("/list"):
+            result = await self._listed(method, result, frame)
+        if request := current_request.get():
+            request.answer = result
+        return frame
+
+    async def _listed(self, method: str, result: JsonObject, frame: JsonObject) -> JsonObject:
         def note(text: str) -> None:
             self._traffic.note(text, method)
 
-        try:
-            if method == "tools/list":  # of any size, so it must hold up nobody
-                return await anyio.to_thread.run_sync(sanitize, method, result, note)
-            return sanitize(method, result, note)
-        except ValueError as cause:
-            data = error_data(trouble="unreadable")
-            raise MCPError(PARSE_ERROR, str(cause), data) from cause
+        if isinstance(seconds := result.get("ttlMs"), int | float):
+            frame["ttlMs"] = max(seconds, 0)
+        if isinstance(cursor := result.get("nextCursor"), str):
+            frame["nextCursor"] = cursor
+        elif cursor is not None:
+            note("The listing goes on at a place that is not text; what follows is not listed.")
+        if method != "tools/list":
+            return result
+        # In a thread, because it may be of any size. All that the SDK needs to know of tools is
+        # which of their arguments go into headers.
+        tools, framed = await anyio.to_thread.run_sync(usable_tools, result.get("tools"), note)
+        frame["tools"] = list(framed.values())
+        return {"tools": tools, "framed": framed}
 
     async def run(
         self,

@@ -11,8 +11,7 @@ from ...core.json import JsonObject, as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ..base import LISTS, Completed, OnUpdate
 from . import convert
-from .pending import Request
-from .sanitize import raw_of
+from .requests import Request
 from .subscriptions import UpdateListeners
 
 if TYPE_CHECKING:
@@ -158,10 +157,10 @@ class McpFeatures:
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.connected()
             request = Request(self._caller.host, may_ask=True)
-            result = await session.requests.ask(
+            await session.requests.ask(
                 what, partial(ask, client), caller=self._caller, request=request
             )
-            return raw_of(result) if result is not None else {}, _note(session, method)
+            return request.answer, _note(session, method)
 
         return await self._source.over_a_session(get, self._caller)
 

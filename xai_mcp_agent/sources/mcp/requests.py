@@ -1,9 +1,17 @@
-"""Requests over one connection: how they fail, and the health of the connection."""
+"""Requests over one connection: their answers and time limits, and whom the server asks meanwhile.
+
+While the server waits for a person, the clocks of all requests stand still: where nothing tells
+which request it asks for, it may also be doing one thing at a time. On 2026-07-28 a question is
+part of the answer to a request. In the older era it is a message of its own; over Streamable HTTP
+it comes on the stream of the request it belongs to, else nothing says whose it is, and the first
+caller who can be asked is.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -16,41 +24,58 @@ from ...core.calls import PROGRAM, Caller, Host
 from ...core.errors import NotAccepted, NotApproved, SourceError
 from ...core.json import JsonObject
 from .connection import Connection
-from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
+from .failures import Failures, NotSent, is_missing_method, verdict_on
+from .health import Health
 from .messages import is_modern
-from .pending import Pending, Request
-from .sanitize import raw_of
 
 if TYPE_CHECKING:
     from mcp import Client
 
-logger = logging.getLogger(__name__)
-
 # A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
 _MAX_PAGES = 1000
-# Long enough for a busy server, short enough that a dead one is noticed soon.
-PROBE_SECONDS = 5.0
-# A stream that a proxy closes now and then is no reason to ask all the time.
-_PROBE_PAUSE_SECONDS = 1.0
-_LONGEST_PROBE_PAUSE_SECONDS = 60.0
-# A probe takes half of it, unless its clock stands still while a person is asked.
-_LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
+class Request:
+    """A request on its way, of a caller with this host; the server may ask something because of it.
+
+    `answer` is the last result as the server sent it, for the SDK gets only what it needs. `notes`
+    gets remarks on it; `samples` counts how often the server had a model asked.
+    """
+
+    host: Host | None = None
+    may_ask: bool = False
+    answer: JsonObject = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
+    samples: int = 0
+
+
+current_request: ContextVar[Request | None] = ContextVar("request", default=None)
+"""The request that this task makes."""
+
+
 class Requests:
-    """What is asked over one connection. `client` is set by the session that serves it."""
+    """What is asked over one connection. `client` is set by the session that serves it.
+
+    `host` answers for callers who have none of their own.
+    """
 
     def __init__(
         self, connection: Connection, failures: Failures, on_over: Callable[[], None], host: Host
     ) -> None:
         self.client: Client | None = None
-        self.pending = Pending(host)
-        self.health = Health(connection, self.pending, on_over)
-        self.seconds = connection.settings.call_timeout_seconds
+        self.health = Health(connection, self.limit, on_over)
+        self._seconds = connection.settings.call_timeout_seconds
         self._connection = connection
         self._failures = failures
+        self._host = host
+        self._open: dict[Request, None] = {}  # the one that began last is the last
+        # Of requests, and others; what each had left when the clocks were stopped.
+        self._limits: dict[anyio.CancelScope, float] = {}
+        self._pauses = 0
+        self._all_done = anyio.Event()
 
     def connected(self) -> Client:
         """The client, for `ask`.
@@ -58,7 +83,10 @@ class Requests:
         Raises:
             NotSent: there is no connection any more.
         """
-        if self.health.is_over or self.client is None:
+        is_over = self._connection.traffic.ended.is_set()
+        if self.client is None or is_over:
+            if is_over:
+                self.health.end()  # nobody noticed it before
             raise self._failures.of_loss(self._connection, NotSent)
         return self.client
 
@@ -82,18 +110,26 @@ class Requests:
             NotAccepted, NotApproved: from `ask`.
         """
         started, lines_before = monotonic(), self._connection.stderr.count
-        seconds = seconds or self.seconds
+        seconds = seconds or self._seconds
+        request = request or Request(caller.host)
+        token = current_request.set(request)
+        self._open[request] = None
         try:
-            with self.pending.sent(request or Request(caller.host), seconds):
+            with self.limit(seconds):
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
         except Exception as cause:  # noqa: BLE001 -- raised below as one of ours
             verdict = verdict_on(cause)
-            await self._draw_conclusions(verdict, started)
+            await self.health.judge(verdict, started)
             error = self._failures.of_request(
                 verdict, cause, self._connection, what, seconds, lines_before
             )
+        finally:
+            current_request.reset(token)
+            del self._open[request]
+            if not self._open:
+                self._all_done.set()
         try:
             raise error  # here, where it has no cause: that one has the server's words unmasked
         finally:
@@ -126,17 +162,70 @@ class Requests:
         await self.ask("ping", ask, seconds, caller)
         return monotonic() - started
 
-    async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
-        match verdict:
-            case "lost" | "unsent":
-                self.health.end()
-                await self._connection.last_words()
-            case "broken":
-                self.health.suspect()
-            case "late":
-                self.health.note_silence(started)
-            case _:
-                pass
+    @contextmanager
+    def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
+        """Limit a block; the clock stands still while a person is asked.
+
+        Raises:
+            TimeoutError: its time ran out.
+        """
+        scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+        self._limits[scope] = seconds
+        if self._pauses:
+            scope.deadline = inf
+        try:
+            with scope:
+                yield scope
+        finally:
+            del self._limits[scope]
+        if scope.cancelled_caught:
+            raise TimeoutError
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Stop all clocks within the block."""
+        self._pauses += 1
+        if self._pauses == 1:
+            for scope in self._limits:
+                self._limits[scope] = scope.deadline - anyio.current_time()
+                scope.deadline = inf
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                for scope, left in self._limits.items():
+                    if scope.deadline == inf:  # else another limit was set meanwhile
+                        scope.deadline = anyio.current_time() + left
+
+    def asking(self) -> list[Request]:
+        """The requests because of which the server may be asking."""
+        current = current_request.get()
+        if current in self._open:
+            return [current]  # this runs in its context
+        return [x for x in self._open if x.may_ask] or list(self._open)
+
+    def hosts(self) -> list[Host]:
+        """The hosts of those, each once."""
+        return list(dict.fromkeys(x.host for x in self.asking() if x.host is not None))
+
+    def asker(self) -> Host:
+        """Who answers what the server asks now."""
+        hosts = self.hosts()
+        return next((x for x in hosts if not x.why_nobody), hosts[0] if hosts else self._host)
+
+    def note(self, text: str) -> None:
+        """Add a remark on each of those."""
+        for request in self.asking():
+            if text not in request.notes:
+                request.notes.append(text)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until none is on its way, or for so long."""
+        self._all_done = anyio.Event()
+        with anyio.move_on_after(seconds):
+            if self._open:
+                await self._all_done.wait()
 
 
 @dataclass
@@ -153,16 +242,16 @@ class Pages:
 
 
 async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
-    """Follow a listing to its end; `name` is the field that holds the items."""
-    pages = Pages()
+    """Follow a listing to its end, within `Requests.ask`; `name` is the field with the items."""
+    pages, request = Pages(), current_request.get()
+    assert request is not None, "it is asked for within a request"
     cursor: str | None = None
     cursors: set[str] = set()
     while len(cursors) < _MAX_PAGES:
         page = await ask(cursor=cursor)
-        raw = raw_of(page)
-        items = raw.get(name)
+        items = request.answer.get(name)
         pages.items += items if isinstance(items, list) else []
-        if framed := raw.get("framed"):
+        if framed := request.answer.get("framed"):
             pages.dropped += framed.keys() - {x.name for x in page.tools}
         pages.seconds_good = min(pages.seconds_good, (page.ttl_ms or inf) / 1000)
         cursor = page.next_cursor
@@ -173,113 +262,3 @@ async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
         cursors.add(cursor)
     pages.note = f"The listing of {name} never ends; the first {len(pages.items)} are used."
     return pages
-
-
-class Health:
-    """Whether one connection still works, judged by what comes of its requests.
-
-    `over` is set once it is of no more use; `on_over` is called then. It is suspect after a lost
-    request, or two that timed out, until the server has answered a probe; only a probe without an
-    answer ends it. Whoever waits for the answer has the probe made at once.
-    """
-
-    def __init__(
-        self, connection: Connection, pending: Pending, on_over: Callable[[], None]
-    ) -> None:
-        self.over = anyio.Event()
-        self._connection = connection
-        self._pending = pending
-        self._on_over = on_over
-        self._doubted = anyio.Event()
-        self._is_awaited = anyio.Event()
-        self._settled = anyio.Event()
-        self._settled.set()
-        # Since when nothing came, if a request was in vain; None as long as it answers.
-        self._silent_since: float | None = None
-        connection.http.on_doubt = self.doubt
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is of no more use; noticed here where nobody noticed it before."""
-        if self._connection.traffic.ended.is_set():
-            self.end()
-        return self.over.is_set()
-
-    def end(self) -> None:
-        """Declare it of no more use."""
-        if not self.over.is_set():
-            self.over.set()
-            self._connection.traffic.ended.set()
-            self._on_over()
-            self._settled.set()
-
-    async def end_with_the_stream(self) -> None:
-        """Wait for the end of its stream, which ends it."""
-        await self._connection.traffic.ended.wait()
-        self.end()
-
-    def doubt(self) -> None:
-        """Have it probed: a failed request or a broken stream may be the end of the server."""
-        self._doubted.set()
-
-    def suspect(self) -> None:
-        """Have it probed before the next request, which might be lost too."""
-        self.doubt()
-        if self._settled.is_set() and not self.over.is_set():
-            self._settled = anyio.Event()
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether it is not known yet if the server is still there."""
-        return not self._settled.is_set()
-
-    async def settled(self) -> None:
-        """Wait until that is known, though not for ever."""
-        if self.is_suspect:
-            self._is_awaited.set()
-            with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
-                await self._settled.wait()
-
-    async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """After each doubt `ask` the server something; one that does not answer is over."""
-        pause = _PROBE_PAUSE_SECONDS
-        while True:
-            with anyio.move_on_after(_LONGEST_PROBE_PAUSE_SECONDS) as calm:
-                await self._doubted.wait()
-            if calm.cancelled_caught:
-                pause = _PROBE_PAUSE_SECONDS
-                continue
-            await self._probe(ask)
-            if not self._doubted.is_set():  # nothing was lost meanwhile
-                self._settled.set()
-                self._is_awaited = anyio.Event()
-            with anyio.move_on_after(pause):
-                await self._is_awaited.wait()
-            pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
-
-    async def _probe(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """Ask twice if need be: the first time may go over a connection that is dead already."""
-        try:
-            with self._pending.limit(PROBE_SECONDS):
-                for _ in range(2):
-                    self._doubted = anyio.Event()
-                    try:
-                        await ask()
-                    except SourceError as cause:
-                        logger.debug("%s", cause)
-                    else:
-                        return
-        except TimeoutError:
-            # It would not notice that its stdin closes either.
-            self._connection.in_a_hurry = True
-        self.end()
-
-    def note_silence(self, started: float) -> None:
-        """Two requests in a row without a sign of life make it suspect; one may just be slow."""
-        heard_at = self._connection.traffic.heard_at
-        if heard_at > started:
-            self._silent_since = None
-        elif self._silent_since is None or heard_at > self._silent_since:
-            self._silent_since = monotonic()
-        elif started >= self._silent_since:
-            self.suspect()

@@ -1,32 +1,27 @@
-"""Sanitizer of a server's results: the SDK always gets a valid one, and odd parts cost themselves.
+"""Sanitizer of what a server says of itself and lists: odd parts cost themselves, and no more.
 
 The SDK refuses a whole listing for one bad tool and a whole result for one unknown block, and it
-copies all that it reads several times, on the event loop. So it gets the frame of a result, and the
-content travels beside it in `_meta`, to be read by `convert.py` as it came.
+copies all that it reads several times, on the event loop. So it gets the frame of a result; the
+content is with the `Request`, to be read by `convert.py` as it came.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ...core.json import JsonObject, as_object, children, is_list, is_object
 from ..web.large_json import TOO_DEEP
-
-RAW = "xai-mcp-agent/raw"
-"""Key in `_meta` under which a result travels as it came."""
 
 Note: TypeAlias = Callable[[str], None]
 
 _MAX_TOOLS = 100_000  # on one page: far more than any agent can use
 _MAX_DEPTH = 450
-_SHOWN_TYPE = 100
 # For a server that does not say which one it speaks; every later one is an addition to it.
 _USUAL_VERSION = "2024-11-05"
 _INFO_TEXTS = ("name", "title", "version", "description", "websiteUrl")
-_RESULT_TYPES = (None, "complete", "input_required")
-_FRAMES: dict[str, JsonObject] = {
+FRAMES: dict[str, JsonObject] = {
     "tools/list": {"tools": []},
     "tools/call": {"content": []},
     "prompts/list": {"prompts": []},
@@ -36,57 +31,10 @@ _FRAMES: dict[str, JsonObject] = {
     "resources/read": {"contents": []},
     "completion/complete": {"completion": {"values": []}},
 }
+"""The least that the SDK takes for a result of each method."""
 
 
-class Raw(str):
-    """A JSON value that looks like an empty text to the SDK, which leaves texts alone."""
-
-    value: Any
-
-    @classmethod
-    def of(cls, value: Any) -> Raw:
-        """Wrap a value, for `raw_of`."""
-        raw = cls()
-        raw.value = value
-        return raw
-
-
-def raw_of(model: Any) -> JsonObject:
-    """A result of the SDK's as the server sent it."""
-    meta = cast("JsonObject | None", model.meta)
-    raw = (meta or {}).get(RAW)
-    return raw.value if isinstance(raw, Raw) else model.model_dump(by_alias=True, exclude_none=True)
-
-
-def sanitize(method: str, result: JsonObject, note: Note) -> JsonObject:
-    """The result as the SDK gets it; `note` is told what was left out.
-
-    Raises:
-        ValueError: it is of a type that nobody knows (MCP 2026-07-28).
-    """
-    if (kind := result.get("resultType")) not in _RESULT_TYPES:
-        named = repr(kind)[:_SHOWN_TYPE] if isinstance(kind, str | int) else type(kind).__name__
-        raise ValueError(f"it is of the type {named}, which is not known here")
-    if method in ("initialize", "server/discover"):
-        return _handshake(method, result)
-    if method not in _FRAMES or kind == "input_required":
-        return result
-    frame: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    frame |= _FRAMES[method]
-    if isinstance(result.get("ttlMs"), int | float):
-        frame["ttlMs"] = max(result["ttlMs"], 0)
-    if isinstance(cursor := result.get("nextCursor"), str):
-        frame["nextCursor"] = cursor
-    elif cursor is not None:
-        note("The listing goes on at a place that is not text; what follows is not listed.")
-    if method == "tools/list":
-        # All that the SDK needs to know of tools is which of their arguments go into headers.
-        tools, framed = _usable_tools(result.get("tools"), note)
-        result, frame["tools"] = {"tools": tools, "framed": framed}, list(framed.values())
-    return {**frame, "_meta": {RAW: Raw.of(result)}}
-
-
-def _handshake(method: str, result: JsonObject) -> JsonObject:
+def handshake(method: str, result: JsonObject) -> JsonObject:
     """What a server says of itself, where it says it as it should."""
     said = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
     able = said.get("capabilities")
@@ -104,8 +52,11 @@ def _handshake(method: str, result: JsonObject) -> JsonObject:
     return said
 
 
-def _usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
-    """The tools as they came, and by name those with arguments for headers as the SDK gets them."""
+def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
+    """The tools as they came, and by name those with arguments for headers as the SDK gets them.
+
+    `note` is told what was left out.
+    """
     if not is_list(listed):
         note("The listing has no tools in it, not even an empty list.")
         return [], {}

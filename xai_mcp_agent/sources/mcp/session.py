@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
+import anyio.to_thread
 
-from ...core.calls import PROGRAM, Caller, Host, ToolInvocation
+from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
 from ...core.errors import ServerError, SourceClosed, SourceError
 from ...core.events import Inventory
 from ...core.results import ToolResult
@@ -18,18 +19,17 @@ from ...core.visible import visible_text
 from ..base import LISTS
 from ..progress import ProgressListener
 from .connection import Connection
-from .convert import read_result
+from .convert import result_of
 from .failures import Failures, WrongEra, is_missing_method
+from .health import PROBE_SECONDS
 from .listing import ChangeWatch, Listing
-from .pending import Request
-from .requests import PROBE_SECONDS, Requests
-from .sanitize import raw_of
+from .requests import Request, Requests
 from .sdk import our_name
 from .subscriptions import Subscriptions, UpdateListeners, keep_listening
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
-    from mcp_types import CallToolResult, RequestParamsMeta
+    from mcp_types import RequestParamsMeta
 
     from .client_features import ClientFeatures
     from .dispatcher import ServerClient
@@ -42,6 +42,7 @@ _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
 _LEAVE_SECONDS = 1.0
 _SHOWN = 200  # characters of a name, for people
+_MANY = 200  # parts of a result; to make more of them takes long
 
 
 class Listener(Protocol):
@@ -89,8 +90,8 @@ class McpSession:
         self._changes = ChangeWatch()
         self._updates = updates
         self._checks = ArgumentChecks()
-        self._health = self.requests.health
-        self._asked: ClientFeatures | None = None
+        self.health = self.requests.health
+        self._features: ClientFeatures | None = None
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -118,7 +119,7 @@ class McpSession:
         Raises:
             BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
         """
-        with self.requests.pending.limit(seconds) as limit:
+        with self.requests.limit(seconds) as limit:
             self._attempt = limit
             async with (
                 self._new_client() as self.requests.client,
@@ -129,25 +130,16 @@ class McpSession:
                 self.was_ready = True
                 self.connection.in_a_hurry = False
                 self._listener.session_ready(self)
-                await self._health.over.wait()
+                await self.health.over.wait()
                 if self._client_outlives_the_server:
-                    await self.requests.pending.none(_DRAIN_SECONDS)
+                    await self.requests.drain(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether a request was lost, and the session may be over because of that."""
-        return self._health.is_suspect
-
-    async def settled(self) -> None:
-        """Wait until that is known; see `Health`."""
-        await self._health.settled()
 
     def close(self) -> None:
         """Ask the serving task to leave; a session that is not ready yet is given up."""
         self.connection.closed_on_purpose = True
-        self._health.end()
+        self.health.end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
 
@@ -188,34 +180,51 @@ class McpSession:
             await self._changes.settled()
         return self.inventory
 
-    async def call(self, invocation: ToolInvocation, seconds: float) -> ToolResult:
-        """Call a tool; on time-out or cancellation the server is told to stop."""
-        client, asked = self.requests.connected(), self._asked
-        assert asked is not None, "the client was made"
-        tool, caller = invocation.tool.name, invocation.caller
-        request = Request(caller.host, may_ask=True)
+    async def call(self, invocation: ToolInvocation, started: float) -> ToolResult:
+        """Call a tool; on time-out or cancellation the server is told to stop.
+
+        The call's limit counts from `started`.
+        """
+        client, features = self.requests.connected(), self._features
+        assert features is not None, "the client was made"
+        tool, limit = invocation.tool.key.name, invocation.timeout_seconds
+        seconds = self.connection.settings.call_timeout_seconds
+        if limit is not None:
+            seconds = left_of(limit, anyio.current_time() - started)
+        request = Request(invocation.caller.host, may_ask=True)
         # Without a listener the SDK asks for no progress.
         listener = invocation.on_progress
         on_progress = ProgressListener(listener, request.notes).tell if listener else None
         # A copy, for the SDK adds to it.
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
-        async def ask() -> CallToolResult:
+        async def ask() -> None:
             if invocation.check is not None:
                 invocation.check()  # here: it may be another version of the server, or late
-            if asked.roots.told:
-                await asked.roots.tell_changes(client)
+            if features.roots.told:
+                await features.roots.tell_changes(client)
             try:
                 # No limit of the SDK's: it would run out while the server waits for a person.
-                return await client.call_tool(
-                    tool, invocation.arguments, None, on_progress, meta=meta
-                )
+                await client.call_tool(tool, invocation.arguments, None, on_progress, meta=meta)
             except Exception as refusal:
-                await asked.elicitation.open_pages(refusal)
+                await features.elicitation.open_pages(refusal)
                 raise
 
-        answer = await self.requests.ask(f"the call of {tool!r}", ask, seconds, caller, request)
-        return self._checked(tool, await read_result(raw_of(answer), request.notes))
+        await self.requests.ask(f"the call of {tool!r}", ask, seconds, request=request)
+        content = request.answer.get("content")
+        if isinstance(content, list) and len(cast("list[Any]", content)) > _MANY:
+            # In a thread, where it holds up nobody.
+            result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
+        else:
+            result = result_of(request.answer, request.notes)
+        listed = self._listing.tools.get(tool)
+        if listed is None or listed.output_schema is None or result.is_error:
+            return result
+        problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
+        if not problems:
+            return result
+        note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
+        return replace(result, notes=(*result.notes, note))
 
     def _new_client(self) -> ServerClient:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
@@ -223,32 +232,32 @@ class McpSession:
         from .dispatcher import ServerClient
 
         self.phase = "shaking hands"
-        pending, connection = self.requests.pending, self.connection
-        self._asked = ClientFeatures(connection, pending)
+        requests, connection = self.requests, self.connection
+        self._features = ClientFeatures(connection, requests)
         return ServerClient(
-            connection.open(pending.paused, pending.hosts),
+            connection.open(requests.paused, requests.hosts),
             connection.traffic,
             connection.settings.probe_timeout_seconds,
             # Also where only one era is allowed: the SDK would not ask who it is and what it can.
             mode="legacy" if self._mode == "legacy" else "auto",
             client_info=our_name(),
-            **self._asked.callbacks(),
+            **self._features.callbacks(),
         )
 
     async def _begin(self, tasks: TaskGroup) -> None:
         """What happens between the handshake and the first call."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
-        assert self._asked is not None
+        assert self._features is not None
         self.phase = "listing its tools"
-        tasks.start_soon(self._health.end_with_the_stream)
+        tasks.start_soon(self.health.end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
-        tasks.start_soon(self._asked.log.ask_for_it, self.requests.connected())
+        tasks.start_soon(self._features.log.ask_for_it, self.requests.connected())
         tasks.start_soon(self._changes.relist, self.refresh)
         await self.refresh()
         await tasks.start(self.subscriptions.serve)
-        tasks.start_soon(self._health.probe_when_in_doubt, self._probe)
+        tasks.start_soon(self.health.probe_when_in_doubt, self._probe)
 
     async def _probe(self) -> None:
         """Ping the server; then list again, for what was lost may have been a change notice."""
@@ -276,7 +285,7 @@ class McpSession:
             lists,
             opened=lambda _: task_status.started(),
             missed=self._all_changed,
-            on_lost=self._health.doubt,
+            on_lost=self.health.doubt,
         )
         task_status.started()  # it returned, so there is no such stream
 
@@ -288,14 +297,3 @@ class McpSession:
     def _all_changed(self) -> None:
         for name in LISTS:
             self._list_changed(name)
-
-    def _checked(self, tool: str, result: ToolResult) -> ToolResult:
-        """Note where a result breaks the schema its tool promised; it is passed on all the same."""
-        listed = self._listing.tools.get(tool)
-        if listed is None or listed.output_schema is None or result.is_error:
-            return result
-        problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
-        if not problems:
-            return result
-        note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
-        return replace(result, notes=(*result.notes, note))

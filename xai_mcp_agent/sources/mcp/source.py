@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 
 from ...core.backoff import Backoff
-from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
+from ...core.calls import PROGRAM, Caller, Host, ToolInvocation
 from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
     CLOSED,
@@ -154,13 +154,12 @@ class McpSource:
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
-        started, given = anyio.current_time(), invocation.timeout_seconds
-
-        async def make(session: McpSession) -> ToolResult:
-            left = left_of(given, anyio.current_time() - started)
-            return await session.call(invocation, left or self._settings.call_timeout_seconds)
-
-        return await self.over_a_session(make, invocation.caller, given)
+        started = anyio.current_time()
+        return await self.over_a_session(
+            lambda session: session.call(invocation, started),
+            invocation.caller,
+            invocation.timeout_seconds,
+        )
 
     def features(self, caller: Caller) -> McpFeatures:
         """What the server offers beside its tools."""
@@ -182,12 +181,18 @@ class McpSource:
         Raises:
             SourceFailed: there is no session within so many seconds, or none at all.
         """
-        started = anyio.current_time()
-        try:
-            return await do(await self._usable_within(seconds, started, caller))
-        except NotSent as cause:
-            logger.info("Asking again over a new connection: %s", cause.problem)
-        return await do(await self._usable_within(seconds, started, caller))
+        started, is_first = anyio.current_time(), True
+        while True:
+            session = self._session
+            if session is None or self._state != "ready" or session.health.is_suspect:
+                session = await self._usable_within(seconds, started, caller)
+            try:
+                return await do(session)
+            except NotSent as cause:
+                if not is_first:
+                    raise
+                is_first = False
+                logger.info("Asking again over a new connection: %s", cause.problem)
 
     async def _usable(self, caller: Caller) -> McpSession:
         """The session, once there is one.
@@ -198,7 +203,7 @@ class McpSource:
         if self._state == "closed":
             raise self._closed()
         if self.usable is not None:
-            await self.usable.settled()
+            await self.usable.health.settled()
         if self.usable is not None:
             return self.usable
         asked = anyio.current_time()
@@ -217,8 +222,6 @@ class McpSource:
         self, seconds: float | None, started: float, caller: Caller
     ) -> McpSession:
         """The session, if there is one within so long after `started`."""
-        if self.usable is not None and not self.usable.is_suspect:
-            return self.usable
         left = seconds and seconds - (anyio.current_time() - started)
         try:
             with anyio.fail_after(left):

@@ -11,19 +11,22 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from math import inf
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import anyio
 import anyio.to_thread
 from pydantic_core import from_json
 
+from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
 from ..web.large_json import SHORT_BYTES, TooMuch, read_large
-from .messages import message_reader, unreadable_answer
+from .messages import unreadable_answer
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
+_ANSWER = {"jsonrpc", "id", "result"}
 _NOISE_CHARACTERS = 200
 _NOISE_BYTES = 4 * _NOISE_CHARACTERS
 _MAX_CONTAINERS = 10_000  # what nests more deeply than this is slow to read
@@ -67,9 +70,15 @@ class Incoming(_Stream):
 
     def __init__(self, process: ChildProcess, stderr: StderrLog) -> None:
         super().__init__(process)
+        # Here, because the SDK is only imported once a server is started.
+        from mcp.shared.message import SessionMessage
+        from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+
         self._stderr = stderr
         self._messages: deque[SessionMessage] = deque()
-        self._read = message_reader()
+        self._message = SessionMessage
+        self._any_message = jsonrpc_message_adapter.validate_python
+        self._answer = JSONRPCResponse.model_validate
 
     def __aiter__(self) -> Self:
         return self
@@ -79,7 +88,8 @@ class Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
-            if _is_quick(line):
+            containers = line.count(b"[") + line.count(b"{") if len(line) <= SHORT_BYTES else inf
+            if containers <= _MAX_CONTAINERS:
                 self._messages.extend(self._messages_in(line))
             else:
                 # In a thread, and there in small steps: others on the loop go on meanwhile.
@@ -100,7 +110,15 @@ class Incoming(_Stream):
         try:
             value = _json_in(line)
             batch = cast("list[Any]", value) if isinstance(value, list) else [value]
-            return [self._read(x) for x in batch]
+            # Nearly all are answers; of those the SDK would find out by trying every kind.
+            return [
+                self._message(
+                    self._answer(x, by_name=False)
+                    if isinstance(x, dict) and cast("JsonObject", x).keys() == _ANSWER
+                    else self._any_message(x, by_name=False)
+                )
+                for x in batch
+            ]
         except TooMuch as cause:
             return list(self._refused(line, str(cause)))
         except ValueError:
@@ -114,11 +132,6 @@ class Incoming(_Stream):
         # A server that ended in the middle of an answer is lost, which says more than this would.
         if answered and not isinstance(line, UnfinishedLine):
             yield unreadable_answer(int(answered[1]), why)
-
-
-def _is_quick(line: bytes) -> bool:
-    """Whether it is read in no time, whatever it holds."""
-    return len(line) <= SHORT_BYTES and line.count(b"[") + line.count(b"{") <= _MAX_CONTAINERS
 
 
 def _json_in(line: bytes) -> Any:

@@ -114,7 +114,8 @@ class _Outgoing:
         Raises:
             ValueError: it cannot be JSON; raised in the SDK's task, it would end the connection.
         """
-        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        if getattr(item.message, "method", "") != "tools/call":  # the pipeline has checked those
+            item.message.model_dump_json(by_alias=True, exclude_unset=True)
         with self._client.posting(item.message):
             await self._stream.send(item)
 
@@ -265,8 +266,12 @@ class ServerClient(httpx2.AsyncClient):
         self, request: httpx2.Request, response: httpx2.Response, request_id: Any
     ) -> httpx2.Response:
         """Return the answer read to its end: in the SDK a break would end the connection."""
-        body = (await read_body(response, _MAX_BYTES)).removeprefix(codecs.BOM_UTF8)
-        problem = ""
+        headers, problem = response.headers, ""
+        length = headers.get("content-length", "")
+        is_small = length.isdecimal() and int(length) <= _SMALL_BYTES
+        is_whole = is_small and "content-encoding" not in headers
+        came = await (response.aread() if is_whole else read_body(response, _MAX_BYTES))
+        body = came.removeprefix(codecs.BOM_UTF8)
         if len(body) > _MAX_BYTES:
             problem = f"it is larger than {_MAX_BYTES // 1024**2} MiB"
         elif len(body) <= _SMALL_BYTES:
@@ -276,10 +281,10 @@ class ServerClient(httpx2.AsyncClient):
                 problem = self._with_head(str(cause), body)
         if problem:
             return error_response(request, problem, trouble="unreadable")
-        headers = {"content-type": "application/json"}
-        if session := response.headers.get(_SESSION_HEADER):
-            headers[_SESSION_HEADER] = session
-        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+        if is_whole and body is came:
+            return response
+        kept = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
+        return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a refusal as a JSON-RPC error, which its body may be already."""
