@@ -48,6 +48,7 @@ _LINES_IN_A_ROW = 20
 _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 _TERM_GRACE_SECONDS = 1.0  # then SIGKILL
+_GONE_SECONDS = 0.01  # between two looks at who was killed
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _LAST_WORDS_SECONDS = 0.3
 # Descendants are looked for this often while it speaks, when it may have started some, and always:
@@ -254,6 +255,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._look_now()
             self._signal_all(_KILL)
             await self._exits_within(_TERM_GRACE_SECONDS)
+            # On a busy machine a signal takes its time.
+            with anyio.move_on_after(_TERM_GRACE_SECONDS):
+                while self._family.is_left():  # noqa: ASYNC110 - nobody tells of their end
+                    await anyio.sleep(_GONE_SECONDS)
         finally:  # the whole event loop may be ended meanwhile
             self._family.release()
             # A grandchild that left our group may still hold a pipe; we do not wait for it.
@@ -398,6 +403,16 @@ class Family:
         guard.protect(*(groups - self._groups))
         guard.release(*(self._groups - groups))
         self._groups = groups
+
+    def is_left(self) -> bool:
+        """Whether one of them still runs; one that ended and was not collected does not."""
+        import psutil
+
+        for member in self._members:
+            with suppress(psutil.Error):
+                if member.is_running() and member.status() != psutil.STATUS_ZOMBIE:
+                    return True
+        return False
 
     def signal(self, number: int) -> None:
         """Send a signal to each that still runs; never to others that have its number now."""
