@@ -63,6 +63,7 @@ _CODE_HELP = {
     -32602: "Check the name and the arguments against what it lists.",
 }
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
+_REPORT_IT = "Report it to the server's authors; its other tools are not affected."
 _CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
 _MOST_CHARS = 64 * 1024  # of a server's words that are looked at
 _SHOWN_WORDS = 1000  # characters; a model may read what was wrong with its arguments
@@ -91,101 +92,137 @@ class WrongEra(Exception):
 
 
 class Failures:
-    """Words errors about one server. `mask` hides known secrets in all of them."""
+    """Words the errors of one connection. `mask` hides known secrets in all of them."""
 
-    def __init__(self, server: str, mask: Mask) -> None:
-        self._server = server
+    def __init__(self, connection: Connection, mask: Mask) -> None:
+        self._connection = connection
+        self._settings = connection.settings
+        self._server = connection.settings.name
         self._mask = mask
 
-    def at_start(self, cause: BaseException, connection: Connection, phase: str) -> SourceFailed:
+    def at_start(self, cause: BaseException, phase: str) -> SourceFailed:
         """The connection never became usable."""
         cause = root_cause(cause)
-        problem, next_step = _start_problem(cause, connection, phase, self._mask)
-        kind = LastingFailure if _is_lasting(cause, connection) else SourceFailed
-        return kind(
-            self._server, self._mask(problem), self._mask(next_step), connection.stderr.tail()
-        )
+        problem, next_step = self._start_problem(cause, phase)
+        kind = LastingFailure if self._is_lasting(cause) else SourceFailed
+        return kind(self._server, self._mask(problem), self._mask(next_step), self._last_words())
 
-    def of_loss(
-        self, connection: Connection, kind: type[SourceClosed] = SourceClosed, during: str = ""
-    ) -> SourceClosed:
+    def of_loss(self, kind: type[SourceClosed] = SourceClosed, during: str = "") -> SourceClosed:
         """A connection that worked has ended; `during` is what the server may have begun."""
         when = f" during {during}" if during else ""
-        if connection.closed_on_purpose:
+        if self._connection.closed_on_purpose:
             problem, again = f"it was closed here{when}.", "The next use opens it again."
         else:
-            how = connection.how_it_ended() or "it did not answer any more"
+            how = self._connection.how_it_ended() or "it did not answer any more"
             problem = f"the connection was lost{when}: {how}."
-            word = "started" if connection.settings.transport == "stdio" else "connected"
+            word = "started" if self._settings.transport == "stdio" else "connected"
             again = f"It is {word} again by itself; try the call again."
         next_step = _CHECK_FIRST if during.startswith("the call") else again
-        return kind(self._server, self._mask(problem), next_step, connection.stderr.tail())
+        return kind(self._server, self._mask(problem), next_step, self._last_words())
 
     def of_request(
-        self,
-        verdict: Verdict,
-        cause: BaseException,
-        connection: Connection,
-        what: str,
-        seconds: float,
-        said_before: int = 0,
+        self, verdict: Verdict, cause: BaseException, what: str, seconds: float, lines_before: int
     ) -> XaiMcpError:
         """A request on a connection that was usable failed.
 
-        `said_before`: how many lines were in the server's stderr when the request was sent.
+        `lines_before`: how many lines were in the server's stderr when the request was sent.
         """
         cause = root_cause(cause)
         match verdict:
             case "late":
-                return self._late(connection, what, seconds)
+                late = f"{what} gave no answer within {round(seconds, 2):g} s; the server was told"
+                longer = f"Raise `timeout` of {self._server!r} in the settings if it needs longer."
+                return ToolTimeout(self._server, f"{late} to stop.", longer, self._last_words())
             case "lost":
-                return self.of_loss(connection, during=what)
+                return self.of_loss(during=what)
             case "unsent":
-                return self.of_loss(connection, NotSent)
+                return self.of_loss(NotSent)
             case "broken":
-                return self._broken(cause, connection, what)
+                problem = f"the connection broke off during {what}: {self._words_of(cause)}."
+                words = self._last_words()
+                return SourceClosed(self._server, self._mask(problem), _CHECK_FIRST, words)
             case "unsendable":
                 return InvalidArguments(what, [self._words_of(cause)], "values that JSON can hold")
             case "refused":
-                return self._refused(cause, connection, what, connection.stderr.since(said_before))
+                return self._refused(cause, what, lines_before)
             case "unreadable":
-                return self._unreadable(cause, connection, what)
+                problem = f"{what} gave an answer that cannot be used: {self._words_of(cause)}."
+                words = self._last_words()
+                return ServerError(self._server, self._mask(problem), 0, _REPORT_IT, words)
 
-    def _late(self, connection: Connection, what: str, seconds: float) -> ToolTimeout:
-        return ToolTimeout(
-            self._server,
-            f"{what} gave no answer within {round(seconds, 2):g} s; the server was told to stop.",
-            f"Raise `timeout` of {self._server!r} in the settings if it needs longer.",
-            connection.stderr.tail(),
-        )
-
-    def _broken(self, cause: BaseException, connection: Connection, what: str) -> SourceClosed:
-        return SourceClosed(
-            self._server,
-            self._mask(f"the connection broke off during {what}: {self._words_of(cause)}."),
-            _CHECK_FIRST,
-            connection.stderr.tail(),
-        )
-
-    def _refused(
-        self, cause: BaseException, connection: Connection, what: str, said: tuple[str, ...]
-    ) -> ServerError:
+    def _refused(self, cause: BaseException, what: str, lines_before: int) -> ServerError:
         """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))
         problem = self._mask(f"{what} was refused: {self._words_of(cause)} (code {code}).")
         status = _http_status(cause) or 0
         known = _STATUS_HELP.get(status) or _CODE_HELP.get(code, _ASK_THE_SERVER)
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
-        return ServerError(self._server, problem, code, next_step, said, status)
+        words = self._connection.stderr.since(lines_before)
+        return ServerError(self._server, problem, code, next_step, words, status)
 
-    def _unreadable(self, cause: BaseException, connection: Connection, what: str) -> ServerError:
-        return ServerError(
-            self._server,
-            self._mask(f"{what} gave an answer that cannot be used: {self._words_of(cause)}."),
-            0,
-            "Report it to the server's authors; its other tools are not affected.",
-            connection.stderr.tail(),
-        )
+    def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
+        """What prevented the start, and what to do about it."""
+        settings, is_stdio = self._settings, self._settings.transport == "stdio"
+        if isinstance(cause, TimeoutError):
+            by_hand = "Start it by hand" if is_stdio else "Ask it by hand"
+            older = ', set "mode": "legacy" if it only knows the older protocol'
+            return (
+                f"it was still {phase} after {settings.start_timeout_seconds:g} s, so it was given "
+                "up.",
+                f"{by_hand} to see what it waits for{older if settings.mode == 'auto' else ''}, "
+                f'or raise "startTimeout" of {settings.name!r}.',
+            )
+        if isinstance(cause, WrongEra):
+            return f"{cause}.", 'Remove "mode" from its settings, or set it to "auto".'
+        if not is_stdio:
+            return self._url_problem(cause)
+        if isinstance(cause, OSError) and self._connection.process is None:
+            return self._spawn_problem(cause)
+        reason = self._connection.how_it_ended() or self._words_of(cause)
+        command = settings.target
+        if len(command) > _SHOWN_COMMAND:
+            command = f"{command[:_SHOWN_COMMAND]}... (see its settings)"
+        problem = f"it could not be used, while {phase}: {reason}."
+        return problem, f"Run it by hand to see more: {command}"
+
+    def _spawn_problem(self, cause: OSError) -> tuple[str, str]:
+        command, cwd = self._settings.command, self._settings.cwd
+        if has_too_many_files(cause):
+            return "it could not be started: too many files are open here.", FEWER_FILES
+        if cause.filename and cause.filename == cwd:
+            return f"its folder {cwd!r} does not exist.", "Correct `cwd` in the settings."
+        hint = _RUNNERS.get(command, "Install it, or write its full path as `command`")
+        if isinstance(cause, FileNotFoundError):
+            return f"the command {command!r} was not found.", f"{hint}."
+        return f"the command {command!r} cannot be run: {cause.strerror}.", f"{hint}."
+
+    def _url_problem(self, cause: BaseException) -> tuple[str, str]:
+        where, http = self._settings.target, self._connection.http
+        if http.no_access:
+            return http.no_access.problem, http.no_access.next_step
+        if http.failure:
+            return f"{where} cannot be reached: {http.failure}.", reaching_help(http.failure)
+        status, words = self._status_at_start(cause), self._words_of(cause)
+        if status and f"HTTP {status}" not in words:
+            words = f"HTTP {status}: {words}"
+        known = getattr(cause, "next_step", "") or _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
+        is_neither = self._settings.transport_is_guess and http.has_no_endpoint
+        return f"{where} answered: {words}.", _NEITHER_KIND if is_neither else known
+
+    def _is_lasting(self, cause: BaseException) -> bool:
+        if isinstance(cause, WrongEra):
+            return True
+        if self._settings.transport != "stdio":
+            return self._status_at_start(cause) in _LASTING_STATUSES
+        is_spawn = isinstance(cause, OSError) and self._connection.process is None
+        return is_spawn and not has_too_many_files(cause)
+
+    def _status_at_start(self, cause: BaseException) -> int | None:
+        last = self._connection.http.status or 0
+        return _http_status(cause) or (last if last >= 300 else None)
+
+    def _last_words(self) -> tuple[str, ...]:
+        return self._connection.stderr.tail()
 
     def _words_of(self, cause: BaseException) -> str:
         return masked_and_cut(_words_of(cause), self._mask, _SHOWN_WORDS)
@@ -243,80 +280,6 @@ def hung_up(cause: BaseException, connection: Connection) -> bool:
     return is_over or getattr(cause, "code", None) == _CONNECTION_CLOSED
 
 
-def _is_lasting(cause: BaseException, connection: Connection) -> bool:
-    if connection.settings.transport != "stdio":
-        return (
-            isinstance(cause, WrongEra) or _status_at_start(cause, connection) in _LASTING_STATUSES
-        )
-    if isinstance(cause, OSError) and connection.process is None:
-        return not has_too_many_files(cause)
-    return isinstance(cause, WrongEra)
-
-
-def _start_problem(
-    cause: BaseException, connection: Connection, phase: str, mask: Mask
-) -> tuple[str, str]:
-    settings = connection.settings
-    if isinstance(cause, TimeoutError):
-        return _too_slow(connection, phase)
-    if isinstance(cause, WrongEra):
-        return f"{cause}.", 'Remove "mode" from its settings, or set it to "auto".'
-    if settings.transport != "stdio":
-        return _url_problem(cause, connection, mask)
-    if isinstance(cause, OSError) and connection.process is None:
-        return _spawn_problem(cause, connection)
-    reason = connection.how_it_ended() or masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
-    return (
-        f"it could not be used, while {phase}: {reason}.",
-        f"Run it by hand to see more: {_shortened(settings.target)}",
-    )
-
-
-def _shortened(command: str) -> str:
-    short = len(command) <= _SHOWN_COMMAND
-    return command if short else f"{command[:_SHOWN_COMMAND]}... (see its settings)"
-
-
-def _too_slow(connection: Connection, phase: str) -> tuple[str, str]:
-    settings = connection.settings
-    by_hand = "Start it by hand" if settings.transport == "stdio" else "Ask it by hand"
-    older = ', set "mode": "legacy" if it only knows the older protocol'
-    return (
-        f"it was still {phase} after {settings.start_timeout_seconds:g} s, so it was given up.",
-        f"{by_hand} to see what it waits for{older if settings.mode == 'auto' else ''}, "
-        f'or raise "startTimeout" of {settings.name!r}.',
-    )
-
-
-def _spawn_problem(cause: OSError, connection: Connection) -> tuple[str, str]:
-    settings = connection.settings
-    if has_too_many_files(cause):
-        return "it could not be started: too many files are open here.", FEWER_FILES
-    if cause.filename and cause.filename == settings.cwd:
-        return f"its folder {settings.cwd!r} does not exist.", "Correct `cwd` in the settings."
-    hint = _RUNNERS.get(settings.command, "Install it, or write its full path as `command`")
-    if isinstance(cause, FileNotFoundError):
-        return f"the command {settings.command!r} was not found.", f"{hint}."
-    return f"the command {settings.command!r} cannot be run: {cause.strerror}.", f"{hint}."
-
-
-def _url_problem(cause: BaseException, connection: Connection, mask: Mask) -> tuple[str, str]:
-    where = connection.settings.target
-    if denied := connection.http.no_access:
-        return denied.problem, denied.next_step
-    if connection.http.failure:
-        problem = f"{where} cannot be reached: {connection.http.failure}."
-        return problem, reaching_help(connection.http.failure)
-    status = _status_at_start(cause, connection)
-    words = masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
-    if status and f"HTTP {status}" not in words:
-        words = f"HTTP {status}: {words}"
-    if connection.settings.transport_is_guess and connection.http.has_no_endpoint:
-        return f"{where} answered: {words}.", _NEITHER_KIND
-    known = getattr(cause, "next_step", "") or _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
-    return f"{where} answered: {words}.", known
-
-
 def _data(cause: BaseException) -> dict[str, Any]:
     data: Any = getattr(cause, "data", None)
     return cast(dict[str, Any], data) if isinstance(data, dict) else {}
@@ -329,16 +292,12 @@ def _http_status(cause: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _status_at_start(cause: BaseException, connection: Connection) -> int | None:
-    last = connection.http.status if (connection.http.status or 0) >= 300 else None
-    return _http_status(cause) or last
-
-
 def _words_of(cause: BaseException) -> str:
     """What an error says, in one line; one of our own without what stands around it."""
     if isinstance(problem := getattr(cause, "problem", None), str):
         return problem.rstrip(".")
-    text = _first_line(cause)
+    lines = str(cause)[:_MOST_CHARS].strip().splitlines()
+    text = lines[0].rstrip(".") if lines else type(cause).__name__
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"
     if text.startswith("Server returned InputRequiredResult"):
@@ -350,8 +309,3 @@ def _words_of(cause: BaseException) -> str:
     if "task_status.started" in text:
         return "its stream ended before it said where messages go"
     return text
-
-
-def _first_line(cause: BaseException) -> str:
-    lines = str(cause)[:_MOST_CHARS].strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(cause).__name__

@@ -87,7 +87,7 @@ class Requests:
         if self.client is None or is_over:
             if is_over:
                 self.health.end()  # nobody noticed it before
-            raise self._failures.of_loss(self._connection, NotSent)
+            raise self._failures.of_loss(NotSent)
         return self.client
 
     async def ask(
@@ -122,9 +122,7 @@ class Requests:
         except Exception as cause:  # noqa: BLE001 -- raised below as one of ours
             verdict = verdict_on(cause)
             await self.health.judge(verdict, started)
-            error = self._failures.of_request(
-                verdict, cause, self._connection, what, seconds, lines_before
-            )
+            error = self._failures.of_request(verdict, cause, what, seconds, lines_before)
         finally:
             current_request.reset(token)
             del self._open[request]

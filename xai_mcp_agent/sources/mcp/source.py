@@ -74,7 +74,6 @@ class McpSource:
         self._host = host
         self._access = access
         self._mask = mask
-        self._failures = Failures(settings.name, mask)
         self._state: SourceState = "idle"
         self._error: SourceError | None = None
         self._session: McpSession | None = None
@@ -278,7 +277,8 @@ class McpSource:
     ) -> tuple[SourceError | None, TransportOption | None]:
         """One process or connection; why it ended, and which other way might go better."""
         connection = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
-        session = McpSession(connection, way.mode, self._failures, self, self._host, self.updates)
+        failures = Failures(connection, self._mask)
+        session = McpSession(connection, way.mode, failures, self, self._host, self.updates)
         self._session, self._began_at = session, anyio.current_time()
         self._state = "connecting"
         try:
@@ -292,13 +292,13 @@ class McpSource:
             if not session.was_ready:
                 eras.forget(self._settings)
                 await connection.last_words()
-                error = self._failures.at_start(cause, connection, session.phase)
+                error = failures.at_start(cause, session.phase)
                 return error, way.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
         finally:
             await connection.end()
         on_purpose = self._stopping.is_set()
-        error = None if on_purpose else self._failures.of_loss(connection)
+        error = None if on_purpose else failures.of_loss()
         self._observer.notice(SourceLost(self.name, error.problem if error else CLOSED, on_purpose))
         return error, None
 
