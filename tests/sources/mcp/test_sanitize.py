@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from mcp_types.methods import validate_server_result
 
 from xai_mcp_agent import UnknownPart
+from xai_mcp_agent.settings.server import ServerSettings
+from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.mcp.convert import prompt_message_of, result_of, tool_of
 from xai_mcp_agent.sources.mcp.dispatcher import ServerDispatcher
 from xai_mcp_agent.sources.mcp.requests import Request, current_request
-from xai_mcp_agent.sources.mcp.traffic import Traffic
+from xai_mcp_agent.sources.process import StderrLog
 
 pytestmark = pytest.mark.anyio
 
@@ -38,16 +40,17 @@ async def read(
     method: str, answer: dict[str, Any], notes: list[str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answer as the SDK gets it, which is valid in every era; and as we read it."""
-    before, traffic, request = copy.deepcopy(answer), Traffic(), Request()
+    before, request = copy.deepcopy(answer), Request()
+    connection = Connection(ServerSettings("s", "stdio"), StderrLog(str))
     token = current_request.set(request)
-    frame = await ServerDispatcher(None, None, traffic, 1.0).frame_of(method, answer)
+    frame = await ServerDispatcher(None, None, connection).frame_of(method, answer)
     current_request.reset(token)
     assert answer == before, "what came is left as it was"
     modern = () if method == "initialize" else ("2026-07-28",)
     for version in ("2024-11-05", "2025-11-25", *modern):
         validate_server_result(method, version, frame)
     if notes is not None:
-        notes += traffic.notes(of_tools=True)
+        notes += connection.traffic.notes(of_tools=True)
     return frame, request.answer
 
 

@@ -34,11 +34,11 @@ from mcp_types import (
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from ...core.json import JsonObject
+from .connection import Connection
 from .http.facts import error_data
 from .messages import PARSE_ERROR, ConnectionLost, NotDelivered
 from .requests import current_request
 from .sanitize import FRAMES, handshake, usable_tools
-from .traffic import Traffic
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _SHOWN = 100  # characters of another
@@ -50,18 +50,15 @@ class ServerClient(Client):
     It takes the place of one method of the SDK's; a test notices when that one changes.
     """
 
-    def __init__(
-        self, transport: Any, traffic: Traffic, probe_seconds: float, **options: Any
-    ) -> None:
+    def __init__(self, transport: Any, connection: Connection, **options: Any) -> None:
         super().__init__(transport, cache=None, **options)
-        self._traffic = traffic
-        self._probe_seconds = probe_seconds
+        self._connection = connection
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         transport: Any = self.server
         read, write = await exit_stack.enter_async_context(transport)
         return _Session(
-            dispatcher=ServerDispatcher(read, write, self._traffic, self._probe_seconds),
+            dispatcher=ServerDispatcher(read, write, self._connection),
             sampling_callback=self.sampling_callback,
             sampling_capabilities=self.sampling_capabilities,
             list_roots_callback=self.list_roots_callback,
@@ -83,10 +80,11 @@ class _Session(ClientSession):
 class ServerDispatcher(JSONRPCDispatcher):
     """The messages of one connection, as `Traffic` is told of them."""
 
-    def __init__(self, read: Any, write: Any, traffic: Traffic, probe_seconds: float) -> None:
+    def __init__(self, read: Any, write: Any, connection: Connection) -> None:
         super().__init__(read, write)
-        self._traffic = traffic
-        self._probe_seconds = probe_seconds
+        self._traffic = connection.traffic
+        self._http = connection.http
+        self._probe_seconds = connection.settings.probe_timeout_seconds
         self._is_slow = False  # it did not answer the question for the era in time
 
     async def send_raw_request(
@@ -188,7 +186,8 @@ class ServerDispatcher(JSONRPCDispatcher):
 
     async def _write(self, message: JSONRPCMessage, metadata: MessageMetadata = None) -> None:
         try:
-            await super()._write(message, metadata)
+            with self._http.posting(message):
+                await super()._write(message, metadata)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
             if isinstance(message, JSONRPCRequest):
                 raise NotDelivered from cause

@@ -236,8 +236,7 @@ class McpSession:
         self._features = ClientFeatures(connection, requests)
         return ServerClient(
             connection.open(requests.paused, requests.hosts),
-            connection.traffic,
-            connection.settings.probe_timeout_seconds,
+            connection,
             # Also where only one era is allowed: the SDK would not ask who it is and what it can.
             mode="legacy" if self._mode == "legacy" else "auto",
             client_info=our_name(),

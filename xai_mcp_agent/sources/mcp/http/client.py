@@ -21,14 +21,13 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
 
 from ....core.backoff import Backoff
 from ....core.util import trusted_certificates
@@ -76,15 +75,13 @@ async def http_streams(
         raise
     async with ServerClient(settings, facts, auth, trusted) as client:
         if settings.transport == "sse":
-            async with older_streams(
-                client, settings.url, _MAX_BYTES, client.posting, facts
-            ) as streams:
+            async with older_streams(client, settings.url, _MAX_BYTES, facts) as streams:
                 yield streams
         else:
             async with streamable_http_client(
                 settings.url, http_client=client, max_sse_event_size=_MAX_BYTES
-            ) as (read, write):
-                yield read, _Outgoing(write, client)
+            ) as streams:
+                yield streams
 
 
 @dataclass(eq=False)
@@ -99,35 +96,6 @@ class _Pending:
 
 _pending: ContextVar[_Pending | None] = ContextVar("pending", default=None)
 """The request that is being posted: the SDK posts in the context of whoever sent the message."""
-
-
-class _Outgoing:
-    """The SDK's write stream; the client learns which request each message is."""
-
-    def __init__(self, stream: Any, client: ServerClient) -> None:
-        self._stream = stream
-        self._client = client
-
-    async def send(self, item: SessionMessage) -> None:
-        """Hand a message over.
-
-        Raises:
-            ValueError: it cannot be JSON; raised in the SDK's task, it would end the connection.
-        """
-        if getattr(item.message, "method", "") != "tools/call":  # the pipeline has checked those
-            item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        with self._client.posting(item.message):
-            await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 class ServerClient(httpx2.AsyncClient):
@@ -154,6 +122,7 @@ class ServerClient(httpx2.AsyncClient):
             trust_env=not is_this_machine(settings.url),
         )
         facts.mask = settings.secrets.redact
+        facts.posting = self._posting
         self._name = settings.name
         self._is_older = settings.transport == "sse"
         self._facts = facts
@@ -161,11 +130,17 @@ class ServerClient(httpx2.AsyncClient):
         self._requests: WeakValueDictionary[Any, _Pending] = WeakValueDictionary()
 
     @contextmanager
-    def posting(self, message: Any) -> Generator[None]:
-        """Note the request that is posted by what begins within the block."""
+    def _posting(self, message: Any) -> Generator[None]:
+        """Note the request that is posted by what begins within the block.
+
+        Raises:
+            ValueError: it cannot be JSON; raised in the SDK's task, it would end the connection.
+        """
         method = getattr(message, "method", None)
         params: dict[str, Any] = getattr(message, "params", None) or {}
         pending = None
+        if method != "tools/call":  # the pipeline has checked those
+            message.model_dump_json(by_alias=True, exclude_unset=True)
         if method == "notifications/cancelled":
             # In the handshake era the POST outlives its caller; it must not be sent again.
             if given_up := self._requests.get(params.get("requestId")):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeAlias
 
 from ..auth.errors import AuthFailure
@@ -35,7 +36,7 @@ class HttpFacts:
     `status` is the status of the last response, `failure` the reason why there was none.
     `has_no_endpoint`: the URL takes no MCP messages. `no_access`: the failure to get access.
     `on_doubt` is called when the server may be gone. `is_repeatable` says whether a tool may be
-    called twice. `mask` hides secrets.
+    called twice. `posting` is a block in which a message is handed over. `mask` hides secrets.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class HttpFacts:
         self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = lambda: None
         self.is_repeatable: Callable[[str], bool] = lambda _tool: False
+        self.posting: Callable[[Any], AbstractContextManager[None]] = nullcontext
         self.mask: Callable[[str], str] = str
 
 

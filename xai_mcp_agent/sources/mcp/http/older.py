@@ -8,8 +8,8 @@ has refused that address, and never sends anything again after one POST has fail
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Self
 
 import anyio
@@ -40,10 +40,9 @@ async def older_streams(
     client: httpx2.AsyncClient,
     url: str,
     max_event_bytes: int,
-    posting: Callable[[Any], AbstractContextManager[None]],
     facts: HttpFacts,
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Open the pair of streams; each POST is made within `posting` its message.
+    """Open the pair of streams.
 
     Raises:
         WrongEndpoint: messages would go nowhere, or to another server.
@@ -59,7 +58,7 @@ async def older_streams(
         arrive, arriving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         async with arrive, arriving, anyio.create_task_group() as tasks:
             tasks.start_soon(_read, events, arrive, facts)
-            yield arriving, _Writer(client, endpoint, arrive, posting)
+            yield arriving, _Writer(client, endpoint, arrive)
             tasks.cancel_scope.cancel()
 
 
@@ -109,26 +108,19 @@ class _Writer:
         client: httpx2.AsyncClient,
         endpoint: str,
         arrive: MemoryObjectSendStream[SessionMessage | Exception],
-        posting: Callable[[Any], AbstractContextManager[None]],
     ) -> None:
         self._client = client
         self._endpoint = endpoint
         self._arrive = arrive
-        self._posting = posting
 
     async def send(self, item: SessionMessage) -> None:
-        """Post a message; a refused request is answered here, for nothing will come of it.
-
-        Raises:
-            ValueError: it cannot be JSON.
-        """
+        """Post a message; a refused request is answered here, for nothing will come of it."""
         message = item.message
         content = message.model_dump_json(by_alias=True, exclude_unset=True)
         headers = {"content-type": "application/json"}
-        with self._posting(message):
-            response = await request_within_origin(
-                self._client, "POST", self._endpoint, content=content, headers=headers
-            )
+        response = await request_within_origin(
+            self._client, "POST", self._endpoint, content=content, headers=headers
+        )
         if isinstance(message, JSONRPCRequest) and not response.is_success:
             answer = JSONRPCError(jsonrpc="2.0", id=message.id, error=_error_in(response))
             # Where the stream has ended, its end is the answer. Raised, it would say "never sent".
