@@ -37,7 +37,6 @@ class Listing:
     registry: RegistrySettings
     document: Document
     digest: str
-    seen: str
     versions: tuple[str, ...]
     alarms: tuple[Alarm, ...] = ()
     note: str = ""
@@ -74,17 +73,26 @@ def offer_of(
     listing: Listing,
     name: str,
     *,
-    given: Mapping[str, str],
-    allow: Collection[str],
-    prefer: str,
-    configured: Mapping[str, Any],
-    offline: bool,
+    given: Mapping[str, str] | None = None,
+    allow: Collection[str] = (),
+    prefer: str = "",
+    configured: Mapping[str, Any] | None = None,
+    offline: bool = False,
 ) -> Offer:
-    """See `Registries.offer`."""
+    """Return what would be written for a server under a name, and what is to be known of it.
+
+    `given` are values of the person, `allow` words of `ALLOWED`, `prefer` a type of package or
+    `remote`. `configured` are the entries of the settings, as they are written.
+
+    Raises:
+        Refused: it must not be used, or there is no way that may be.
+        BadSetting: a value that was given does not fit.
+    """
+    configured = configured or {}
     document = listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
-    taken = set(_VARIABLE.findall(json.dumps(configured, default=str)))
+    taken = _VARIABLE.findall(json.dumps(configured, default=str))
     composition = compose(server, name, given=given, allow=allow, prefer=prefer, taken=taken)
     origin = _origin(listing, composition, offline=offline)
     signals = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from ..settings.models import Settings
 from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered
-from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, offer_of
+from .offers import ASK_LIMITS, NOT_FOUND, Listing, offer_of
 from .readers import ApiReader, NpmReader, reader_of
 from .store import Store
 from .sync import SyncLimits, SyncReport, now_text, sync_registry
@@ -123,27 +123,27 @@ class Registries:
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
         """
-        index, known = self._indexed(registry)
-        if not known:
+        index, servers = self._indexed(registry)
+        if not servers:
             raise RegistryError(
                 "There is no local copy of a registry yet. Run `xai-mcp-agent registry sync`."
             )
         hits = index.search(query, limit)
-        return [replace(known[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
+        return [replace(servers[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
 
     def _indexed(self, registry: str | None) -> _Indexed:
         """The servers of the local copy, made once for all searches until it changes."""
         if registry not in self._indexes:
-            index, known = ToolIndex[JsonObject](), dict[str, FoundServer]()
-            for one in self.chosen(registry):
-                for stored in self._store.latest(one.address):
+            index, servers = ToolIndex[JsonObject](), dict[str, FoundServer]()
+            for chosen in self.chosen(registry):
+                for stored in self._store.latest(chosen.address):
                     if stored.document.meta.get("status") in _DEPRECATED:
                         continue
-                    found = _found(one.name, stored.document)
-                    key = f"{one.name} {found.name}"
-                    known[key] = found
-                    index.update(_as_tool(key, found, stored.document))
-            self._indexes[registry] = index, known
+                    server = _found(chosen.name, stored.document)
+                    key = f"{chosen.name} {server.name}"
+                    servers[key] = server
+                    index.update(_as_tool(key, server, stored.document))
+            self._indexes[registry] = index, servers
         return self._indexes[registry]
 
     # One server
@@ -159,20 +159,20 @@ class Registries:
             Refused: its document must not be used.
         """
         notes: dict[str, str] = {}
-        found: list[RegistrySettings] = []
-        for one in self.chosen(registry):
+        homes: list[RegistrySettings] = []
+        for chosen in self.chosen(registry):
             if not offline:
-                notes[one.name] = self._ask(one, name, version)
-            if reason := self._store.refusal(one.address, name, version):
+                notes[chosen.name] = self._ask(chosen, name, version)
+            if reason := self._store.refusal(chosen.address, name, version):
                 raise Refused(name, reason)
-            if self._store.versions(one.address, name):
-                found.append(one)
-        if len(found) > 1:
-            names = " and ".join(x.name for x in found)
+            if self._store.versions(chosen.address, name):
+                homes.append(chosen)
+        if len(homes) > 1:
+            names = " and ".join(x.name for x in homes)
             raise RegistryError(f"{_quoted(name)} is in {names}. Choose one with --registry.")
-        if not found:
+        if not homes:
             raise self._unknown(name, registry, notes)
-        return self._listing(found[0], name, version, notes.get(found[0].name, ""))
+        return self._listing(homes[0], name, version, notes.get(homes[0].name, ""))
 
     def _ask(self, registry: RegistrySettings, name: str, version: str | None) -> str:
         """Have the registry tell what it has of a server; why it could not, or nothing."""
@@ -201,48 +201,26 @@ class Registries:
         self, registry: RegistrySettings, name: str, version: str | None, note: str
     ) -> Listing:
         versions = self._store.versions(registry.address, name)
-        kept = next((x for x in versions if version in (None, x.document.version)), None)
-        if kept is None:
-            known = ", ".join(x.document.version for x in versions)
-            raise RegistryError(f"{name} has no version {_quoted(version or '')}. Known: {known}.")
-        alarms = [
-            x for x in self._store.alarms(registry.address, name)
-            if x.version == kept.document.version
-        ]  # fmt: skip
-        told = tuple(x.document.version for x in versions)
-        return Listing(registry, kept.document, kept.digest, kept.seen, told, tuple(alarms), note)
+        numbers = tuple(x.document.version for x in versions)
+        stored = next((x for x in versions if version in (None, x.document.version)), None)
+        if stored is None:
+            raise RegistryError(
+                f"{name} has no version {_quoted(version or '')}. Known: {', '.join(numbers)}."
+            )
+        alarms = self._store.alarms(registry.address, name)
+        alarms = tuple(x for x in alarms if x.version == stored.document.version)
+        return Listing(registry, stored.document, stored.digest, numbers, alarms, note)
 
     def _unknown(self, name: str, registry: str | None, notes: Mapping[str, str]) -> RegistryError:
-        names = [x for one in self.chosen(registry) for x in self._store.names(one.address)]
+        chosen = self.chosen(registry)
+        names = [name for x in chosen for name in self._store.names(x.address)]
         hint = did_you_mean(name, names) if names else "Run `xai-mcp-agent registry sync` first."
-        told = [x for x in notes.values() if x and "has no" not in x]
-        why = f" {'. '.join(told).rstrip('.')}." if told else ""
+        reasons = [x for x in notes.values() if x and "has no" not in x]
+        why = f" {'. '.join(reasons).rstrip('.')}." if reasons else ""
         where = registry or "any registry of the settings"
         return RegistryError(f"There is no server {_quoted(name)} in {where}.{why} {hint}".rstrip())
 
-    # What it would come to
-
-    def offer(
-        self,
-        listing: Listing,
-        name: str,
-        *,
-        given: Mapping[str, str] | None = None,
-        allow: Collection[str] = (),
-        prefer: str = "",
-        configured: Mapping[str, Any] | None = None,
-        offline: bool = False,
-    ) -> Offer:
-        """What would be written for it under a name, and what is to be known of it.
-
-        Raises:
-            Refused: it must not be used, or there is no way that may be.
-            BadSetting: a value that was given does not fit.
-        """
-        return offer_of(
-            listing, name, given=given or {}, allow=allow, prefer=prefer,
-            configured=configured or {}, offline=offline,
-        )  # fmt: skip
+    offer = staticmethod(offer_of)
 
     def accept(self, listing: Listing) -> Listing:
         """Take the changed content of a version for the right one from now on."""
@@ -275,23 +253,23 @@ class Registries:
 
 
 def _found(registry: str, document: Document) -> FoundServer:
-    title, about = (shown(document.server.get(x)) for x in ("title", "description"))
-    return FoundServer(registry, document.name, document.version, title, about, 0.0, ())
+    title, description = (shown(document.server.get(x)) for x in ("title", "description"))
+    return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
 
 
 _BETWEEN_WORDS = re.compile(r"[./_-]+")
 
 
-def _as_tool(key: str, found: FoundServer, document: Document) -> JsonObject:
+def _as_tool(key: str, server: FoundServer, document: Document) -> JsonObject:
     """A server in the words of the index: what it is called, what it does, what it is tagged."""
-    space, _, name = found.name.rpartition("/")
+    space, _, name = server.name.rpartition("/")
     tags = " ".join(as_texts(document.extras.get("tags")))
     return {
         "id": key,
         "server": _BETWEEN_WORDS.sub(" ", space),
-        "name": name or found.name,
-        "title": found.title,
-        "description": found.description,
+        "name": name or server.name,
+        "title": server.title,
+        "description": server.description,
         "server_description": shown(tags),
     }
 

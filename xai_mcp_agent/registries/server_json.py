@@ -10,7 +10,17 @@ from typing import Any
 from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
 from ..settings.fields import wrong_with_url
-from .values import NAME_CHARS, TEXT_CHARS, Argument, Input, Package, Refused, Remote, Server
+from .values import (
+    NAME_CHARS,
+    TEXT_CHARS,
+    Argument,
+    Input,
+    Package,
+    Refused,
+    Remote,
+    Server,
+    shown,
+)
 from .versions import tag_and_digest, wrong_with
 
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
@@ -48,35 +58,31 @@ _MEANS_CODE = re.compile(
 
 
 def read_server(document: Any, *, has_namespace: bool = True) -> Server:
-    """The server that a document describes.
+    """Return the server that a document describes.
 
     Names of other registries need no namespace.
 
     Raises:
         Refused: nothing of it may be used; says why.
     """
-    given = as_object(document)
-    name = given.get("name")
+    entry = as_object(document)
+    name = entry.get("name")
     if not isinstance(name, str) or not name:
         raise Refused("", "it has no name")
     _check_name(name, has_namespace=has_namespace)
-    version = _plain(given.get("version"))
+    version = _plain(entry.get("version"))
     if (version or has_namespace) and (problem := wrong_with_own(version)):
         raise Refused(name, problem)
-    packages = tuple(_package(as_object(x)) for x in as_list(given.get("packages"))[:_MOST])
-    remotes = tuple(_remote(as_object(x)) for x in as_list(given.get("remotes"))[:_MOST])
+    packages = tuple(_package(as_object(x)) for x in as_list(entry.get("packages"))[:_MOST])
+    remotes = tuple(_remote(as_object(x)) for x in as_list(entry.get("remotes"))[:_MOST])
     ways = (*packages, *remotes)
     if ways and all(x.problem for x in ways):
         raise Refused(name, "; ".join(dict.fromkeys(x.problem for x in ways)))
-    return Server(
-        name, version, _text(given.get("title")), _text(given.get("description")),
-        _text(as_object(given.get("repository")).get("url")), _text(given.get("websiteUrl")),
-        packages, remotes,
-    )  # fmt: skip
+    return Server(name, shown(entry.get("description")), packages, remotes)
 
 
 def wrong_with_own(version: str) -> str:
-    """Why this cannot be the version of a server: it is a range, or moves."""
+    """Return why this cannot be the version of a server: it is a range, or moves."""
     problem = wrong_with(version)
     # Some count in words of their own; what is exact in them cannot be told, a range can.
     is_own_word = version.lower() != "latest" and re.fullmatch(r"[A-Za-z0-9._+-]{1,255}", version)
@@ -100,30 +106,33 @@ def _check_name(name: str, *, has_namespace: bool) -> None:
 # Packages
 
 
-def _package(given: JsonObject) -> Package:
-    kind, identifier = _plain(given.get("registryType")).lower(), _plain(given.get("identifier"))
-    transport = as_object(given.get("transport"))
-    told = Package(
-        kind, identifier, _plain(given.get("version")),
-        _plain(transport.get("type")) or "stdio", _plain(transport.get("url")),
-        _plain(given.get("registryBaseUrl")), _plain(given.get("fileSha256")),
-        _arguments(given.get("runtimeArguments")), _arguments(given.get("packageArguments")),
-        _inputs(given.get("environmentVariables")),
-    )  # fmt: skip
-    problem = _problem(told)
-    return replace(told, problem=problem, unsupported="" if problem else _unsupported(told))
+def _package(entry: JsonObject) -> Package:
+    kind, identifier = _plain(entry.get("registryType")).lower(), _plain(entry.get("identifier"))
+    package = Package(
+        kind,
+        identifier,
+        _plain(entry.get("version")),
+        _plain(as_object(entry.get("transport")).get("type")) or "stdio",
+        _plain(entry.get("registryBaseUrl")),
+        _plain(entry.get("fileSha256")),
+        _arguments(entry.get("runtimeArguments")),
+        _arguments(entry.get("packageArguments")),
+        _inputs(entry.get("environmentVariables")),
+    )
+    problem = _problem(package)
+    return replace(package, problem=problem, unsupported="" if problem else _unsupported(package))
 
 
 def _problem(package: Package) -> str:
-    """Why it must not be started."""
+    """Return why it must not be started."""
     about = f"its package {package.shown}" if package.identifier else "one of its packages"
     if reason := _wrong_identifier(package) or _wrong_version(package):
         return f"{about}: {reason}"
     names = [x.name for x in package.environment]
     if wrong := [x for x in names if not _ENVIRONMENT_NAME.fullmatch(x)]:
         return f"{about}: {_short(wrong[0])} is no name of a variable"
-    told = [x.name for x in package.environment if x.value is not None or x.default is not None]
-    if code := [x for x in told if _MEANS_CODE.fullmatch(x)]:
+    is_set = [x.name for x in package.environment if (x.value, x.default) != (None, None)]
+    if code := [x for x in is_set if _MEANS_CODE.fullmatch(x)]:
         return f"{about}: it sets {code[0]}, by which other code could be run"
     arguments = (*package.runtime_arguments, *package.arguments)
     if odd := [x.flag for x in arguments if x.flag and not _FLAG.fullmatch(x.flag)]:
@@ -158,8 +167,8 @@ def _wrong_version(package: Package) -> str:
 def _unsupported(package: Package) -> str:
     if package.type not in RUNNERS:
         known = ", ".join(RUNNERS)
-        shown = _short(package.type) if package.type else "no type"
-        return f"its package is of type {shown}, which no runner starts here; known are {known}"
+        kind = _short(package.type) if package.type else "no type"
+        return f"its package is of type {kind}, which no runner starts here; known are {known}"
     if package.transport != "stdio":
         return (
             f"its package {package.shown} has to be started and then reached over "
@@ -172,42 +181,40 @@ def _arguments(value: Any) -> tuple[Argument, ...]:
     return tuple(_argument(as_object(x)) for x in as_list(value)[:_MOST])
 
 
-def _argument(given: JsonObject) -> Argument:
-    is_named = given.get("type") == "named"
-    flag = _plain(given.get("name")) if is_named else ""
-    hint = _plain(given.get("valueHint")) or (flag if is_named else "") or "argument"
-    return Argument(
-        **_fields(given, hint), flag=flag, is_repeated=given.get("isRepeated") is True
-    )  # fmt: skip
+def _argument(entry: JsonObject) -> Argument:
+    is_named = entry.get("type") == "named"
+    flag = _plain(entry.get("name")) if is_named else ""
+    hint = _plain(entry.get("valueHint")) or (flag if is_named else "") or "argument"
+    return Argument(**_fields(entry, hint), flag=flag)
 
 
 def _inputs(value: Any) -> tuple[Input, ...]:
-    found = (as_object(x) for x in as_list(value)[:_MOST])
-    return tuple(Input(**_fields(x, _plain(x.get("name")))) for x in found)
+    entries = (as_object(x) for x in as_list(value)[:_MOST])
+    return tuple(Input(**_fields(x, _plain(x.get("name")))) for x in entries)
 
 
-def _fields(given: JsonObject, name: str, levels: int = _LEVELS) -> dict[str, Any]:
+def _fields(entry: JsonObject, name: str, levels: int = _LEVELS) -> dict[str, Any]:
     return {
         "name": name,
-        "description": _text(given.get("description")),
-        "is_required": given.get("isRequired") is True,
-        "is_secret": given.get("isSecret") is True,
-        "format": _plain(given.get("format")) or "string",
-        "value": _value(given.get("value")),
-        "default": _value(given.get("default")),
-        "choices": tuple(x for x in map(_value, as_list(given.get("choices"))[:_MOST]) if x),
-        "placeholder": _text(given.get("placeholder")),
-        "variables": _variables(given.get("variables"), levels - 1) if levels else {},
+        "description": shown(entry.get("description")),
+        "is_required": entry.get("isRequired") is True,
+        "is_secret": entry.get("isSecret") is True,
+        "format": _plain(entry.get("format")) or "string",
+        "value": _value(entry.get("value")),
+        "default": _value(entry.get("default")),
+        "choices": tuple(x for x in map(_value, as_list(entry.get("choices"))[:_MOST]) if x),
+        "placeholder": shown(entry.get("placeholder")),
+        "variables": _variables(entry.get("variables"), levels - 1) if levels else {},
     }
 
 
 def _variables(value: Any, levels: int) -> Mapping[str, Input]:
-    told = list(as_object(value).items())[:_MOST]
-    return {name: Input(**_fields(as_object(x), name, levels)) for name, x in told}
+    entries = list(as_object(value).items())[:_MOST]
+    return {name: Input(**_fields(as_object(x), name, levels)) for name, x in entries}
 
 
 def _value(value: Any) -> str | None:
-    """A value as text; one that no program can be given counts as none."""
+    """A value as text; one that no program can be entry counts as none."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -218,12 +225,14 @@ def _value(value: Any) -> str | None:
 # Remotes
 
 
-def _remote(given: JsonObject) -> Remote:
-    told = Remote(
-        _plain(given.get("type")), _plain(given.get("url")), _inputs(given.get("headers")),
-        _variables(given.get("variables"), _LEVELS),
-    )  # fmt: skip
-    return replace(told, problem=_wrong_with_remote(told))
+def _remote(entry: JsonObject) -> Remote:
+    remote = Remote(
+        _plain(entry.get("type")),
+        _plain(entry.get("url")),
+        _inputs(entry.get("headers")),
+        _variables(entry.get("variables"), _LEVELS),
+    )
+    return replace(remote, problem=_wrong_with_remote(remote))
 
 
 def _wrong_with_remote(remote: Remote) -> str:
@@ -244,14 +253,10 @@ def _wrong_with_remote(remote: Remote) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A text that a program can be given: on one line, with nothing in it that is not seen."""
+    """A text that a program can be entry: on one line, with nothing in it that is not seen."""
     if not isinstance(value, str) or len(value) > TEXT_CHARS:
         return ""
     return value if value.isprintable() else ""
-
-
-def _text(value: Any) -> str:
-    return visible_text(value, TEXT_CHARS).strip() if isinstance(value, str) else ""
 
 
 def _short(text: str) -> str:

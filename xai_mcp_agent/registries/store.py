@@ -26,11 +26,12 @@ CREATE TABLE IF NOT EXISTS progress (
     registry TEXT PRIMARY KEY, cursor TEXT NOT NULL, since TEXT NOT NULL, begun TEXT NOT NULL,
     pages INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (
-    registry TEXT, name TEXT, version TEXT, document TEXT, meta TEXT, digest TEXT, seen TEXT,
+    registry TEXT, name TEXT, version TEXT, document TEXT, meta TEXT, digest TEXT,
     refused TEXT NOT NULL DEFAULT '', new_document TEXT, new_digest TEXT, new_seen TEXT,
     PRIMARY KEY (registry, name, version));
 """
 _KEY = "registry = ? AND name = ? AND version = ?"
+_NOTHING_NEW = "new_document = NULL, new_digest = NULL, new_seen = NULL"
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
@@ -46,11 +47,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A document with its digest, and when it was first seen like that."""
+    """A document with its digest."""
 
     document: Document
     digest: str
-    seen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +159,12 @@ class Store:
         text, meta = _text_of(document), _encode(document.meta)
         # Equal for the same content, in whatever order it is written.
         digest = digest_of(_encode(document.original))
-        ((before, seen),) = self._rows(f"SELECT digest, seen FROM documents WHERE {_KEY}", key)
+        ((before,),) = self._rows(f"SELECT digest FROM documents WHERE {_KEY}", key)
         # Whether it is still active is for the registry to say; what it is made of is not.
         self._update("meta = ?, refused = ''", [meta], key)
         if before is None or before == digest or not document.version:
-            seen = seen if before == digest else now
-            self._update("document = ?, digest = ?, seen = ?", [text, digest, seen], key)
-            self._update("new_document = NULL, new_digest = NULL, new_seen = NULL", [], key)
+            self._update("document = ?, digest = ?", [text, digest], key)
+            self._update(_NOTHING_NEW, [], key)
             return None
         self._update("new_document = ?, new_digest = ?, new_seen = ?", [text, digest, now], key)
         return Alarm(*key, before, digest, now)
@@ -176,9 +175,8 @@ class Store:
     def accept(self, alarm: Alarm) -> None:
         """Let what a version says now take the place of what it said."""
         key = (alarm.registry, alarm.name, alarm.version)
-        take = "document = new_document, digest = new_digest, seen = new_seen"
-        self._update(take, [], key)
-        self._update("new_document = NULL, new_digest = NULL, new_seen = NULL", [], key)
+        self._update("document = new_document, digest = new_digest", [], key)
+        self._update(_NOTHING_NEW, [], key)
 
     def forget_others(self, registry: str, present: Iterable[tuple[str, str]]) -> int:
         """Forget what a registry does not have any more; return how many documents those were."""
@@ -236,23 +234,17 @@ class Store:
 
     def _stored(self, registry: str, name: str | None = None) -> list[Stored]:
         query = (
-            "SELECT name, version, document, meta, digest, seen FROM documents WHERE "
+            "SELECT name, version, document, meta, digest FROM documents WHERE "
             "registry = ?1 AND (?2 IS NULL OR name = ?2) AND digest IS NOT NULL ORDER BY name"
         )
         return [self._read(*row) for row in self._rows(query, [registry, name])]
 
-    def _read(
-        self, name: str, version: str, text: str, meta: str, digest: str, seen: str
-    ) -> Stored:
+    def _read(self, name: str, version: str, text: str, meta: str, digest: str) -> Stored:
         try:
-            told = json.loads(text)
-            document = Document(
-                name, version, told["server"], None, {**json.loads(meta)}, told["extras"],
-                told["place"], has_namespace=told["has_namespace"],
-            )  # fmt: skip
-        except (ValueError, TypeError, KeyError) as cause:
+            fields: dict[str, Any] = {**json.loads(text), "meta": {**json.loads(meta)}}
+            return Stored(Document(name, version, original=None, **fields), digest)
+        except (ValueError, TypeError) as cause:
             raise self._unusable(cause) from cause
-        return Stored(document, digest, seen)
 
 
 def _text_of(document: Document) -> str:

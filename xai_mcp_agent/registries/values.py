@@ -60,7 +60,6 @@ class Argument(Input):
     """One of the arguments of a command. Without a `flag` it is known by its place alone."""
 
     flag: str = ""
-    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,6 @@ class Package:
     identifier: str
     version: str = ""
     transport: str = "stdio"
-    transport_url: str = ""
     base_url: str = ""
     sha256: str = ""
     runtime_arguments: tuple[Argument, ...] = ()
@@ -106,11 +104,7 @@ class Server:
     """What a document says of a server; at least one way to use it is not refused."""
 
     name: str
-    version: str
-    title: str = ""
     description: str = ""
-    repository: str = ""
-    website: str = ""
     packages: tuple[Package, ...] = ()
     remotes: tuple[Remote, ...] = ()
 
