@@ -6,8 +6,8 @@ See docs/python.md. Kept stable.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
@@ -17,7 +17,7 @@ from ..agent.conversation import BadConversation, Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
 from ..agent.limits import RunLimits
 from ..agent.loop import AgentRun, AgentSpec, ProtocolChoice
-from ..agent.memory.notes import Memory, memory_for
+from ..agent.memory.notes import memory_for
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.base import counts
@@ -66,42 +66,6 @@ class AgentResult:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Setup:
-    """What an agent is, checked. A run gets a model of its own, which it closes."""
-
-    name: str
-    model: AgentModel
-    sources: tuple[str, ...]
-    required: tuple[str, ...]
-    wait_seconds: float
-    functions: FunctionToolset | None
-    system_prompt: str
-    max_thoughts: int
-    protocol: ProtocolChoice
-    output: OutputSchema | None
-    memory: Memory | None
-    limits: RunLimits
-    budget_tokens: int | None
-    preferences: Preferences
-    approval: ApprovalWords
-    failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
-
-    def spec(self) -> AgentSpec:
-        return AgentSpec(
-            self.name, self.model.open(), self.system_prompt, self.max_thoughts, self.protocol,
-            output=self.output, window=self.model.window, limits=self.limits,
-        )  # fmt: skip
-
-    def tools(self, operations: Operations) -> ToolSpec:
-        own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
-        own += [self.functions] if self.functions else []
-        choice = operations.choice(self.sources)
-        return ToolSpec(
-            choice, own, self.preferences, self.budget_tokens, self.failed, required=self.required
-        )
-
-
 class Agent:
     """Answers questions with the tools of a bridge, as AgentRun does on the canvas.
 
@@ -148,40 +112,52 @@ class Agent:
         if tool_protocol not in get_args(ProtocolChoice):
             words = ", ".join(get_args(ProtocolChoice))
             raise BadSetting(f"`tool_protocol` of Agent is {tool_protocol!r}. Use one of: {words}.")
-        needed = _several(required)
-        parts = () if toolbelt is None else _several(toolbelt)
+        settings, required = bridge.settings, _as_tuple(required)
+        parts = () if toolbelt is None else _as_tuple(toolbelt)
         functions = tuple(x for x in parts if not isinstance(x, str))
-        named = tuple(dict.fromkeys((*(x for x in parts if isinstance(x, str)), *needed)))
+        named = tuple(dict.fromkeys((*(x for x in parts if isinstance(x, str)), *required)))
         for source in named:
-            if bridge.settings.group(source) is None:
-                bridge.settings.source(source)
-        every = bridge.settings.switched_on if toolbelt is None else ()
-        patience = bridge.settings.wait_seconds if wait_seconds is None else wait_seconds
-        chosen = AgentModel.of(model)
-        setup = _Setup(
-            name=name,
-            model=chosen,
-            sources=tuple(dict.fromkeys((*every, *named))),
-            required=needed,
-            wait_seconds=patience if toolbelt is None else inf,
-            # One for all runs: it counts the functions that were left and still run.
-            functions=_functions(bridge, functions) if functions else None,
-            system_prompt=system_prompt,
-            max_thoughts=max_thoughts,
-            protocol=tool_protocol,
-            output=OutputSchema(output_schema) if output_schema else None,
-            memory=memory_for(memory, name),
-            limits=RunLimits(max_run_tokens),
-            budget_tokens=tool_token_budget,
-            preferences=Preferences(
-                _several(always_shown_tools), _several(blocked_tools), _several(trusted_tools)
-            ),
-            approval=_approval(approval),
+            if settings.group(source) is None:
+                settings.source(source)
+        every = settings.switched_on if toolbelt is None else ()
+        sources = tuple(dict.fromkeys((*every, *named)))
+        notes = memory_for(memory, name)
+        own: list[Toolset] = [] if notes is None else [MemoryToolset(notes)]
+        if functions:  # one toolset for all runs: it counts functions that still run
+            own.append(FunctionToolset(functions, bridge.aio.engine.recorder.mask))
+        model = AgentModel.of(model)
+        output = OutputSchema(output_schema) if output_schema else None
+        preferences = Preferences(
+            _as_tuple(always_shown_tools), _as_tuple(blocked_tools), _as_tuple(trusted_tools)
         )
-        setup.spec()  # refuses what no run could begin with
-        bridge.settings.secrets.update(chosen.secrets)
+        failures = dict[str, Failure]()
+
+        def spec() -> AgentSpec:
+            return AgentSpec(
+                name, model.open(), system_prompt, max_thoughts, tool_protocol,
+                output=output, window=model.window, limits=RunLimits(max_run_tokens),
+            )  # fmt: skip
+
+        def tools(operations: Operations) -> ToolSpec:
+            choice = operations.choice(sources)
+            return ToolSpec(
+                choice, own, preferences, tool_token_budget, failures, required=required
+            )
+
+        spec()  # refuses what no run could begin with
+        settings.secrets.update(model.secrets)
+        approval_words = _approval(approval)
+        patience = settings.wait_seconds if wait_seconds is None else wait_seconds
+        wait_seconds = patience if toolbelt is None else inf
+
+        def caller(host: Host | None) -> Caller:
+            run, workflow = new_run_id(), workflow_name()
+            return Caller(
+                "agent", name, run=run, host=host, approval=approval_words, workflow=workflow
+            )
+
         self._bridge = bridge
-        self.aio = AioAgent(bridge, setup)
+        self.aio = AioAgent(bridge, caller, spec, tools, wait_seconds)
         """The same methods for callers that own an asyncio loop."""
 
     def run(self, question: Asked) -> AgentResult:
@@ -194,7 +170,7 @@ class Agent:
                 not asked.
             RuntimeError: the bridge is closed.
         """
-        return self._bridge.aio.portal.call(self.aio.play, question, _unheard)
+        return self._bridge.aio.portal.call(self.aio.play, question, _ignore)
 
     def stream(self, question: Asked) -> AgentStream[AgentResult]:
         """Begin to run, and go through what happens: `for event in agent.stream(...)`.
@@ -209,13 +185,24 @@ class Agent:
 class AioAgent:
     """The methods of `Agent` as coroutines. The agent still runs on the bridge's own loop."""
 
-    def __init__(self, bridge: Bridge, setup: _Setup) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        caller: Callable[[Host | None], Caller],
+        spec: Callable[[], AgentSpec],
+        tools: Callable[[Operations], ToolSpec],
+        wait_seconds: float,
+    ) -> None:
         self._bridge = bridge
-        self._setup = setup
+        # Each makes one for a run; the run closes the model of its spec.
+        self._caller = caller
+        self._spec = spec
+        self._tools = tools
+        self._wait_seconds = wait_seconds
 
     async def run(self, question: Asked) -> AgentResult:
         """See `Agent.run`. Cancelling it stops the run."""
-        return await self._bridge.aio.portal.awaited(self.play, question, _unheard)
+        return await self._bridge.aio.portal.awaited(self.play, question, _ignore)
 
     def stream(self, question: Asked) -> AioAgentStream[AgentResult]:
         """See `Agent.stream`: `async for event in agent.aio.stream(...)`."""
@@ -227,58 +214,60 @@ class AioAgent:
         question: Asked,
         tell: Tell,
         host: Host | None = None,
-        watch: Callable[[tuple[str, ...]], None] | None = None,
+        show_waiting: Callable[[tuple[str, ...]], None] | None = None,
     ) -> AgentResult:
-        """Run on the bridge's loop; `tell` hears every event there, `watch` who is waited for.
+        """Run on the bridge's loop; `tell` gets every event there.
 
         `host` is asked what servers want to know, and for approval; None: the bridge's own.
+        `show_waiting` gets the names of the sources that are waited for.
         """
         _check_question(question)
-        setup, calls = self._setup, list[ToolFinished]()
-        caller = _caller(setup, host)
-        operations, notes = Operations(self._bridge.aio.engine, caller), list[str]()
-        who = {"run": caller.run, "run_id": caller.run, "agent": setup.name}
-        transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
-        in_turn = Lock()
+        caller = self._caller(host)
+        operations = Operations(self._bridge.aio.engine, caller)
+        notes, calls = list[str](), list[ToolFinished]()
+        record = self._recorder(caller)
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ToolFinished):
                 calls.append(event)
             tell(event)
-            if transcript.is_on:
-                async with in_turn:
-                    await to_thread.run_sync(transcript.event, event, time.time())
+            await record(event)
 
-        # Beside the loop: a long one takes a while to copy.
-        start, spec = await to_thread.run_sync(Conversation, question), setup.spec()
-        run = AgentRun(spec, start, emit, caller)
-        listener = Listener(notes.append, watch or _unwatched)
+        # In a thread: a long conversation takes a while to copy.
+        conversation, spec = await to_thread.run_sync(Conversation, question), self._spec()
+        run = AgentRun(spec, conversation, emit, caller)
+        listener = Listener(notes.append, show_waiting or _ignore)
         try:
             ready = await ready_tools(
-                operations, setup.tools(operations), listener, wait_seconds=setup.wait_seconds
+                operations, self._tools(operations), listener, wait_seconds=self._wait_seconds
             )
             ended = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
         finally:
             await spec.model.aclose()
         conversation = run.conversation
-        messages = await beside_loop(conversation.chars, lambda: conversation.messages)
         return AgentResult(
-            ended.answer,
-            ended.stopped,
-            messages,
-            tuple(calls),
-            counts(ended.usage, ended.steps, ended.tool_calls, ended.seconds),
-            ended.structured,
-            ready.left_out,
-            tuple(notes),
-        )  # fmt: skip
+            answer=ended.answer,
+            stopped=ended.stopped,
+            conversation=await beside_loop(conversation.chars, lambda: conversation.messages),
+            calls=tuple(calls),
+            usage=counts(ended.usage, ended.steps, ended.tool_calls, ended.seconds),
+            structured=ended.structured,
+            left_out=ready.left_out,
+            notes=tuple(notes),
+        )
 
+    def _recorder(self, caller: Caller) -> Callable[[RunEvent], Awaitable[None]]:
+        """Writes the events of a run into the transcript, one after the other."""
+        who = {"run": caller.run, "run_id": caller.run, "agent": caller.name}
+        transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
+        lock = Lock()
 
-def _caller(setup: _Setup, host: Host | None) -> Caller:
-    return Caller(
-        "agent", setup.name, run=new_run_id(), host=host, approval=setup.approval,
-        workflow=workflow_name(),
-    )  # fmt: skip
+        async def record(event: RunEvent) -> None:
+            if transcript.is_on:
+                async with lock:
+                    await to_thread.run_sync(transcript.event, event, time.time())
+
+        return record
 
 
 def _check_question(question: Any) -> None:
@@ -291,12 +280,8 @@ def _check_question(question: Any) -> None:
         )
 
 
-def _functions(bridge: Bridge, functions: Sequence[Callable[..., Any]]) -> FunctionToolset:
-    return FunctionToolset(functions, bridge.aio.engine.recorder.mask)
-
-
-def _several(values: T | Iterable[T]) -> tuple[T, ...]:
-    """What somebody lists; a name alone is one, and not its letters."""
+def _as_tuple(values: T | Iterable[T]) -> tuple[T, ...]:
+    """The values of a list; a name alone is one value, and not its letters."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (cast(T, values),)
     return tuple(cast("Iterable[T]", values))
@@ -309,9 +294,5 @@ def _approval(words: str | Mapping[str, str] | None) -> ApprovalWords:
         raise BadSetting(f"`approval` of Agent: {reason}") from reason
 
 
-def _unheard(_: RunEvent) -> None:
+def _ignore(_: object) -> None:
     """Nobody listens."""
-
-
-def _unwatched(_: tuple[str, ...]) -> None:
-    """Nobody looks at what is waited for."""

@@ -1,10 +1,11 @@
-"""Events of runs and changes of servers: kept on the bridge's loop, taken from there by others."""
+"""Events of runs and changes of servers: queued on the bridge's loop, taken from outside it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import anyio
@@ -16,7 +17,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 OnChange: TypeAlias = Callable[[str], object]
-"""Given the URI of the resource that changed, or the name of the list."""
+"""Gets the URI of the resource that changed, or the name of the list."""
 
 Tell: TypeAlias = Callable[[RunEvent], None]
 Play: TypeAlias = Callable[[Tell], Coroutine[Any, Any, R]]
@@ -27,12 +28,12 @@ Leave: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Feed(Generic[T]):
-    """Items in the order in which they came. Used on the bridge's loop, but for `take_now`."""
+    """A queue of items. Used on the bridge's loop, but for `take_now`."""
 
     def __init__(self) -> None:
         self._items = deque[T]()
         self._has_ended = False
-        self._news = anyio.Event()
+        self._changed = anyio.Event()
 
     def put(self, item: T) -> None:
         """Add an item, and wake everybody who waits for one."""
@@ -40,15 +41,15 @@ class Feed(Generic[T]):
         self._wake()
 
     def end(self) -> None:
-        """No more items come."""
+        """Mark the end: no more items come."""
         self._has_ended = True
         self._wake()
 
     async def take(self, timeout_seconds: float | None = None) -> T | None:
-        """The next item, which is waited for; None after the limit, or when no more come."""
+        """Wait for the next item; None after the limit, or at the end."""
         with anyio.move_on_after(timeout_seconds):
             while not (self._items or self._has_ended):
-                await self._news.wait()
+                await self._changed.wait()
         return self.take_now()
 
     def take_now(self) -> T | None:
@@ -56,12 +57,12 @@ class Feed(Generic[T]):
         return self._items.popleft() if self._items else None
 
     def _wake(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
 
 
 class Changes(Feed[str]):
-    """What changed and was not waited for yet: a burst of changes of one thing is one."""
+    """Changes that nobody has waited for yet; a burst of changes of one thing is one."""
 
     def __init__(self, on_change: OnChange | None) -> None:
         super().__init__()
@@ -75,86 +76,81 @@ class Changes(Feed[str]):
             self._on_change(item)
 
 
-def take(portal: Portal, feed: Feed[T], timeout_seconds: float | None = None) -> T | None:
-    """The next item of a feed for a thread; see `Feed.take`."""
-    try:
-        return portal.call(feed.take, timeout_seconds)
-    except RuntimeError:
-        if portal.is_open:
-            raise
-        return feed.take_now()
+class _Reader(Generic[T]):
+    """Takes items of a feed; those that are left also after the bridge was closed."""
 
-
-async def take_async(
-    portal: Portal, feed: Feed[T], timeout_seconds: float | None = None
-) -> T | None:
-    """The same for a caller on another loop."""
-    try:
-        return await portal.awaited(feed.take, timeout_seconds)
-    except RuntimeError:
-        if portal.is_open:
-            raise
-        return feed.take_now()
-
-
-class _Subscribed:
-    def __init__(self, portal: Portal, changes: Changes, leave: Leave) -> None:
+    def __init__(self, portal: Portal, feed: Feed[T]) -> None:
         self._portal = portal
-        self._changes = changes
+        self._feed = feed
+
+    def _take(self, timeout_seconds: float | None = None) -> T | None:
+        try:
+            return self._portal.call(self._feed.take, timeout_seconds)
+        except RuntimeError:
+            if self._portal.is_open:
+                raise
+            return self._feed.take_now()
+
+    async def _take_async(self, timeout_seconds: float | None = None) -> T | None:
+        try:
+            return await self._portal.awaited(self._feed.take, timeout_seconds)
+        except RuntimeError:
+            if self._portal.is_open:
+                raise
+            return self._feed.take_now()
+
+
+class _Subscribed(_Reader[str]):
+    def __init__(self, portal: Portal, changes: Changes, leave: Leave) -> None:
+        super().__init__(portal, changes)
         self._leave = leave
 
 
-class Subscription(_Subscribed):
+class Subscription(_Subscribed, AbstractContextManager["Subscription"]):
     """Hears of changes until it is closed, over new connections too.
 
     After a connection was lost everything counts as changed: servers tell nothing twice.
     """
 
     def wait(self, timeout_seconds: float | None = None) -> str:
-        """Wait for the next change, or take one that was not waited for yet; says what changed.
+        """Wait for the next change, or take one that nobody has waited for yet.
 
         The URI of the resource, or the name of the list; empty if there was none within the limit,
         or until this was closed, or its bridge.
         """
-        return take(self._portal, self._changes, timeout_seconds) or ""
+        return self._take(timeout_seconds) or ""
 
     def close(self) -> None:
         """Hear nothing more. May be called more than once."""
         if self._portal.is_open:
             self._portal.call(self._leave)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class AioSubscription(_Subscribed):
+class AioSubscription(_Subscribed, AbstractAsyncContextManager["AioSubscription"]):
     """A `Subscription` for a program that owns a loop."""
 
     async def wait(self, timeout_seconds: float | None = None) -> str:
         """See `Subscription.wait`."""
-        return await take_async(self._portal, self._changes, timeout_seconds) or ""
+        return await self._take_async(timeout_seconds) or ""
 
     async def close(self) -> None:
         """See `Subscription.close`."""
         if self._portal.is_open:
             await self._leave()
 
-    async def __aenter__(self) -> Self:
-        return self
-
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
-class _Run(Generic[R]):
-    """A run that was begun. Both streams stand on it; who forgets it stops the run."""
+class _Run(_Reader[RunEvent], Generic[R]):
+    """A run that was begun; it stops when this is garbage."""
 
     def __init__(self, portal: Portal, play: Play[R]) -> None:
-        self._portal = portal
-        self._events = events = Feed[RunEvent]()
+        events = Feed[RunEvent]()
+        super().__init__(portal, events)
         self._was_stopped = False
         self._is_over = False
         self._future = portal.submit(play, events.put)
@@ -163,7 +159,7 @@ class _Run(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the run came to. What it raised is raised.
+        """The result of the run. What it raised is raised.
 
         Raises:
             RuntimeError: it goes on, was stopped, or the bridge was closed.
@@ -182,7 +178,9 @@ class _Run(Generic[R]):
         self._is_over = True
 
     def _end(self) -> None:
-        """Raise what the run raised, unless it was stopped."""
+        """Raise once what the run raised, unless it was stopped."""
+        if self._is_over:
+            return
         self._is_over = True
         if not (self._was_stopped or self._future.done()):
             raise closed_meanwhile()  # nobody is left who could end it, as in a fork
@@ -205,10 +203,9 @@ class AgentStream(_Run[R]):
         return self
 
     def __next__(self) -> RunEvent:
-        event = None if self._is_over else take(self._portal, self._events)
+        event = None if self._is_over else self._take()
         if event is None:
-            if not self._is_over:
-                self._end()
+            self._end()
             raise StopIteration
         return event
 
@@ -230,10 +227,9 @@ class AioAgentStream(_Run[R]):
         return self
 
     async def __anext__(self) -> RunEvent:
-        event = None if self._is_over else await take_async(self._portal, self._events)
+        event = None if self._is_over else await self._take_async()
         if event is None:
-            if not self._is_over:
-                self._end()
+            self._end()
             raise StopAsyncIteration
         return event
 
@@ -245,4 +241,4 @@ class AioAgentStream(_Run[R]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        self._stop()
