@@ -92,6 +92,12 @@ def known(bridge: Bridge, toolbelt: str | None = None) -> Remembered:
     return bridge.run(remembered, toolbelt)
 
 
+def plans(bridge: Bridge, toolbelt: str | None = None) -> list[dict[str, Any]]:
+    """What runs taught: each plan as often as it was made."""
+    runs = known(bridge, toolbelt).runs.values()
+    return [plan for plan, times in runs for _ in range(times)]
+
+
 def kept(bridge: Bridge) -> Learnings:
     return bridge.learned()
 
@@ -119,7 +125,7 @@ def cancelled_with(plan: Plan) -> tuple[int, str | None]:
 
 def test_a_run_teaches_its_tools_their_order_and_what_came_from_where(bridge: Bridge) -> None:
     run(bridge, SCRIPT)
-    (plan,) = known(bridge).plans
+    (plan,) = plans(bridge)
     assert plan["request"] == REQUEST
     assert [(x["tool"].name, x["args"]) for x in plan["calls"]] == [
         ("find_user", {"email": {"value": None}}),
@@ -167,7 +173,7 @@ def test_what_failed_is_no_part_of_it_and_no_run_that_did_not_end_well_teaches(
 ) -> None:
     failing = calls(("shop_fail", {"order_id": ORDERS[0]}))
     run(bridge, [LIST, failing, CANCEL, says("Done.")])
-    (plan,) = known(bridge).plans
+    (plan,) = plans(bridge)
     assert [x["tool"].name for x in plan["calls"]] == ["list_orders", "cancel_order"]
     assert plan["calls"][1]["args"]["order_id"] == {"call": 0, "field": "orders[].id"}
     run(bridge, [FIND, LIST, says("I must stop.")], most=2)
@@ -179,7 +185,7 @@ def test_our_own_tools_are_no_part_of_it(place: Place) -> None:
     with shop(place, toolSearch={"tokenBudget": 200}) as bridge:
         search = calls(("tool_search", {"query": "orders of a user"}))
         run(bridge, [search, LIST, CANCEL, says("Done.")])
-        (plan,) = known(bridge).plans
+        (plan,) = plans(bridge)
     assert [x["tool"].name for x in plan["calls"]] == ["list_orders", "cancel_order"]
     assert plan["calls"][1]["args"]["order_id"] == {"call": 0, "field": "orders[].id"}
 
@@ -189,7 +195,7 @@ def test_a_plan_that_was_carried_out_whole_teaches_what_came_from_where(bridge: 
     taken = {"order_id": {"call": 0, "field": "orders[1].id"}}
     cancelled = {"tool": "shop/cancel_order", "args": taken}
     assert bridge.run_plan({"request": REQUEST, "calls": [listed, cancelled]}).is_finished
-    (plan,) = known(bridge).plans
+    (plan,) = plans(bridge)
     assert [(x["tool"].name, x["args"]) for x in plan["calls"]] == [
         ("list_orders", {"user_id": {"value": None}}),
         ("cancel_order", {"order_id": {"call": 0, "field": "orders[].id"}}),
@@ -202,7 +208,7 @@ def test_a_plan_that_was_carried_out_whole_teaches_what_came_from_where(bridge: 
 def test_toolbelts_learn_for_themselves(bridge: Bridge) -> None:
     for _ in range(4):
         run(bridge, SCRIPT, toolbelt="office")
-    assert len(list(known(bridge, "office").plans)) == 4
+    assert len(list(plans(bridge, "office"))) == 4
     assert not known(bridge, "default").runs
     reasons = wired(bridge, "list_orders", "cancel_order", toolbelt="office").calls[-1].arguments
     assert "times before" in str(reasons)
@@ -229,7 +235,7 @@ def test_one_coincidence_does_not_outrank_names(bridge: Bridge) -> None:
     rows = calls(("shop_everything", {"rows": 3}))
     by_chance = calls(("shop_cancel_order", {"order_id": "r0000001"}))
     run(bridge, [LIST, rows, by_chance, says("Done.")])
-    assert "rows[].id" in str(list(known(bridge).plans))
+    assert "rows[].id" in str(list(plans(bridge)))
     assert cancelled_with(wired(bridge, "list_orders", "everything", "cancel_order"))[0] == 0
 
 
@@ -309,7 +315,7 @@ def test_what_is_forgotten_is_not_planned_with(bridge: Bridge) -> None:
     gone = bridge.forget_learned("shop", "cancel_order")
     assert [x.times for x in gone.runs] == [4]
     assert "times before" not in str(wired(bridge, "list_orders", "cancel_order"))
-    assert [x["request"] for x in known(bridge).plans] == ["Who am I?"]
+    assert [x["request"] for x in plans(bridge)] == ["Who am I?"]
 
 
 def test_what_the_store_let_go_of_is_let_go_of_by_open_bridges(
@@ -320,9 +326,7 @@ def test_what_the_store_let_go_of_is_let_go_of_by_open_bridges(
         for number in range(40):
             learn(bridge, f"do {chr(97 + number % 26)}{chr(97 + number // 26)}")
             assert len(known(bridge).runs) <= 10
-            assert {x["request"] for x in known(bridge).plans} == {
-                x.words for x in kept(bridge).runs
-            }
+            assert {x["request"] for x in plans(bridge)} == {x.words for x in kept(bridge).runs}
 
 
 def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: Bridge) -> None:

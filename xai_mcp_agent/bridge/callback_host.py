@@ -1,4 +1,4 @@
-"""A Python program that answers what servers ask, through a function of its own."""
+"""Answers from the program: its functions for questions of servers and for approvals."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _NOBODY = Nobody(
 
 
 class _Raised(Exception):
-    """A function of the program raised; what, by its name."""
+    """A function of the program raised an error, of this name."""
 
 
 class CallbackHost:
-    """Has functions answer, one question at a time, as far as there are any."""
+    """Asks the program's functions, one question at a time."""
 
     def __init__(self, answerer: Answerer | None, approver: Approver | None = None) -> None:
         self._answerer = answerer
@@ -58,23 +58,23 @@ class CallbackHost:
         return "" if self._answerer else _NOBODY.why_nobody
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """What the function says. Where it raises, or takes too long, that is no."""
+        """The function's answer; no, where it raises or takes too long."""
         if self._approver is None:
             return await _NOBODY.approve(request)
         try:
-            said = await self._said(self._approver, request, request.limit_seconds)
+            answer = await self._call(self._approver, request, request.limit_seconds)
         except TimeoutError:
             return approval_too_late(request)
         except _Raised as raised:
             return ApprovalAnswer.no(f"the program that approves raised {raised}")
-        return _checked_approval(said)
+        return _checked_approval(answer)
 
     async def answer(self, question: Question) -> Answer:
-        """What the function says. Where it raises, or takes too long, that is no answer."""
+        """The function's answer; cancelled, where it raises or takes too long."""
         if self._answerer is None:
             return await _NOBODY.answer(question)
         try:
-            answer = await self._said(self._answerer, question, question.limit_seconds)
+            answer = await self._call(self._answerer, question, question.limit_seconds)
         except TimeoutError:
             return too_late(question)
         except _Raised as raised:
@@ -85,8 +85,8 @@ class CallbackHost:
         """Refuse: a program has no model."""
         raise SamplingRefused(NO_MODEL)
 
-    async def _said(self, function: Callable[[A], object], asked: A, seconds: float) -> object:
-        """What the function says when it is its turn; the wait for that counts, too.
+    async def _call(self, function: Callable[[A], object], request: A, seconds: float) -> object:
+        """Call the function in a thread when it is its turn, which has to be in time, too.
 
         Raises:
             TimeoutError: it takes longer than so many seconds.
@@ -95,7 +95,7 @@ class CallbackHost:
         with anyio.fail_after(seconds):
             async with self._one_at_a_time:
                 try:
-                    return await anyio.to_thread.run_sync(function, asked, abandon_on_cancel=True)
+                    return await anyio.to_thread.run_sync(function, request, abandon_on_cancel=True)
                 except Exception as cause:
                     logger.exception("The program's `answer` or `approve` raised")
                     raise _Raised(type(cause).__name__) from cause
@@ -104,17 +104,17 @@ class CallbackHost:
 def _checked(answer: object) -> Answer:
     if isinstance(answer, Answer):
         return answer
-    given = type(answer).__name__
-    logger.error("The program's `answer` gave a %s: return an `Answer`", given)
-    return Answer.cancelled(f"the program that answers gave a {given}, not an Answer")
+    kind = type(answer).__name__
+    logger.error("The program's `answer` gave a %s: return an `Answer`", kind)
+    return Answer.cancelled(f"the program that answers gave a {kind}, not an Answer")
 
 
-def _checked_approval(said: object) -> ApprovalAnswer:
-    if isinstance(said, ApprovalAnswer) and scope_of(said.scope):
-        return replace(said, by=said.by or _BY)
-    if scope := scope_of(said):
+def _checked_approval(answer: object) -> ApprovalAnswer:
+    if isinstance(answer, ApprovalAnswer) and scope_of(answer.scope):
+        return replace(answer, by=answer.by or _BY)
+    if scope := scope_of(answer):
         return ApprovalAnswer(scope, "the program said no" if scope == "no" else "", by=_BY)
-    logger.error("The program's `approve` gave %r: return one of %s", said, ", ".join(SCOPES))
+    logger.error("The program's `approve` gave %r: return one of %s", answer, ", ".join(SCOPES))
     return ApprovalAnswer.no("the program that approves gave something else than an answer")
 
 

@@ -1,4 +1,4 @@
-"""What may flow between the tools that a history knows, worked out when somebody asks for it."""
+"""The flow of data between tools of a history: which results fit which parameters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ..planning.flows import Flow, Flows
 
 MOST_FLOWS = 30
-"""As many as a person looks through."""
-_MOST_TOOLS = 300  # of a source, for which flows are looked for: some seconds
+"""More than that nobody looks through."""
+_MOST_TOOLS = 300  # of a source; their flows take some seconds
 
 
 class FlowFinder:
-    """Finds what flows to and from a source or tool; for several threads.
+    """Finds flows to and from a source or tool, for several threads.
 
-    What was worked out is kept: of tools that are as they were nothing is read again.
+    It keeps the parameters and results of tools, and reads a tool again when that has changed.
     """
 
     def __init__(self) -> None:
@@ -34,31 +34,32 @@ class FlowFinder:
 
     def around(
         self,
-        told: ToolsTold,
+        history: ToolsTold,
         is_off: Callable[[ToolKey], bool] | None = None,
         most: int = MOST_FLOWS,
     ) -> Graph:
-        """What is around that which was asked for, with the best flows to and from it.
+        """The graph around a source or tool, with the best flows to and from it.
 
-        Tools that are gone or switched off, and those that are always there, have none. Without
-        `is_off` the history says which are off.
+        Tools that are gone or switched off have none, nor have built-in ones. Without `is_off` the
+        history says which are off.
         """
         from ..history.focus import focused
 
-        graph = told.graph.marked(is_off) if is_off else told.graph
+        graph = history.graph.marked(is_off) if is_off else history.graph
         off = {x.subject for x in graph.nodes if not x.is_enabled}
-        usable = {x.digest: x for x in told.tools if x.kind != META and x not in off}
-        chosen = {x for x, subject in usable.items() if _is_chosen(subject, told.chosen)}
+        usable = {x.digest: x for x in history.tools if x.kind != META and x not in off}
+        chosen = {x for x, subject in usable.items() if _is_chosen(subject, history.chosen)}
         with self._lock:
-            self._update({key: told.tools[subject] for key, subject in usable.items()}, usable)
-            found = self._found(sorted(chosen, key=lambda x: usable[x].context_id)[:_MOST_TOOLS])
-        flows = [_tool_flow(x, usable) for x in found[:most]]
-        left_out = max(len(found) - most, 0)
-        return focused(graph, told.chosen, flows, left_out, max(len(chosen) - _MOST_TOOLS, 0))
+            self._update({key: history.tools[subject] for key, subject in usable.items()}, usable)
+            keys = sorted(chosen, key=lambda x: usable[x].context_id)[:_MOST_TOOLS]
+            best = self._best_flows(keys)
+        flows = [_tool_flow(x, usable) for x in best[:most]]
+        left_out = max(len(best) - most, 0)
+        return focused(graph, history.chosen, flows, left_out, max(len(chosen) - _MOST_TOOLS, 0))
 
     @property
     def _flows(self) -> Flows:
-        # Here: who asks for no flows need not wait for what finds them.
+        # Imported here: most graphs have no flows.
         from ..planning.flows import Flows
 
         self._made = self._made or Flows()
@@ -76,7 +77,7 @@ class FlowFinder:
                 self._flows.put({**definition, **named})
                 self._digests[key] = digest
 
-    def _found(self, keys: list[str]) -> list[Flow]:
+    def _best_flows(self, keys: list[str]) -> list[Flow]:
         """The best flow into each parameter from each tool, and from each tool into others."""
         best: dict[tuple[str, str, str], Flow] = {}
         for key in keys:

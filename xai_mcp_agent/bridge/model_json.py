@@ -22,7 +22,7 @@ _EXCERPT_CHARS = 60
 async def ask_for_json(
     model: Model, question: str, limit_seconds: float, mask: Mask
 ) -> tuple[Any, str]:
-    """The JSON value that a model answers; or nothing, and why there is none, without secrets."""
+    """The JSON value in a model's answer; or None and the reason, without secrets."""
     length = _LengthLimit()
     reply: ModelReply | None = None
     try:
@@ -41,19 +41,19 @@ async def ask_for_json(
 async def _value_in(reply: ModelReply, mask: Mask) -> tuple[Any, str]:
     if reply.refusal:
         return None, f"it declined: {masked_and_cut(reply.refusal, mask, _EXCERPT_CHARS)!r}"
-    said = _THOUGHT.split(reply.text)[-1].strip()
+    text = _THOUGHT.split(reply.text)[-1].strip()
     # In a thread: what a model wrote may take a while to read.
-    value = await anyio.to_thread.run_sync(json_in, said)
+    value = await anyio.to_thread.run_sync(json_in, text)
     if value is not NOT_JSON:
         return value, ""
     if reply.finish == "length":
         return None, "its answer was cut off at the limit of its length"
-    shown = masked_and_cut(said, mask, _EXCERPT_CHARS)
-    return None, f"its answer is no JSON: {shown!r}" if said else "it said nothing"
+    excerpt = masked_and_cut(text, mask, _EXCERPT_CHARS)
+    return None, f"its answer is no JSON: {excerpt!r}" if text else "it said nothing"
 
 
 class _LengthLimit:
-    """Counts the characters of an answer; too many end the waiting."""
+    """Counts the characters of an answer; too many end the wait."""
 
     def __init__(self) -> None:
         self.enough = anyio.CancelScope()

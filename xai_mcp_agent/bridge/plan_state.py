@@ -1,4 +1,4 @@
-"""A run of a plan as a file: another process goes on with it, and with what somebody answered."""
+"""The run of a plan in a file, so that another process can go on with it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PLAN = "plan_run"
 class WaitingPlan:
     """The run of a plan, as its `file` has it.
 
-    Give the call that waits its answer with `answered`, and `write`; who runs the plan again with
-    this file goes on.
+    Answer the call that waits with `answered`, and `write`; running the plan again with this file
+    goes on.
     """
 
     file: Path
@@ -28,12 +28,12 @@ class WaitingPlan:
 
     @property
     def agent(self) -> str:
-        """In whose name its calls are made."""
+        """The name of the agent that makes its calls."""
         return str(self.run.context.get("agent", ""))
 
     @property
     def calls(self) -> tuple[AwaitedCall, ...]:
-        """The call that somebody has to approve, if one waits."""
+        """The call that waits to be approved, if there is one."""
         return () if self.run.awaiting is None else (self.run.awaiting,)
 
     def answered(
@@ -48,9 +48,9 @@ class WaitingPlan:
         return replace(self, run=replace(self.run, awaiting=calls[0]))
 
     def write(self, mask: Callable[[str], str] = str) -> None:
-        """Put it in the place of the file, readable by this user only.
+        """Replace the file, readable by this user only.
 
-        Nothing in it is hidden: what was given and found is needed to make the other calls.
+        Nothing in it is masked: the other calls need the arguments and results.
 
         Raises:
             RunFileError: it cannot be written, or the run has gone on since it was read.
@@ -59,18 +59,18 @@ class WaitingPlan:
 
     @staticmethod
     def read(file: str | Path) -> WaitingPlan:
-        """The run that this file has.
+        """Read the run of a file.
 
         Raises:
-            RunFileError: there is none, it is not one that this user's runs wrote, or it is an
-                older copy of a run that has gone on since.
+            RunFileError: there is none, no run of this user wrote it, or it is an older copy of a
+                run that has gone on since.
         """
         path = place_of(file)
-        found, stamp = read_signed(path)
-        if _PLAN not in found:
-            raise RunFileError(f"In {path} waits a run of an agent, and none of a plan.")
+        content, stamp = read_signed(path)
+        if _PLAN not in content:
+            raise RunFileError(f"{path} holds the run of an agent, not of a plan.")
         try:
-            return WaitingPlan(path, PlanRun.from_json(found[_PLAN]), stamp)
+            return WaitingPlan(path, PlanRun.from_json(content[_PLAN]), stamp)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
@@ -79,10 +79,10 @@ class WaitingPlan:
 
 
 def read_waiting(file: str | Path) -> WaitingRun | WaitingPlan:
-    """The run that this file has, of an agent or of a plan.
+    """Read the run of a file, of an agent or of a plan.
 
     Raises:
-        RunFileError: there is none, or it is not one that this user's runs wrote.
+        RunFileError: there is none, or no run of this user wrote it.
     """
     is_plan = _PLAN in read_signed(place_of(file))[0]
     return WaitingPlan.read(file) if is_plan else WaitingRun.read(file)

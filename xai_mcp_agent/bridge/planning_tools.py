@@ -1,4 +1,4 @@
-"""The tools with which an agent chooses and plans, over what is available to it."""
+"""The tools with which an agent chooses and plans, among those available to it."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from .toolbox import AskAvailable
 
 def planning_toolset(
     operations: Operations,
-    shown: Callable[[Plan], str],
+    describe: Callable[[Plan], str],
     preferences: Preferences | None,
     available: AskAvailable,
 ) -> PlanningToolset:
-    """`select_tool`, `plan_tools`, `execute_tool` and `list_tools`; `shown` puts a plan into words.
+    """`select_tool`, `plan_tools`, `execute_tool` and `list_tools`, for one agent.
 
-    They know only what is `available`, less what nobody would let the agent call.
+    `describe` puts a plan into words. They know only `available` tools, without those that rules
+    or settings deny.
     """
 
     async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
         usable = await operations.allowed(tools, operations.preferences(preferences))
         return await operations.select_among(usable, request, preferences)
 
-    async def plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+    async def make_plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
         among = {key: x.tool for key, x in tools.items()}
         usable = await operations.allowed(among, operations.preferences(preferences))
-        made = await operations.plan_among(usable, request)
-        # Under the names that the model knows.
-        calls = tuple(replace(x, tool=tools[x.tool].name) for x in made.calls)
-        made = replace(made, calls=calls)
+        by_key = await operations.plan_among(usable, request)
+        # Under the names that the model reads.
+        calls = tuple(replace(x, tool=tools[x.tool].name) for x in by_key.calls)
+        plan = replace(by_key, calls=calls)
         names = [{"name": x} for x in dict.fromkeys(str(call.tool) for call in calls)]
-        structured = {"tools": names, "plan": plan_as_json(made)}
-        return ToolResult((TextPart(shown(made)),), structured=structured)
+        structured = {"tools": names, "plan": plan_as_json(plan)}
+        return ToolResult((TextPart(describe(plan)),), structured=structured)
 
-    return PlanningToolset(select, plan, available)
+    return PlanningToolset(select, make_plan, available)

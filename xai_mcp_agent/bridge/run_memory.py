@@ -1,7 +1,7 @@
-"""Learning from runs that went well: which tools, with what from where, and what results look like.
+"""Learning from runs that went well: their tools, where arguments came from, shapes of results.
 
-What is learned has no values, see `planning.observed`, and is kept in the history of the project,
-by toolbelt. Plans are made with it. Where it cannot be kept or read, runs and plans go on without.
+It has no values, see `planning.observed`, and is kept in the history of the project by toolbelt;
+plans use it. Where it cannot be written or read, runs and plans go on without.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import json
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -46,25 +46,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_TIMES = 10
-"""So often one run counts at most, however often it was made: it is usual by then."""
-
-# A plan may wait so long for the store, which answers in milliseconds when nobody holds it.
-_PATIENCE_SECONDS = 2.0
-# Reading JSON of more would hold up the other threads.
-_READ_CHARS = 500_000
-_ages = itertools.count(1)  # no two are one, also of a toolbelt that was let go of and read again
-_MOST_TOOLBELTS = 16  # of which it is known at once; the others are read again when they are used
-_SHAPE_CHARS = 8_000  # what is deeper than fits is left out
+_MOST_TIMES = 10  # that one run counts, however often it was made
+_PATIENCE_SECONDS = 2.0  # for the store, which answers in milliseconds unless it is locked
+_READ_CHARS = 500_000  # parsing longer JSON would hold up other threads
+_MOST_TOOLBELTS = 16  # in memory; others are read again when they are used
+_SHAPE_CHARS = 8_000  # deeper parts of a shape are left out
+_ages = itertools.count(1)  # never the same twice, also of a toolbelt that is read again
 _DEPTHS = (8, 5, 3, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What runs taught a toolbelt, or all. Another `age`: what was before is not all true still.
+    """What runs taught a toolbelt, or all. A new `age` means that something was forgotten.
 
-    `runs` are plans as `Planner.learn` takes them, by id, the one made last at the end, with how
-    often they were made; `shapes` are what results of tools looked like.
+    `runs` are plans for `Planner.learn` by id, the latest last, with how often they were made;
+    `shapes` are those of results.
     """
 
     runs: Mapping[str, tuple[JsonObject, int]] = field(
@@ -75,11 +71,6 @@ class Remembered:
     )
     age: int = 0
 
-    @property
-    def plans(self) -> Iterator[JsonObject]:
-        """For `Planner.learn`: each run as often as it was made, up to `MOST_TIMES`."""
-        return (plan for plan, times in self.runs.values() for _ in range(_counted(times)))
-
 
 NOTHING_LEARNED = Remembered()
 
@@ -87,16 +78,16 @@ NOTHING_LEARNED = Remembered()
 def bring_up_to_date(
     planner: Planner, now: Remembered, before: Remembered = NOTHING_LEARNED
 ) -> Teaching:
-    """Have a planner know what is remembered now, step by step; `before` is what it knows already.
+    """Teach a planner what is new `now`, step by step; it has learned `before` already.
 
-    Gives what it knows in the end. Not on a loop: hundreds of new runs take a while.
+    Not on a loop: hundreds of new runs take a while.
     """
     if now.age != before.age:
         planner.forget()
         before = NOTHING_LEARNED
     for name, (plan, times) in now.runs.items():
-        _, known = before.runs.get(name, ({}, 0))
-        for _ in range(_counted(times) - _counted(known)):
+        _, times_before = before.runs.get(name, ({}, 0))
+        for _ in range(min(times, _MOST_TIMES) - min(times_before, _MOST_TIMES)):
             planner.learn([plan])
             yield
     for name, (key, shape) in now.shapes.items():
@@ -109,8 +100,8 @@ def bring_up_to_date(
 class RunMemory:
     """What runs over one bridge teach, by toolbelt. Used on the bridge's loop.
 
-    `tell` is told once where it cannot be read. Nothing is kept and nothing known where the
-    settings switch it off; without `toolSearch.learn` no words of requests are kept.
+    `tell` hears once that it cannot be read. The settings can switch it off; without
+    `toolSearch.learn` no words of requests are written.
     """
 
     def __init__(
@@ -124,16 +115,16 @@ class RunMemory:
         self._keeps_words = settings.search.learns
         self._tell = tell
         self._has_told = False
-        self._known: OrderedDict[str | None, _Known] = OrderedDict()  # used last at the end
+        self._toolbelts: OrderedDict[str | None, _Toolbelt] = OrderedDict()  # latest use last
 
     async def learn_run(
         self, toolbelt: str, request: str, turns: Sequence[Sequence[UsedTool]]
     ) -> None:
-        """A run went well that used these tools, one turn after the other. Does not raise."""
+        """Learn from a run that used these tools, turn by turn, and went well. Does not raise."""
         if not self._learns or not turns:
             return
         try:
-            # In a thread: results are strangers' words, of any size.
+            # In a thread: results have any size.
             run = await anyio.to_thread.run_sync(_observed, request, turns)
             self.learn_traced(toolbelt, request, run)
         except Exception:
@@ -142,7 +133,7 @@ class RunMemory:
     async def learn_plan(
         self, toolbelt: str, plan: Plan, tools: Sequence[ToolKey], results: Sequence[Any]
     ) -> None:
-        """A plan was carried out whole with these tools. Does not raise."""
+        """Learn from a plan that was carried out to its end. Does not raise."""
         if not self._learns:
             return
         try:
@@ -152,42 +143,37 @@ class RunMemory:
             logger.exception("What a plan taught could not be worked out")
 
     def learn_traced(self, toolbelt: str, request: str, run: ObservedRun) -> None:
-        """The same where it is known already what came from where; tools are known by their keys.
+        """Learn from a run whose references are traced already; its tools are keys.
 
         From any thread. Returns at once.
         """
-        calls, kept = _without_own(run.calls), list[KeptCall]()
-        for call in calls:
-            kept.append(KeptCall(self._recorder.subject(call.tool), call.sources))
-        if not self._learns or not kept:
+        subject_of = self._recorder.subject
+        calls = [KeptCall(subject_of(x.tool), x.sources) for x in _without_own(run.calls)]
+        if not self._learns or not calls:
             return
         shapes = ((key, _text_of(x)) for key, several in run.shapes.items() for x in several)
-        said = request if self._keeps_words else ""
-        seen = [(key, text) for key, text in shapes if text and key.kind != META.name]
-        self._recorder.learned_run(toolbelt or DEFAULT_TOOLBELT, said, kept, seen)
+        texts = [(key, text) for key, text in shapes if text and key.kind != META.name]
+        words = request if self._keeps_words else ""
+        self._recorder.learned_run(toolbelt or DEFAULT_TOOLBELT, words, calls, texts)
 
     async def remembered(self, toolbelt: str | None) -> Remembered:
         """What runs with a toolbelt taught, or all of the project."""
         if not self._learns:
             return NOTHING_LEARNED
-        known = self._known_of(toolbelt)
-        if known.reading is None:
-            asked = self._recorder.read(partial(_news, toolbelt, known), NOTHING_LEARNED)
-            known.reading = asyncio.wrap_future(asked)
-            known.reading.add_done_callback(partial(self._take, known))
-        await asyncio.wait([known.reading], timeout=_PATIENCE_SECONDS)
-        return known.remembered
+        cache = self._toolbelts.setdefault(toolbelt, _Toolbelt())
+        self._toolbelts.move_to_end(toolbelt)
+        if len(self._toolbelts) > _MOST_TOOLBELTS:
+            self._toolbelts.popitem(last=False)
+        if cache.reading is None:
+            future = self._recorder.read(partial(_update, toolbelt, cache), NOTHING_LEARNED)
+            cache.reading = asyncio.wrap_future(future)
+            cache.reading.add_done_callback(partial(self._finish_reading, cache))
+        await asyncio.wait([cache.reading], timeout=_PATIENCE_SECONDS)
+        return cache.remembered
 
-    def _known_of(self, toolbelt: str | None) -> _Known:
-        known = self._known.setdefault(toolbelt, _Known())
-        self._known.move_to_end(toolbelt)
-        if len(self._known) > _MOST_TOOLBELTS:
-            self._known.popitem(last=False)
-        return known
-
-    def _take(self, known: _Known, read: asyncio.Future[Remembered]) -> None:
-        known.reading = None
-        if read.cancelled() or (reason := read.exception()) is None:
+    def _finish_reading(self, cache: _Toolbelt, reading: asyncio.Future[Remembered]) -> None:
+        cache.reading = None
+        if reading.cancelled() or (reason := reading.exception()) is None:
             return
         logger.debug("What runs taught cannot be read", exc_info=reason)
         if not self._has_told:
@@ -196,8 +182,8 @@ class RunMemory:
 
 
 @dataclass
-class _Known:
-    """What is known of one toolbelt. Changed by the thread that reads the store."""
+class _Toolbelt:
+    """The cache of one toolbelt. Changed by the thread that reads the store."""
 
     remembered: Remembered = NOTHING_LEARNED
     revision: Revision | None = None
@@ -217,7 +203,7 @@ def _seen(used: UsedTool) -> SeenCall:
 
 
 def _parameters(tool: Tool) -> tuple[str, ...]:
-    """Those that it declares. An argument that it takes besides may have a value for its name."""
+    """The parameters that a tool declares; the name of any other argument may be a value."""
     declared: Any = tool.input_schema.get("properties")
     if not isinstance(declared, Mapping):
         return ()
@@ -225,7 +211,7 @@ def _parameters(tool: Tool) -> tuple[str, ...]:
 
 
 def _data_of(result: ToolResult) -> Any:
-    """A result as data where it is any, else as text; None for pictures and the like."""
+    """A result as data, else as text; None for pictures and the like."""
     if result.structured is not None:
         return result.structured
     if not any(isinstance(x, TextPart) for x in result.parts):
@@ -235,7 +221,7 @@ def _data_of(result: ToolResult) -> Any:
 
 
 def _without_own(calls: Sequence[TracedCall]) -> list[TracedCall]:
-    """Without those of our own tools, which no plan has; places are counted anew."""
+    """The calls without those of our own tools, which no plan has; places are counted anew."""
     places: dict[int, int] = {}
     for number, call in enumerate(calls):
         if call.tool.kind != META.name:
@@ -253,56 +239,51 @@ def _counted_anew(
 
 
 def _text_of(shape: Shape) -> str:
-    """As it is kept: as deep as there is room for."""
+    """The shape as JSON, as deep as there is room for."""
     for depth in _DEPTHS:
-        made = shape_as_json(cut_at(shape, depth))
-        text = json.dumps(made, separators=(",", ":"))
+        text = json.dumps(shape_as_json(cut_at(shape, depth)), separators=(",", ":"))
         if len(text) <= _SHAPE_CHARS:
             return text
     return ""
 
 
-def _counted(times: int) -> int:
-    return min(times, MOST_TIMES)
-
-
-def _news(toolbelt: str | None, known: _Known, store: Store) -> Remembered:
-    """What is known with what is new in the store."""
+def _update(toolbelt: str | None, cache: _Toolbelt, store: Store) -> Remembered:
+    """Add what is new in the store."""
     from ..history.learned import NOTHING_YET, learnings_in
 
-    found = learnings_in(store, toolbelt, known.revision or NOTHING_YET)
-    before = known.remembered
-    if found.runs or found.shapes or (found.is_whole and (before.runs or before.shapes)):
-        known.remembered = _joined(before, found)
-    known.revision = found.revision
-    return known.remembered
+    news = learnings_in(store, toolbelt, cache.revision or NOTHING_YET)
+    before = cache.remembered
+    if news.runs or news.shapes or (news.is_whole and (before.runs or before.shapes)):
+        cache.remembered = _joined(before, news)
+    cache.revision = news.revision
+    return cache.remembered
 
 
-def _joined(before: Remembered, found: Learnings) -> Remembered:
+def _joined(before: Remembered, news: Learnings) -> Remembered:
     runs, shapes = dict(before.runs), dict(before.shapes)
-    if found.is_whole:
+    if news.is_whole:
         runs, shapes = {}, {}
-    for run in reversed(found.runs):
+    for run in reversed(news.runs):
         runs.pop(run.id, None)  # to come last
         runs[run.id] = _plan_of(run), run.times
-    for one in reversed(found.shapes):
-        name = f"{one.tool.digest} {one.digest}"
+    for learned in reversed(news.shapes):
+        name = f"{learned.tool.digest} {learned.digest}"
         shapes.pop(name, None)
-        shapes[name] = one.tool.key, shape_from_json(one.shape)
-    return Remembered(runs, _newest(shapes), next(_ages) if found.is_whole else before.age)
+        shapes[name] = learned.tool.key, shape_from_json(learned.shape)
+    return Remembered(runs, _newest(shapes), next(_ages) if news.is_whole else before.age)
 
 
 def _newest(shapes: Mapping[str, tuple[ToolKey, Shape]]) -> dict[str, tuple[ToolKey, Shape]]:
-    """As many of each tool as the store keeps."""
+    """The newest shapes, as many of each tool as the store keeps."""
     from ..history.learned import MOST_SHAPES
 
-    of_tools, kept = Counter[ToolKey](), list[str]()
+    counts, names = Counter[ToolKey](), list[str]()
     for name in reversed(list(shapes)):
         key, _ = shapes[name]
-        of_tools[key] += 1
-        if of_tools[key] <= MOST_SHAPES:
-            kept.append(name)
-    return {x: shapes[x] for x in reversed(kept)}
+        counts[key] += 1
+        if counts[key] <= MOST_SHAPES:
+            names.append(name)
+    return {x: shapes[x] for x in reversed(names)}
 
 
 def _plan_of(run: KeptRun) -> JsonObject:
