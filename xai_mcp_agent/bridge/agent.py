@@ -30,8 +30,9 @@ from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
-from .agent_tools import FunctionToolset, Listener, ToolSpec, ready_tools
+from .agent_tools import Listener, ToolSpec, ready_tools
 from .faces import Bridge
+from .function_toolset import FunctionToolset
 from .operations import Operations
 from .source_toolset import Failure
 from .streams import AgentStream, AioAgentStream, Tell

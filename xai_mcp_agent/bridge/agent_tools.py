@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import Any
 
 from anyio import to_thread
 
@@ -16,38 +14,32 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
-from ..core.calls import ToolInvocation
-from ..core.errors import BadSetting, LockFailed, NoTools, XaiMcpError
+from ..core.errors import LockFailed, NoTools, XaiMcpError
 from ..core.names import did_you_mean, listed
-from ..core.results import ToolResult
 from ..core.shell import shown_command
-from ..core.tools import STATIC, Tool, ToolKey
+from ..core.tools import Tool
 from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences
-from ..settings.sources import FunctionSettings
-from ..sources.functions.calling import FunctionCalls
-from ..sources.functions.function import Function
 from .context import is_of_person
 from .operations import Operations
 from .planning_tools import planning_toolset
 from .source_toolset import Failure, SourceToolset
 from .toolbox import agent_tools
 
-_SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
+_SUGGESTED_OF = 1_000  # to find the nearest of more names takes too long
 _MOST_NAMES = 5
 _ASKER = "a locked server"
-_FUNCTIONS = "functions of the program"
 
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """What an agent is given: tools of sources and groups, and `own` ones, such as drawn ones.
+    """The tools of an agent: those of sources and groups, and `own` ones, such as drawn ones.
 
-    `failed` are the sources that failed when they were waited for earlier, and why; it is kept up
-    to date. Without `budget_tokens` that of the settings counts. With `plan_words`, which puts a
-    plan into words for a model, it has the tools to plan with, too. `required` names sources and
-    groups of which it must have a tool, beside those whose entry says so.
+    `failed` are failures of sources in earlier runs; it is kept up to date. Without `budget_tokens`
+    that of the settings counts. `describe_plan` puts a plan into words for a model; with it the
+    agent has the tools to plan with, too. It must have a tool of each source and group in
+    `required`, and of those that the settings require.
     """
 
     choice: ToolChoice
@@ -55,15 +47,15 @@ class ToolSpec:
     preferences: Preferences = field(default_factory=Preferences)
     budget_tokens: int | None = None
     failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
-    plan_words: Callable[[Plan], str] | None = None
+    describe_plan: Callable[[Plan], str] | None = None
     required: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class ReadyTools:
-    """The tools of a run, and the pages that it fills; what is left out, and why.
+    """The tools of a run, the pages of its long results, and lines on what is left out.
 
-    `no_tools`: why a run of an agent that needs its sources cannot be made.
+    `no_tools` is the error of a run that lacks a tool it needs.
     """
 
     tools: AgentTools
@@ -74,15 +66,15 @@ class ReadyTools:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears of the tools of a run. `tell` gets what a person must know.
+    """Callbacks of a run that gets its tools. `tell` gets what a person must know.
 
-    `show_waiting` gets the names of the sources that are waited for; with `shown_review`, which
-    puts it into words, the person in front of the run may accept what is new of locked ones.
+    `show_waiting` gets the names of the sources that are waited for. With `describe_review`, which
+    puts it into words, the person in front of the run may accept what is new of locked sources.
     """
 
     tell: Callable[[str], None]
     show_waiting: Callable[[tuple[str, ...]], None]
-    shown_review: Callable[[Review], str] | None = None
+    describe_review: Callable[[Review], str] | None = None
 
 
 async def ready_tools(
@@ -94,18 +86,15 @@ async def ready_tools(
     state: RunState | None = None,
     kept: Mapping[str, str] | None = None,
 ) -> ReadyTools:
-    """The agent's tools, as far as its sources can be used.
+    """Connect an agent's sources and give its tools; for the wait see `SourceToolset.connect`.
 
-    All sources are waited for to their own limit, or those that are not required as
-    `SourceToolset.connect` says. `state` is that of a run that goes on, `kept` are long results
-    that its conversation brings along.
+    `state` is that of a run that goes on, `kept` are long results of its conversation.
     """
     await operations.engine.rules.renew()
     choice = spec.choice
     sources = SourceToolset(operations, choice, spec.failed)
     parts = [*spec.own, sources]
-    words, shown = spec.plan_words, listener.shown_review
-    planning = words and partial(planning_toolset, operations, words, spec.preferences)
+    describe_plan, describe = spec.describe_plan, listener.describe_review
     tools, pages = agent_tools(
         operations,
         parts,
@@ -114,19 +103,20 @@ async def ready_tools(
         kept=kept,
         preferences=spec.preferences,
         budget_tokens=spec.budget_tokens,
-        ask_to_accept=shown and partial(_ask_to_accept, operations, shown),
-        planning=planning,
+        ask_to_accept=describe and partial(_ask_to_accept, operations, describe),
+        planning=describe_plan
+        and partial(planning_toolset, operations, describe_plan, spec.preferences),
     )
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
-    if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(operations, spec, CombinedToolset(*parts), listener)
+    if not left_out:  # else the names may be those of tools that are missing
+        await _tell_unmatched(operations, spec, CombinedToolset(*parts), listener)
         await _tell_unknown(operations, spec.choice, listener)
     offered = [x.tool for x in (await tools.available()).definitions]
 
-    def has_usable(is_wanted: Callable[[Tool], bool]) -> bool:
-        return any(is_wanted(x) and not operations.is_denied(x) for x in offered)
+    def has_usable(test: Callable[[Tool], bool]) -> bool:
+        return any(test(x) and not operations.is_denied(x) for x in offered)
 
     without = [x for x in required if not has_usable(choice.part(x))]
     if not without and not has_usable(is_of_person):
@@ -141,14 +131,14 @@ def _required(operations: Operations, spec: ToolSpec) -> list[str]:
 
 
 async def _ask_to_accept(
-    operations: Operations, shown: Callable[[Review], str], source: str
+    operations: Operations, describe: Callable[[Review], str], source: str
 ) -> str:
     """See `AskToAccept`."""
     try:
-        _, why = await operations.ask_to_accept(_ASKER, source, (), shown)
+        _, why = await operations.ask_to_accept(_ASKER, source, (), describe)
     except LockFailed as reason:  # it counts for this run
         return str(reason)
-    except XaiMcpError as reason:  # what it says cannot be known, so it is held back
+    except XaiMcpError as reason:  # its tools cannot be listed, so they are held back
         why = str(reason)
     return f"{source}: nothing was accepted: {why}." if why else ""
 
@@ -173,7 +163,7 @@ def _no_tools(
 
 
 def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
-    """Why none of the tools that a source has can be used by the agent."""
+    """Why the agent can use none of the source's tools."""
     engine, preferences = operations.engine, operations.preferences(spec.preferences)
 
     def why(tool: Tool) -> str:
@@ -196,23 +186,23 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     return f"{source}: none of its tools can be used: {reasons or 'it has none'}.{step}"
 
 
-async def _tell_idle(
+async def _tell_unmatched(
     operations: Operations, spec: ToolSpec, tools: Toolset, listener: Listener
 ) -> None:
-    """Have a person know which of their patterns name no tool: they may be misspelled."""
+    """Tell which patterns of a person match no tool: they may be misspelled."""
     own, sources = spec.preferences, spec.choice.all_sources
     if own == Preferences():
         return
     keys = [x.key for x in await tools.tools()]
     groups = operations.settings.search.groups
     with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
-    # Beside the loop: each pattern may have to be held against thousands of names.
-    if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
-        listener.tell(_nothing_named(idle, [*sources, *(x.name for x in keys)]))
+    # In a thread: each pattern may have to be compared with thousands of names.
+    if unmatched := await to_thread.run_sync(with_groups.idle, keys, sources):
+        listener.tell(_describe_unmatched(unmatched, [*sources, *(x.name for x in keys)]))
 
 
 async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Listener) -> None:
-    """Have a person know which names of groups and filters there are no sources and tools for."""
+    """Tell which names in groups and filters match no source and no tool."""
     if choice.is_everything:
         return
     tools = [x for name in choice.all_sources for x in operations.engine.catalog.tools(name)]
@@ -220,8 +210,8 @@ async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Li
         listener.tell(line)
 
 
-def _nothing_named(patterns: Iterable[str], names: list[str]) -> str:
-    """A line about patterns that name no tool and no server."""
+def _describe_unmatched(patterns: Iterable[str], names: list[str]) -> str:
+    """A line about patterns that match no tool and no server."""
     unmatched = tuple(patterns)
     hints = [did_you_mean(x, names[:_SUGGESTED_OF]) for x in unmatched]
     hint = f" {hints[0]}" if len(unmatched) == 1 and hints[0] else ""
@@ -229,56 +219,3 @@ def _nothing_named(patterns: Iterable[str], names: list[str]) -> str:
     return (
         f"Always shown, trusted or blocked, but no tool or server of this agent: {listing}.{hint}"
     )
-
-
-class FunctionToolset(Toolset):
-    """The functions, each called in a thread of its own, and given the usual limit.
-
-    Raises:
-        BadSetting: one of them can be no tool, or two have one name.
-    """
-
-    def __init__(self, functions: Sequence[Callable[..., Any]], mask: Callable[[str], str]) -> None:
-        self._functions = _by_name(functions)
-        self._tools = tuple(x.tool for x in self._functions.values())
-        self._calls = FunctionCalls(FunctionSettings(name=_FUNCTIONS), mask)
-
-    async def tools(self) -> Sequence[Tool]:
-        """All of them."""
-        return self._tools
-
-    def known(self) -> Sequence[Tool]:
-        """All of them."""
-        return self._tools
-
-    async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them; see `FunctionCalls.call`."""
-
-        async def ready(_: float) -> Mapping[str, Function]:
-            return self._functions
-
-        return await self._calls.call(invocation, ready)
-
-
-def _by_name(functions: Sequence[Callable[..., Any]]) -> dict[str, Function]:
-    by_name: dict[str, Function] = {}
-    for run in functions:
-        function = _function(run)
-        if function.tool.name in by_name:
-            raise BadSetting(
-                f"Two functions of the agent are called {function.tool.name!r}. Rename one."
-            )
-        by_name[function.tool.name] = function
-    return by_name
-
-
-def _function(run: Callable[..., Any]) -> Function:
-    name = getattr(run, "__name__", "")
-    if not name.isidentifier():
-        raise BadSetting(f"{run!r} has no name to call it by. Write it with `def`.")
-    try:
-        file = inspect.getsourcefile(inspect.unwrap(run)) or ""
-        return Function.of(ToolKey(STATIC.name, "", name), file, run)
-    except Exception as cause:
-        # Pydantic and Python raise of every kind here: of annotations that a person wrote.
-        raise BadSetting(f"The function {name!r} cannot be a tool: {cause}") from cause

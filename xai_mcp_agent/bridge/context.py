@@ -1,4 +1,4 @@
-"""An engine as one caller uses it: what all operations and the toolsets of agents stand on."""
+"""An engine as one caller uses it: the base of all operations and of agents' toolsets."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from .pipeline import Perform
 
 @dataclass(frozen=True)
 class OwnTools:
-    """The tools, which plans name as those of `canvas`, and what makes a call that may be made."""
+    """Tools of the caller, called `canvas/name` in plans, and the function that calls them."""
 
     tools: tuple[Tool, ...]
     perform: Perform
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """Find a tool by its name.
 
         Raises:
             UnknownTool: there is none; the message has the nearest.
         """
         tool = next((x for x in self.tools if x.name == name), None)
         if tool is None:
-            meant = did_you_mean(name, [x.name for x in self.tools])
+            hint = did_you_mean(name, [x.name for x in self.tools])
             raise UnknownTool(
                 f"No tool {name!r} is drawn in this workflow, or it is not in the toolbelt. "
-                f"{meant or 'Draw it, from AgentDefineTool on.'}"
+                f"{hint or 'Draw it, from AgentDefineTool on.'}"
             )
         return tool
 
@@ -59,9 +59,9 @@ def settings_with(settings: Settings) -> Settings:
 
 
 class Context:
-    """An engine, who calls, and the tools that the caller brings along.
+    """An engine, the caller, and the caller's `own` tools.
 
-    `own` tools are those of the source `canvas`, unless the settings have one of that name.
+    These are the source `canvas`, unless the settings have one of that name.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Context:
     def start_sources(
         self, names: Iterable[str], *, is_anew: bool = False
     ) -> dict[str, XaiMcpError]:
-        """Begin to connect these, without waiting; the errors of those that cannot be.
+        """Begin to connect these sources, without waiting; the errors of those that cannot be used.
 
-        `is_anew`: they may be called again, however often they failed.
+        `is_anew`: their circuit breakers are reset.
         """
         refused: dict[str, XaiMcpError] = {}
         for name in names:
@@ -92,13 +92,13 @@ class Context:
 
     async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
         """Wait for these servers, each to its own limit; the errors of those that failed."""
-        wanted = [x for x in names if self.own is None or x != CANVAS_SOURCE]
-        refused = self.start_sources(wanted)
-        verdicts = await self.engine.pool.ready(
-            (x for x in wanted if x not in refused), self.caller
+        sources = [x for x in names if self.own is None or x != CANVAS_SOURCE]
+        refused = self.start_sources(sources)
+        results = await self.engine.pool.ready(
+            (x for x in sources if x not in refused), self.caller
         )
-        await self.accept_first(name for name, error in verdicts.items() if error is None)
-        return refused | {name: error for name, error in verdicts.items() if error}
+        await self.accept_first(name for name, error in results.items() if error is None)
+        return refused | {name: error for name, error in results.items() if error}
 
     async def tools_of(self, source: str) -> tuple[Tool, ...]:
         """The source's tools, connecting it first if needed."""
@@ -107,7 +107,7 @@ class Context:
         return inventory.tools
 
     def entry(self, tool: Tool) -> CatalogEntry:
-        """The tool with what was decided about it, as far as that was read."""
+        """The tool with what was decided about it, as of the last `decisions.read`."""
         lock = self.lock_of(tool.source)
         return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), lock)
 
@@ -116,7 +116,7 @@ class Context:
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            UnknownTool: it has none of that name; the message has the nearest.
+            UnknownTool: it has no tool of that name; the message has the nearest.
         """
         if self.own is not None and server == CANVAS_SOURCE:
             return self.own.tool(name)
@@ -129,25 +129,25 @@ class Context:
         return await self.engine.calls.run(invocation, perform)
 
     async def accept_first(self, names: Iterable[str]) -> None:
-        """Accept what these listed first, where that is what their locks say."""
+        """Accept the first listing of sources with `"lock": "first"`."""
         for name in names:
             if self.lock_of(name) == "first":
                 await self.engine.decisions.take_first(name)
 
     def lock_of(self, source: str) -> DefinitionLock:
-        """Whether the settings, or the caller, want the source held to what was accepted of it."""
+        """Whether the settings or the caller lock the source to its accepted definitions."""
         return self.engine.lock_of(source, self.caller)
 
     def choice(
         self, names: Iterable[str], filters: Mapping[str, ToolFilter] | None = None
     ) -> ToolChoice:
-        """The tools of these sources and groups, as far as the filters of each take them.
+        """The choice of these sources and groups, with filters by name.
 
-        Groups have nothing of sources that a run brought along: those are for the toolbelt that
-        they were added to.
+        Groups have no tools of sources that a run added: those are for the toolbelt that they were
+        added to.
 
         Raises:
-            SettingsError: something is wrong in a group that is named.
+            SettingsError: something is wrong in one of the groups.
         """
         groups = {name: self.settings.group(name) for name in dict.fromkeys(names)}
         kinds = self._kinds()
@@ -156,23 +156,23 @@ class Context:
         return ToolChoice(sources, chosen, filters or {})
 
     def choice_of(self, names: Iterable[str]) -> ToolChoice | None:
-        """The same for names that somebody writes; None where they write none.
+        """The choice of names that a person writes; None for no names.
 
         Raises:
             UnknownServer, SettingsError: there is none of that name, or it cannot be used.
         """
-        named = list(names)
-        for name in named:
+        names = list(names)
+        for name in names:
             if self.settings.group(name) is None:
                 self.settings.source(name)
-        return self.choice(named) if named else None
+        return self.choice(names) if names else None
 
     def preferences(self, own: Preferences | None = None) -> Preferences:
-        """What the settings prefer, and a toolbelt's `own` besides.
+        """The preferences of the settings, joined with a toolbelt's `own`.
 
         Raises:
             SettingsError: something is wrong in a group that is blocked.
-            BadSetting: a pattern of what is blocked is none.
+            BadSetting: a pattern of what is blocked is wrong.
         """
         search = self.settings.search
         of_settings = Preferences(
@@ -182,7 +182,7 @@ class Context:
         try:
             guard(*joined.all_blocked)
         except ValueError as why:
-            raise BadSetting(f"A pattern of what is blocked is none: {why}. Correct it.") from None
+            raise BadSetting(f"A pattern of what is blocked is wrong: {why}. Correct it.") from None
         blocked = Patterns.of(joined.all_blocked)
         for name in self.settings.groups.problems:
             if blocked.fit_any([name]):
@@ -199,22 +199,22 @@ class Context:
         return tool is not None and group.has(tool)
 
     def _kinds(self) -> dict[str, str]:
-        """The kinds of the sources of the file that are switched on."""
+        """The kinds of the file's enabled sources, by name."""
         sources = self.settings.of_file.items()
         return {name: x.kind.name for name, x in sources if not x.disabled}
 
     def is_denied(self, tool: Tool) -> bool:
-        """Whether the settings or the toolbelt deny every call of it."""
+        """Whether `approval` of the settings or the toolbelt denies every call of the tool."""
         return self.engine.approvals.verdict(tool, self.caller).word == "deny"
 
 
 def is_of_person(tool: Tool) -> bool:
-    """Whether it is of a source, drawn, or a function of the program: none of our own."""
+    """Whether a tool is of a source, drawn, or a function of the program, not built in."""
     return bool(tool.source) or tool.key.kind == STATIC.name
 
 
 def raise_first(refused: Mapping[str, XaiMcpError]) -> None:
-    """Raise the first of the errors, if there is one."""
+    """Raise the first error, if there is one."""
     first = next(iter(refused.values()), None)
     try:
         if first is not None:

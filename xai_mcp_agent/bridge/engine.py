@@ -1,4 +1,4 @@
-"""Puts the parts of one bridge together and serves them. What a user can do: `operations`."""
+"""Composes the parts of one bridge and serves them; `operations` has what a user can do."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ _SETTLE_SECONDS = 2.0  # writing takes milliseconds
 
 
 class Engine:
-    """Made and used on the bridge's event loop only.
+    """The parts of one bridge. Made and used on its event loop only.
 
-    `host` answers what servers ask where whoever makes the call does not; `access` is how we get
-    access where servers want authorization; `recorder` is told of all that happens; `embed` makes
-    the vectors to search by meaning, in place of what the settings name. `lock` is the file of what
-    people decided, without which that is kept in memory; `warn` is given what a person should know.
+    `host` answers questions of servers where the caller has no host; `access` signs in to servers;
+    `recorder` writes the history; `embed` makes the vectors to search by meaning, instead of the
+    model of the settings. `lock` is the file of people's decisions, which else stay in memory;
+    `warn` gets what a person should know.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class Engine:
         self.recorder = recorder
         self._host = host
         self.access = access
-        self.signing_in: dict[str, Access] = {}  # while somebody does, by server
-        self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
+        self.signing_in: dict[str, Access] = {}  # by server, during a sign-in
+        self.sign_in_locks = defaultdict[str, anyio.Lock](anyio.Lock)  # by server
         self.catalog = Catalog(recorder)
         kind_of = partial(_kind_of, settings)
         self.decisions = Decisions(
@@ -119,13 +119,13 @@ class Engine:
         self.rulings = Rulings(self.rules)
         self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
-        # By server: who listens for changes goes on doing so when it was closed and is used again.
+        # By server: listeners stay when it is closed and used again.
         self.updates = defaultdict[str, UpdateListeners](UpdateListeners)
         self._late: Future[None] | None = None  # a flush that took too long
         self.feeds = set[Feed[str]]()  # of subscriptions
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        """Say `ready`, keep the sources until `stop` is set, then close them all."""
+        """Call `ready`, keep the sources until `stop` is set, then close them all."""
         try:
             with masked_logs(self.recorder.mask):
                 await self.pool.serve(ready, stop)
@@ -138,27 +138,24 @@ class Engine:
             self.recorder.close(_WRITE_SECONDS)
 
     async def flush(self) -> None:
-        """Wait until the history has written what it was told: so a crash loses nothing shown.
+        """Wait until the history is written, so that a crash loses nothing that was shown.
 
-        A moment at most, and not at all for a store that was too slow just now: that is no reason
-        to let a person wait. Trouble with the store is told by whoever writes there.
+        For a moment at most, and not at all while an earlier flush is late: a slow store does not
+        make a person wait. The writer reports trouble with the store.
         """
         is_late = self._late is not None and not self._late.done()
         if is_late or not self.recorder.place.is_lasting:
             return
-        asked = self.recorder.settled()
-        written = asyncio.wrap_future(asked)
-        written.add_done_callback(_ignore_trouble)
-        # It ends the waiting, not what is waited for: the next one sees that it is late.
-        await asyncio.wait([written], timeout=_SETTLE_SECONDS)
-        if not asked.done():
-            self._late = asked
+        settled = self.recorder.settled()
+        waiter = asyncio.wrap_future(settled)
+        waiter.add_done_callback(_retrieve_error)
+        # The timeout ends the wait, not the write: the next flush sees that it is late.
+        await asyncio.wait([waiter], timeout=_SETTLE_SECONDS)
+        if not settled.done():
+            self._late = settled
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
-        """Have its source make a call that may be made; see `Source.call`.
-
-        Its result is without the secrets of the settings, whatever kind of source it is.
-        """
+        """Have the source make an allowed call; secrets are masked in its result."""
         source = invocation.tool.key.source
         try:
             result = await self.pool.start(source).call(invocation)
@@ -184,7 +181,7 @@ class Engine:
         return await self.breakers.guard(server, find, timeout_seconds, is_call=False)
 
     async def current(self, invocation: ToolInvocation) -> ToolInvocation:
-        """With the tool as its source lists it now; of a locked one no older listing will do."""
+        """The call with the tool as its source lists it now; a locked one is looked up anew."""
         tool, limit = invocation.tool, invocation.timeout_seconds
         source, name = tool.key.source, tool.key.name
         if not source:
@@ -206,12 +203,12 @@ class Engine:
         return replace(invocation, tool=listed, timeout_seconds=limit)
 
     def listed(self, server: str, name: str) -> Tool | None:
-        """One tool of a server that is ready, as it listed it last; the server is started."""
+        """One tool of a server that is ready, from its latest listing; else the server starts."""
         is_ready = self.pool.start(server).state == "ready"
         return self.catalog.named(server, name) if is_ready else None
 
     def lock_of(self, source: str, caller: Caller) -> DefinitionLock:
-        """Whether the settings, or the caller, want the source held to what was accepted of it."""
+        """Whether the settings or the caller lock the source to its accepted definitions."""
         if not source:
             return False  # drawn, or our own
         entry = self.settings.sources.get(source)
@@ -225,8 +222,8 @@ class Engine:
 
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Write down that these tools are there from the start."""
-        for kind, found in groupby(sorted(tools, key=_kind), key=_kind):
-            self.recorder.seeded(kind_named(kind), found)
+        for kind, group in groupby(sorted(tools, key=_kind), key=_kind):
+            self.recorder.seeded(kind_named(kind), group)
 
     async def _find(
         self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller
@@ -246,20 +243,20 @@ class Engine:
             ) from cause
 
     def _meaning(self) -> tuple[Embedder, VectorCache | None] | None:
-        """What is there to search by meaning. In a thread: it may load a model.
+        """The model to search by meaning, if there is one. In a thread: it may load the model.
 
         Raises:
             BadModelFolder: the model of the settings cannot be used.
         """
         if self._embed is not None:
             return Embedder(self._embed, "", "the function given as `embed`"), None
-        wanted = self.settings.search.embeddings
-        if wanted is None:
+        embeddings = self.settings.search.embeddings
+        if embeddings is None:
             return None
-        # Here, because few name one.
+        # Imported here, because few settings name one.
         from ..agent.models.embeddings import embedder_of
 
-        embedder = embedder_of(wanted)
+        embedder = embedder_of(embeddings)
         return embedder, StoredVectors(self.recorder, embedder.model)
 
     def _make_source(self, name: str) -> Source:
@@ -280,7 +277,7 @@ class Engine:
 
 
 class _Observers:
-    """Tells several observers, in their order."""
+    """Passes events on to several observers, in their order."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -290,10 +287,10 @@ class _Observers:
             observer.notice(event)
 
 
-def _ignore_trouble(written: asyncio.Future[None]) -> None:
-    """Have asyncio know that nobody is interested in what went wrong."""
-    if not written.cancelled():
-        written.exception()
+def _retrieve_error(future: asyncio.Future[None]) -> None:
+    """Keep asyncio from logging an error that was never retrieved."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _kind_of(settings: Settings, source: str) -> SourceKind:

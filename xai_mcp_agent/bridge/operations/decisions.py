@@ -1,6 +1,6 @@
-"""What people decide of tools: switched off, accepted, approved for good.
+"""Decisions of people about tools: switched off, accepted, approved for good.
 
-It counts in this process at once, and in others at their next look at the file of decisions.
+They count in this process at once, and in others when these read the file of decisions next.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ..context import Context
 from .tools import Tools
 
 _MOST_NAMES = 5
-# For tools that are not here now. A history that is slower than this may still say it is none.
-_RECORD_SECONDS = 10.0
+_RECORD_SECONDS = 10.0  # to read tools from the history that are not listed now
 _BY = "whoever ran `xai-mcp-agent approve`"
 _NOT_KNOWN = "what it says is not known here: connect the server, and accept it then"
-_MOST_TIMES = 5  # that somebody is asked about what goes on to change
-_MOST_ASKED = 50  # more than anybody reads in a question
+_MOST_QUESTIONS = 5  # about definitions that change while the person reads
+_MOST_REVIEWS = 50  # more than anybody reads in a question
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 
 
 class Approved(NamedTuple):
-    """Calls of `tool` need no question, as long as its definition has this `digest`.
+    """An approval for good: calls of `tool` with a definition of this `digest` need no question.
 
-    `always`: whatever it becomes. Not `counts`: this user has not agreed to it yet.
+    The digest `always` stands for any definition. Unless it `counts`, this user has not agreed to
+    it yet.
     """
 
     source: str
@@ -51,18 +51,18 @@ class Approved(NamedTuple):
 
 
 class Deciding(Tools):
-    """Decisions of a person."""
+    """Decisions of a person about tools."""
 
     async def disable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
 
-        It is written into `mcp_tools.lock.json`, whatever becomes of the tools and of their server.
+        It is written into `mcp_tools.lock.json`, and stays whatever becomes of tools and server.
         `canvas` is the server of the tools that are drawn; `drawn` are those that the history may
         not know yet. Other processes know it at once.
 
         Raises:
-            UnknownServer, SettingsError, UnknownTool: there is none, and there was none.
-            SourceFailed: only the server would know, and it cannot be used.
+            UnknownServer, SettingsError, UnknownTool: there never was one of that name.
+            SourceFailed: only the server can say so, and it cannot be used.
             LockFailed: it counts in this process, but cannot be written; the error has the
                 `choices`.
         """
@@ -87,11 +87,10 @@ class Deciding(Tools):
         return _written([Choice(server, x, decision, x in new) for x in names], trouble)
 
     async def review(self, server: str, *tools: str) -> list[Review]:
-        """What the server says of these tools now, to be read; without any, all that it says.
+        """The definitions of these tools, to be read; without names, of all, and the instructions.
 
-        Those whose `standing` is not `accepted` wait for somebody to accept them. Named tools are
-        reviewed as the server listed them last, in whichever process that was. Where nothing is
-        new in that, the server is asked.
+        Those whose `standing` is not `accepted` wait to be accepted. Named tools are reviewed as
+        the server listed them last, in any process; if nothing is new in that, it is asked again.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
@@ -109,14 +108,14 @@ class Deciding(Tools):
         return [*reviews, *self._review_of_instructions(server)]
 
     async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
-        """Accept what the server says of these tools now; without any, all that it says.
+        """Accept the definitions of these tools; without names, of all, and the instructions.
 
-        A locked server is held to what was accepted. `digest` says what was read: that of its
-        `review`, the whole of it, or of all that waits, together.
+        Agents get of a locked server only what was accepted. `digest` is that of the `review` that
+        a person read, or the joint digest of all reviews that wait.
 
         Raises:
-            ReviewNeeded: the digest is not that of what the server says now; nothing was accepted.
-                And what `disable` raises.
+            ReviewNeeded: the server says something else now; nothing was accepted. And what
+                `disable` raises.
         """
         reviews = await self.review(server, *tools)
         waiting = require_read(reviews, digest)
@@ -131,33 +130,33 @@ class Deciding(Tools):
         return _written([_choice(x, is_new=x in waiting) for x in shown], trouble)
 
     async def ask_to_accept(
-        self, asker: str, server: str, tools: Sequence[str], shown: Callable[[Review], str]
+        self, asker: str, server: str, tools: Sequence[str], describe: Callable[[Review], str]
     ) -> tuple[list[Choice], str]:
-        """Have the person in front of the run accept these tools, or all that the server says.
+        """Ask the person in front of the run to accept these tools, or all of the server.
 
         The choices, or why there are none; both are empty where nobody is there or nothing waits.
-        No program that answers questions of servers is asked.
+        A program that answers questions of servers is not asked.
 
         Raises:
-            UnknownServer, SettingsError, UnknownTool, SourceFailed: what it says cannot be known.
+            UnknownServer, SettingsError, UnknownTool, SourceFailed: there is nothing to read.
             LockFailed: as `accept`.
         """
         host = self.caller.host
-        for _ in range(_MOST_TIMES):
+        for _ in range(_MOST_QUESTIONS):
             waiting = waiting_of(await self.review(server, *tools))
-            if not waiting or len(waiting) > _MOST_ASKED or host is None or host.why_nobody:
+            if not waiting or len(waiting) > _MOST_REVIEWS or host is None or host.why_nobody:
                 break
-            lines = "\n".join(map(shown, waiting))
+            lines = "\n".join(map(describe, waiting))
             text = f"May {server} be used with this from now on?\n{lines}"
             answer = await host.answer(Question(asker, text, _NOTHING_TO_FILL_IN))
             if answer.action != "accept":
                 return [], answer.reason or "the person said no"
-            with suppress(ReviewNeeded):  # it is something else by now, to be read again
+            with suppress(ReviewNeeded):  # it has changed meanwhile, and is asked about again
                 return await self.accept(server, *tools, digest=digest_of_reviews(waiting)), ""
         return [], ""
 
     async def locked_servers(self) -> list[str]:
-        """The sources of the settings that are locked, or of which something was accepted."""
+        """The sources of the settings that are locked, or have something accepted."""
         decisions = self.engine.decisions
         await decisions.read()
         return [
@@ -166,12 +165,12 @@ class Deciding(Tools):
         ]  # fmt: skip
 
     async def decisions_trouble(self) -> str:
-        """Why it cannot be looked up what was decided; empty where it can."""
+        """Why decisions cannot be read; empty if they can."""
         await self.engine.decisions.read()
         return self.engine.decisions.why_unknown()
 
     async def unused_decisions(self) -> str:
-        """That there are decisions about servers which the settings do not have; else empty."""
+        """A line about decisions for servers that the settings do not have; empty without any."""
         await self.engine.decisions.read()
         servers = self.engine.decisions.without_server(self.settings.names)
         if not servers:
@@ -185,7 +184,7 @@ class Deciding(Tools):
     # Approvals for good
 
     async def review_to_approve(self, server: str, *tools: str) -> list[Review]:
-        """What the server says of these tools now, to be read before their calls are approved.
+        """The definitions of these tools, to be read before their calls are approved.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
@@ -197,13 +196,13 @@ class Deciding(Tools):
         return [await history.review_to_approve(x) for x in names]
 
     async def approve(self, server: str, *tools: str, digest: str) -> list[Choice]:
-        """Have agents' calls of these tools need no question from now on.
+        """Approve agents' calls of these tools for good.
 
-        `digest` says what was read: that of its `review_to_approve`, or of all of them together.
+        `digest` is that of the `review_to_approve` that a person read, or of all of them together.
 
         Raises:
-            ReviewNeeded: the digest is not that of what the server says now; nothing was approved.
-                And what `disable` raises.
+            ReviewNeeded: the server says something else now; nothing was approved. And what
+                `disable` raises.
         """
         engine = self.engine
         reviews = await self.review_to_approve(server, *tools)
@@ -220,7 +219,7 @@ class Deciding(Tools):
         return _written(choices, trouble)
 
     async def withdraw(self, server: str, *tools: str) -> list[Choice]:
-        """Have calls of these tools be asked for again; they need not be there any more.
+        """Withdraw the approval of these tools, which need not exist any more.
 
         Raises:
             LockFailed: it counts in this process, but cannot be written.
@@ -240,7 +239,7 @@ class Deciding(Tools):
         return _written(choices, trouble)
 
     async def approvals(self) -> list[Approved]:
-        """All that is approved for good."""
+        """All approvals for good."""
         decisions = self.engine.decisions
         await decisions.read()
         return [
@@ -249,7 +248,7 @@ class Deciding(Tools):
         ]
 
     async def _tools_ever(self, server: str, drawn: Iterable[str] = ()) -> _ToolsEver:
-        """The tools that a server has or had.
+        """All tools that a server has or had.
 
         Raises:
             UnknownServer, SettingsError: no such server.
@@ -275,7 +274,7 @@ class Deciding(Tools):
 
 
 class _ToolsEver:
-    """The tools of a source that are there, or were; several of one name differ in their kind."""
+    """The tools that a source has or had; several of one name differ in their kind."""
 
     def __init__(self, context: Context, server: str, source: str, drawn: Iterable[str]) -> None:
         self.source = source
@@ -291,38 +290,37 @@ class _ToolsEver:
 
     @property
     def names(self) -> list[str]:
-        """The names of all of them."""
+        """The names of all tools."""
         return list(self._tools)
 
     def entries(self, name: str) -> list[CatalogEntry]:
-        """Those of one name."""
+        """The tools of one name."""
         return self._tools[name]
 
     async def find(self, names: Iterable[str]) -> None:
-        """See that these are known; the server is asked for those that are not.
+        """Check that all of these exist or did; if not, ask the server.
 
         Raises:
-            UnknownTool: there is one that it does not have either.
-            SourceFailed: it cannot be asked.
+            UnknownTool: one of them never did.
+            SourceFailed: the server cannot be asked.
         """
         missing = [x for x in names if x not in self._tools]
         if missing and self.source in self._context.settings.names:
             await self.ask_server()
         for name in missing:
             if name not in self._tools:
-                known = self.names
-                names_known = f"Known: {listed(known, _MOST_NAMES) or 'none yet'}."
-                hint = did_you_mean(name, known) or names_known
+                names = listed(self.names, _MOST_NAMES) or "none yet"
+                hint = did_you_mean(name, self.names) or f"Known: {names}."
                 raise UnknownTool(f"{self._server} has no tool {name!r}, and had none. {hint}")
 
     async def ask_server(self, *, if_it_can_be: bool = False) -> None:
-        """Have it say what its tools are now.
+        """Have the server list its tools.
 
         Raises:
-            SourceFailed: it cannot be asked, and has to be.
+            SourceFailed: it cannot be asked, unless that is allowed.
         """
         try:
-            # Not `tools_of`: what a person looks at before they decide is not accepted by that.
+            # Not `tools_of`, which accepts a first listing: here a person reads before they decide.
             await self._engine.pool.start(self.source).ready(self._context.caller)
         except XaiMcpError:
             if not if_it_can_be:
@@ -330,17 +328,17 @@ class _ToolsEver:
         self._look()
 
     def digest(self, name: str) -> str:
-        """That of its definition, as it was listed last; empty if that is not known."""
+        """The digest of the latest definition; empty if there is none."""
         if live := self._live(name):
             return self._engine.catalog.digest(live)
         record = self._tools[name][0].record
         return record.definition if record else ""
 
     async def review(self, name: str) -> Review:
-        """What is known of a tool last, beside what was accepted of it.
+        """The latest definition of a tool, compared with the accepted one.
 
         Raises:
-            UnknownTool: nobody knows it.
+            UnknownTool: there is no definition.
         """
         entry = self._tools[name][0]
         digest = self._require_digest(name, self.digest(name) or entry.accepted)
@@ -354,10 +352,10 @@ class _ToolsEver:
         return Review(self._server, name, digest, "changed", lines, like)
 
     async def review_to_approve(self, name: str) -> Review:
-        """What is known of a tool last, and whether its calls are approved.
+        """The latest definition of a tool, and whether its calls are approved.
 
         Raises:
-            UnknownTool: nobody knows it.
+            UnknownTool: there is no definition.
         """
         digest = self._require_digest(name, self.digest(name))
         is_approved = self._decisions.approved(self._tools[name][0].key) == digest
@@ -375,23 +373,23 @@ class _ToolsEver:
         return await self._decisions.definition_of(digest)
 
     def _live(self, name: str) -> Tool | None:
-        """As it is listed here, if the server is connected here."""
+        """The tool as listed in this process, if the server is connected."""
         running = self._engine.pool.running().get(self.source)
         is_ready = running is not None and running.state == "ready"
         return self._tools[name][0].tool if is_ready else None
 
     def _look(self) -> None:
-        named: dict[str, list[CatalogEntry]] = {}
-        for entry in self._engine.catalog.entries(self.source):
-            named.setdefault(entry.key.name, []).append(self._decisions.marked(entry))
+        entries = {x.key: x for x in self._engine.catalog.entries(self.source)}
         for key in self._decisions.known_tools(self.source):
-            if all(x.key != key for x in named.get(key.name, ())):
-                named.setdefault(key.name, []).append(self._decisions.marked(CatalogEntry(key)))
-        self._tools |= named
+            entries.setdefault(key, CatalogEntry(key))
+        by_name: dict[str, list[CatalogEntry]] = {}
+        for key, entry in entries.items():
+            by_name.setdefault(key.name, []).append(self._decisions.marked(entry))
+        self._tools |= by_name
 
 
 async def _trouble_of(decision: Awaitable[None]) -> LockFailed | None:
-    """Make a decision; why it could not be written."""
+    """Make a decision; the error if it could not be written."""
     try:
         await decision
     except LockFailed as reason:
@@ -413,7 +411,7 @@ def _choice(review: Review, *, is_new: bool) -> Choice:
 
 
 def _lines_of(definition: JsonObject | None) -> tuple[str, ...]:
-    """The whole definition as JSON in ASCII: what cannot be seen is seen there."""
+    """The whole definition as JSON in ASCII, which shows hidden characters."""
     if definition is None:
         return (_NOT_KNOWN,)
     return tuple(json.dumps(definition, indent=2).splitlines())

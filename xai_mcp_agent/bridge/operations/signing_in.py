@@ -17,18 +17,18 @@ class SigningIn(Context):
     """Access to servers behind a URL."""
 
     async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
-        """Forget the access to a server behind a URL and sign in to it anew; its tools.
+        """Sign in anew to a server behind a URL, and list its tools.
 
-        `sign_in` gets somebody to do it; without it, the one that the bridge was given.
+        `sign_in` asks a person to do so; the default is the one of the bridge.
 
         Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be had; the message says why.
+            UnknownServer, SettingsError, SourceFailed: it did not work; the message says why.
         """
         engine, access = self.engine, self._access_to(server)
-        async with engine.one_sign_in[server]:
+        async with engine.sign_in_locks[server]:
             await self.sign_out(server)
-            how = sign_in or access.sign_in
-            engine.signing_in[server] = replace(access, sign_in=how, is_forced=True)
+            sign_in = sign_in or access.sign_in
+            engine.signing_in[server] = replace(access, sign_in=sign_in, is_forced=True)
             try:
                 return list(await self.tools_of(server))
             finally:
@@ -36,10 +36,10 @@ class SigningIn(Context):
                 await engine.pool.stop(server)
 
     async def sign_out(self, server: str) -> bool:
-        """Forget the access to a server behind a URL; whether there was any.
+        """Forget the tokens of a server behind a URL; whether there were any.
 
         Raises:
-            UnknownServer, SettingsError, SourceFailed: it is none that one signs in to.
+            UnknownServer, SettingsError, SourceFailed: nobody signs in to this server.
         """
         access = self._access_to(server)
         await self.engine.pool.stop(server)
