@@ -335,7 +335,7 @@ def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: B
         assert len(known(bridge, f"belt {number}").runs) == 1
 
     async def count(operations: Operations) -> int:
-        return len(operations.engine.learned._known)  # pyright: ignore[reportPrivateUsage]
+        return len(operations.engine.learned._toolbelts)  # pyright: ignore[reportPrivateUsage]
 
     assert bridge.run(count) <= 20
     first = known(bridge, "belt 0")

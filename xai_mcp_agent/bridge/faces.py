@@ -164,15 +164,15 @@ def _awaits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutin
 class AioBridge(_Face, adapt=_awaits):
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
-    The servers still live on the bridge's own loop: yours is never blocked.
-    Cancelling a call cancels it on the server.
+    The servers still live on the bridge's own loop: yours is never blocked. Cancelling a call
+    cancels it on the server.
     """
 
     def __init__(self, portal: Portal, engine: Engine) -> None:
         self.portal = portal
         self.engine = engine
         self.operations = Operations(engine)
-        # One that was forgotten ends its servers all the same.
+        # A bridge that becomes garbage ends its servers, too.
         weakref.finalize(self, portal.begin_to_close).atexit = False
 
     async def subscribe(
@@ -207,18 +207,18 @@ class Bridge(_Face, adapt=_waits):
     break, and ended when the bridge is closed: at the end of its `with`
     block, by `close`, or at the latest when Python exits.
 
-    `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
-    without it the file is looked for (see README.md), and what it starts or reaches is used once
-    you have agreed to it (see docs/settings.md). `answer` is given the questions that servers
-    ask during a call, in a thread of its own; without it they are declined. `approve` is given the
-    calls of agents that wait for approval, where nobody sits in front of the run. `sign_in` gets
-    somebody to sign in where a server wants that; tokens are kept in `token_folder` (see
-    docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
-    or `memory` (see docs/history.md). `embed` gives a vector for each of a list of texts, to search
-    tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of what
-    people decided (see docs/decisions.md), which is else beside the settings file, and in memory
-    for settings from Python. All methods raise
-    `RuntimeError` once the bridge is closed, and in a fork of its process.
+    `settings` is the content of a settings file, such as `{"mcpServers": {...}}`; without it the
+    file is looked for (see README.md), and what it starts or reaches is used once you have agreed
+    to it (see docs/settings.md). `answer` gets the questions that servers ask during a call, in a
+    thread of its own; without it they are declined. `approve` gets the calls of agents that wait
+    for approval, where nobody sits in front of the run. `sign_in` asks a person to sign in where a
+    server wants that; tokens are in `token_folder` (see docs/authorization.md). `store` is the
+    place of the history: a file, the URL of a database, or `memory` (see docs/history.md). `embed`
+    makes a vector for each of a list of texts, to search tools by meaning, too (see
+    docs/search.md); it is called in threads. `lock` is the file of decisions (see
+    docs/decisions.md); the default is beside the settings file, and in memory for settings from
+    Python. All methods raise `RuntimeError` once the bridge is closed, and in a fork of its
+    process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -240,7 +240,7 @@ class Bridge(_Face, adapt=_waits):
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
         if loaded is None:
-            loaded = _found() if settings is None else settings_from(settings)
+            loaded = _load() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
@@ -270,7 +270,7 @@ class Bridge(_Face, adapt=_waits):
         Raises:
             SettingsError: the file does not exist or cannot be read.
         """
-        loaded = _found() if path is None else replace(load_settings(path), is_vouched=True)
+        loaded = _load() if path is None else replace(load_settings(path), is_vouched=True)
         return cls(
             answer=answer,
             approve=approve,
@@ -292,14 +292,14 @@ class Bridge(_Face, adapt=_waits):
         return self.settings.usable
 
     def subscribe(self, server: str, uri: str, on_updated: OnChange | None = None) -> Subscription:
-        """Hear when a resource changes: `on_updated(uri)`, or `wait` for it. See `Subscription`.
+        """Listen for changes of a resource: `on_updated(uri)`, or `wait`. See `Subscription`.
 
         `on_updated` is called on the bridge's own thread: it should return at once.
         """
         return self._listen(server, (uri,), on_updated)
 
     def watch(self, server: str, on_changed: OnChange | None = None) -> Subscription:
-        """Hear when the server's list of `tools`, `prompts` or `resources` changes, by that name.
+        """Listen for changes of the server's list of `tools`, `prompts` or `resources`, by name.
 
         `on_changed` is called on the bridge's own thread: it should return at once.
         """
@@ -315,7 +315,7 @@ class Bridge(_Face, adapt=_waits):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # For our own parts of the package
+    # For other parts of the package
 
     def run(
         self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
@@ -347,18 +347,18 @@ def _on_loop(loop: AbstractEventLoop, on_change: OnChange, what: str) -> None:
         loop.call_soon_threadsafe(on_change, what)
 
 
-def _found() -> Settings:
-    """The settings that are found; unlike a file that the program names, it may be anybody's."""
+def _load() -> Settings:
+    """The settings of this folder; unlike a file that the program names, they may be anybody's."""
     return without_untrusted(load_settings())
 
 
 def _opened(make: Callable[[], Engine]) -> AioBridge:
     """An engine on a loop of its own. Neither knows the bridge, so that one can be forgotten."""
-    made: list[Engine] = []
+    engines: list[Engine] = []
 
     async def serve(ready: Callable[[], None], stop: anyio.Event) -> None:
-        made.append(make())
-        await made[0].serve(ready, stop)
+        engines.append(make())
+        await engines[0].serve(ready, stop)
 
     portal = Portal(serve)
-    return AioBridge(portal, made[0])
+    return AioBridge(portal, engines[0])

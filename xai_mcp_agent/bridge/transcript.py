@@ -1,4 +1,4 @@
-"""A transcript of what really happened: one line of JSON for each event, added to a file.
+"""The transcript of runs: one line of JSON for each event, added to a file.
 
 `XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
 (the same in all lines of one run of a workflow, or of one run of an agent from Python or a
@@ -34,7 +34,7 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
 _RUN_ID_BYTES = 6
 _NO_WORKFLOWS = ("ipykernel_launcher", "xai-mcp-agent")
 
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 def transcript_file() -> str:
@@ -57,8 +57,8 @@ def workflow_name() -> str:
 class Recorder:
     """Writes the events of one agent or node. Holds neither the run's `ctx` nor its bridge.
 
-    `who` is what every line says besides. `listen` is given each line too. Without it and a file
-    it does nothing, and is not `is_on`.
+    The fields of `who` are in every line. `listen` gets each line too. Without it and a file the
+    recorder does nothing, and is not `is_on`.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class Recorder:
     def event(self, event: RunEvent, at: float) -> None:
         """Write an event of an agent's run that happened at this time.
 
-        Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
-        So is what only tells that something is waited for.
+        Pieces of text are left out: `ThoughtFinished` has all of it, and half a secret cannot be
+        masked. So are events that only say that something is awaited.
         """
         if self.is_on and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:
-        """Write an event that is none of an agent's run."""
+        """Write another event than those of an agent's run."""
         if self.is_on:
             self._write(event, values, time.time())
 
@@ -121,8 +121,8 @@ def _append(file: str, line: str) -> None:
     try:
         append_private(Path(os.path.expanduser(file)), data)
     except (OSError, ValueError) as reason:
-        if file not in _told:
-            _told.add(file)
+        if file not in _reported:
+            _reported.add(file)
             print(
                 f"No transcript is written: {file}: {reason}. {ENVIRONMENT_VARIABLE} names this "
                 "file. The run goes on.",

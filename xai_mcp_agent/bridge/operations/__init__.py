@@ -1,4 +1,4 @@
-"""All that a user can do over a bridge, each thing once, as coroutines on the bridge's loop."""
+"""Operations: everything a user can do over a bridge, as coroutines on the bridge's loop."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn)
     """The operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
 
     def for_caller(self, caller: Caller, own: OwnTools | None = None) -> Operations:
-        """The operations of another caller, with the tools that it brings along."""
+        """The operations of another caller, with its own tools."""
         return Operations(self.engine, caller, own)

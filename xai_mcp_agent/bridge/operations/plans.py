@@ -1,4 +1,4 @@
-"""Plans: which calls do what somebody wants, what comes next, and what is wired wrongly."""
+"""Planning: the calls that a request needs, what may come next, and wires that do not fit."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_SECONDS = 120.0
-"""A model that has not answered by then is not waited for: its plan would come too late."""
+"""The limit for a model that makes a plan; later the rough plan stands."""
 _OFFLINE = "offline rules"
 _STANDS = "{} was asked for a plan, and this rough one stands: {}"
 _RULES_ALONE = "the offline model has no plan but this one: it follows rules"
-_LOOKED_AT = 50  # tools that fit a request, of which somebody may ask why
+_EXPLAINED_RESULTS = 50  # of a search, among which a tool may be explained
 _AHEAD = 3
 
 
 class Planning(Search):
-    """Plans over the tools of servers and groups, or of all, that agents may use now."""
+    """Plans with the tools that agents may use now."""
 
     async def plan_tools(
         self,
@@ -111,40 +111,38 @@ class Planning(Search):
     ) -> Suggested:
         """The tools that may come next, the best first, each with its reasons.
 
-        `after` are those so far: `server/tool`, or a name that only one server has. Of all tools
-        that agents may use now, or of a `choice`, without what the `preferences` block.
+        `after` are the tools so far: `server/tool`, or a name that only one server has. Of all
+        tools that agents may use now, or of a `choice`, without what the `preferences` block.
 
         Raises:
-            UnknownTool: one of them is not there, or may not be used.
-            BadSetting: neither tools nor a request are given.
+            UnknownTool: one of the tools so far does not exist, or may not be used.
+            BadSetting: there are neither tools nor a request.
         """
         if not after and not request.strip():
-            raise BadSetting(
-                "Anything may come next. Name the tools before it, or say what is wanted."
-            )
+            raise BadSetting("Anything may come next. Name the tools before it, or give a request.")
         usable = await self.usable_tools(choice, preferences)
         names = _Names(usable.tools)
         keys = [names.key(x) for x in after]
         words = request.strip() or None
-        found = await self.planned(usable, lambda x: x.next_tools(keys, words, limit))
-        return Suggested(found, usable.failed)
+        tools = await self.planned(usable, lambda x: x.next_tools(keys, words, limit))
+        return Suggested(tools, usable.failed)
 
     async def check_wires(self, plan: Plan | Sequence[NamedCall]) -> CheckedCalls:
-        """What is wrong with the calls of a plan as they are connected; none is made.
+        """Problems with the references between the calls of a plan; no call is made.
 
-        Connects the servers. What nobody declares is not held against anybody: no problem is no
-        promise.
+        Connects the servers. Where a tool declares no schema nothing is checked, so that no problem
+        is no promise.
 
         Raises:
-            BadPlan: it is not said whose tool one of them is.
+            BadPlan: one of the calls does not say whose tool it is.
         """
         calls = named_calls(plan) if isinstance(plan, Plan) else plan
         usable = await self.usable_tools()
-        # In a thread: what each of thousands of calls may have meant takes a while.
+        # In a thread: the nearest names for thousands of calls take a while.
         wired, problems = await anyio.to_thread.run_sync(self._wired, usable, calls)
         problems += await self.planned(usable, lambda x: x.wire_problems(wired))
-        known = sum(x.tool in usable.tools for x in wired)
-        return CheckedCalls(sorted(problems, key=lambda x: x.call), known, len(calls))
+        checked = sum(x.tool in usable.tools for x in wired)
+        return CheckedCalls(sorted(problems, key=lambda x: x.call), checked, len(calls))
 
     async def explain_choice(
         self,
@@ -154,7 +152,7 @@ class Planning(Search):
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
     ) -> ExplainedChoice:
-        """Why a tool is chosen for a request by a search and a plan, or what keeps it from it.
+        """Why a search and a plan choose a tool for a request, or what keeps them from it.
 
         Raises:
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
@@ -163,7 +161,7 @@ class Planning(Search):
         listed = await self.tool(server, tool)
         key = listed.key
         hits = await self.search_tools(
-            request, limit=_LOOKED_AT, choice=choice, preferences=preferences
+            request, limit=_EXPLAINED_RESULTS, choice=choice, preferences=preferences
         )
         places = [x.entry.key for x in hits]
         place = places.index(key) + 1 if key in places else 0
@@ -198,7 +196,7 @@ class Planning(Search):
     async def _planned_by(
         self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float
     ) -> Plan:
-        """The plan of a model, or the rough one with the reason why it stands."""
+        """The plan of a model, or the rough plan with the reason why it stands."""
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
         request, mask = rough.request, self.engine.recorder.mask
@@ -214,10 +212,9 @@ class Planning(Search):
         return replace(rough, reasons=(*rough.reasons, stands))
 
     async def planned(self, usable: UsableTools, do: Callable[[Planner], T]) -> T:
-        """What `do` gives with a planner of these tools.
+        """Call `do` with a planner of these tools, in the thread of planners; it must not keep it.
 
-        It is called in the thread of planners, where it may take its time, and must not keep the
-        planner. That knows what runs with the caller's toolbelt taught, or all runs where it has
+        The planner has learned from runs with the caller's toolbelt, or from all runs if it has
         none.
         """
         caller, engine = self.caller, self.engine
@@ -234,7 +231,7 @@ class Planning(Search):
     def _wired(
         self, usable: UsableTools, calls: Sequence[NamedCall]
     ) -> tuple[list[WiredCall], list[WireProblem]]:
-        """The calls with the keys of their tools, and what is wrong where one has none."""
+        """The calls with the keys of their tools, and problems of those that have none."""
         from ...planning.wires import WiredCall, WireProblem
 
         names = _Names(usable.tools)
@@ -258,7 +255,7 @@ class Planning(Search):
 
 
 class _Names:
-    """Tools by what people call them."""
+    """Tools by the names that people write."""
 
     def __init__(self, tools: Mapping[ToolKey, Any]) -> None:
         self._by_names = {(x.source, x.name): x for x in tools}
@@ -271,14 +268,14 @@ class _Names:
         return self._by_names.get((source, tool))
 
     def key(self, name: str) -> ToolKey:
-        """The tool that is called so, with its server or without.
+        """The tool of this name, with its server or without.
 
         Raises:
-            UnknownTool: none is, or several are.
+            UnknownTool: there is none, or there are several.
         """
         for at, char in enumerate(name):  # names of servers and tools may have slashes
-            if char == "/" and (found := self.named(name[:at], name[at + 1 :])):
-                return found
+            if char == "/" and (key := self.named(name[:at], name[at + 1 :])):
+                return key
         keys = self._by_name.get(name, [])
         if len(keys) == 1:
             return keys[0]
@@ -288,6 +285,6 @@ class _Names:
         raise UnknownTool(self.why_not(name))
 
     def why_not(self, name: str) -> str:
-        """What is said of a name that no tool has."""
-        known = (f"{source}/{tool}" for source, tool in self._by_names)
-        return f"No tool {name!r} can be used. {did_you_mean(name, known)}".rstrip()
+        """The error for a name that no tool has."""
+        names = (f"{source}/{tool}" for source, tool in self._by_names)
+        return f"No tool {name!r} can be used. {did_you_mean(name, names)}".rstrip()

@@ -14,7 +14,7 @@ from ..streams import Changes, OnChange
 
 
 class Resources(Context):
-    """What servers offer beside tools. All raise what `list_resources` does."""
+    """Resources, prompts and subscriptions. All operations raise what `list_resources` does."""
 
     async def list_resources(self, server: str) -> list[Resource]:
         """Every resource and resource template of one server.
@@ -28,7 +28,7 @@ class Resources(Context):
     async def read_resource(
         self, server: str, uri: str, values: Mapping[str, Any] | None = None
     ) -> list[ResourcePart]:
-        """The contents of one resource. With `values`, `uri` is a template to be filled in.
+        """The contents of one resource. With `values`, `uri` is a template.
 
         Raises:
             InvalidArguments: the template needs other values; nothing was sent.
@@ -45,7 +45,8 @@ class Resources(Context):
         self, server: str, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[PromptMessage]:
         """One prompt of one server, filled in with these arguments."""
-        return await self._features(server).get_prompt(name, arguments or {})
+        arguments = {} if arguments is None else arguments
+        return await self._features(server).get_prompt(name, arguments)
 
     async def complete(
         self,
@@ -55,22 +56,23 @@ class Resources(Context):
         value: str = "",
         given: Mapping[str, str] | None = None,
     ) -> Completion:
-        """How the value of an argument may go on, as the server says; nothing if it cannot tell.
+        """Completions of the value of an argument, from the server; nothing if it has none.
 
         `of` is a prompt or a resource template, or the name of the one or the URI of the other.
-        `given` are the arguments that are known already.
+        `given` are the other arguments.
         """
         kind, name = _kind_and_name(of)
-        return await self._features(server).complete(kind, name, argument, value, given or {})
+        given = {} if given is None else given
+        return await self._features(server).complete(kind, name, argument, value, given)
 
     async def ping(self, server: str) -> float:
-        """How many seconds the server needs to answer anything at all, once it is connected."""
+        """The seconds that the server takes to answer a ping, once it is connected."""
         return await self._features(server).ping()
 
     async def listen(
         self, server: str, whats: Sequence[str], on_change: OnChange | None = None
     ) -> Changes:
-        """What changes from now on of these resources or lists, until `stop_listening`."""
+        """The changes of these resources or lists from now on, until `stop_listening`."""
         changes = Changes(on_change)
         for what in whats:
             await self._features(server).subscribe(what, changes.put)
@@ -78,7 +80,7 @@ class Resources(Context):
         return changes
 
     async def stop_listening(self, server: str, whats: Sequence[str], changes: Changes) -> None:
-        """End that. Connects nothing."""
+        """End the subscriptions of `listen`. Connects nothing."""
         self.engine.feeds.discard(changes)
         changes.end()
         source = self.engine.pool.running().get(server)
@@ -103,5 +105,5 @@ def _kind_and_name(of: str | Prompt | Resource) -> tuple[Completed, str]:
         case Resource(uri):
             return "template", uri
         case str(text):
-            # Only a template has anything to fill in, and no prompt is called like that.
+            # Only a template has parameters in braces; names of prompts have none.
             return ("template" if "{" in text else "prompt"), text

@@ -1,4 +1,4 @@
-"""Rules: what they say of calls before any is made, and those that are kept in the store."""
+"""Rules: what they say of calls that nobody has made yet, and the rules in the store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rules(Tools, Reading):
     async def ruled_tools(
         self, caller: Caller, *names: str
     ) -> tuple[list[RuledTool], dict[str, str]]:
-        """What rules and approvals say of a caller's calls of the tools of these, or of all.
+        """The rulings on a caller's calls of the tools of these servers, or of all.
 
         And why some servers have none. No call is made.
         """
@@ -42,7 +42,7 @@ class Rules(Tools, Reading):
     async def ruled_call(
         self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
     ) -> RuledTool:
-        """What they say of one call; without arguments, of any call of that tool."""
+        """What rules and approvals say of one call; without arguments, of any call of the tool."""
         await self.engine.rules.read()
         return self._ruled(caller, tool, arguments)
 

@@ -1,6 +1,6 @@
 """Runs of plans: every call goes through the call pipeline.
 
-A plan is made by words or a model, so its calls are judged as those of an agent are: by rules,
+A planner or a model made the plan, so its calls are judged as those of an agent: by rules,
 approvals, locks, and what a person switched off or blocked.
 """
 
@@ -41,17 +41,17 @@ from ..transcript import new_run_id
 from .tools import Tools
 
 PLAN = "plan"
-"""In whose name the calls of a plan are made, if nobody says another one."""
+"""The default name of the agent that makes the calls of a plan."""
 
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
 
 CallEvent: TypeAlias = ToolStarted | ToolProgressed | ToolFinished
 Tell: TypeAlias = Callable[[CallEvent], None]
-"""Is told what is called, and what came of it. Called on the bridge's loop."""
+"""Gets each call and its result, on the bridge's loop."""
 
 
 class Runs(Tools):
-    """Plans carried out."""
+    """Runs of plans."""
 
     async def run_plan(
         self,
@@ -69,19 +69,19 @@ class Runs(Tools):
         facts: RunFacts | None = None,
         preferences: Preferences | None = None,
     ) -> PlanRun:
-        """Make the calls of a plan one after another; how far that came, and why it stopped.
+        """Make the calls of a plan one after another, until the end or the first problem.
 
-        `given` are arguments in place of what the plan says, by `(call, parameter)` as in its
-        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. It stops where
-        one is missing, where a call fails, and where somebody must approve one: its calls are
-        judged as those of an `agent`. `resume` goes on with a run; a file is where it is kept, and
-        begins one if it is not there. No call is made twice; one that may have been carried out
-        already only if it is `again`, counted from 1. `source` is that of tools that name none.
-        `timeout_seconds` is for each call. `tell` hears of each call on the bridge's own thread.
+        `given` are arguments that replace those of the plan, by `(call, parameter)` as in its
+        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. The run stops
+        where an argument is missing, where a call fails, and where somebody must approve one: its
+        calls are judged as those of an `agent`. `resume` goes on with a run, or with the run in a
+        file, which a new run writes. No call is made twice; one that may have been carried out is
+        made again only as `again`, counted from 1. `source` is that of tools that name none.
+        `timeout_seconds` is for each call. `tell` gets each call on the bridge's own thread.
 
-        With `forgets`, the file of a run that came to its end is removed, so that the next one
-        begins anew. `granted` and `facts` are those of the run of an agent that this is part of,
-        `preferences` those of its toolbelt.
+        With `forgets`, the file of a run that has finished is removed, so that the next run begins
+        anew. `granted` and `facts` are those of the agent's run that this is part of, `preferences`
+        those of its toolbelt.
 
         Raises:
             BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
@@ -115,7 +115,7 @@ class Runs(Tools):
 
 
 class _PlanCalls:
-    """Makes the calls of one run of a plan, and writes down how far it is."""
+    """Makes the calls of one run of a plan, and writes its file after each."""
 
     def __init__(
         self,
@@ -136,17 +136,17 @@ class _PlanCalls:
 
     @property
     def harmless(self) -> set[int]:
-        """The calls of tools that say that they only read."""
+        """The calls of read-only tools."""
         return {n for n, x in self._tools.items() if x.annotations.read_only}
 
     @property
     def keys(self) -> list[ToolKey]:
-        """Of the tools of all calls."""
+        """The keys of the tools of all calls."""
         kind_of = self._context.settings.kind_of
         return [ToolKey((kind_of(x) or MCP).name, x, name) for x, name in self._named]
 
     async def prepare(self, first: int, preferences: Preferences) -> None:
-        """Know the tools of the calls from this one on, and that they may be called.
+        """Look up the tools of the calls from this one on, and check that they may be called.
 
         Raises:
             BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
@@ -169,21 +169,21 @@ class _PlanCalls:
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
 
     def check(self, given: Mapping[Place, Any]) -> None:
-        """Refuse what is given for a parameter that a tool does not have.
+        """Refuse arguments for parameters that a tool does not have.
 
         Raises:
-            BadSetting: so it is; names the nearest.
+            BadSetting: there is one; the message has the nearest name.
         """
         for number, name in given:
-            tool = self._tools.get(number)  # none of a call that was made before
+            tool = self._tools.get(number)  # None for a call that was made before
             if tool is None or tool.input_schema.get("additionalProperties") is True:
                 continue
             parameters = properties(tool.input_schema)
             if parameters and name not in parameters:
-                place, meant = f"{number + 1}.{name}", [f"{number + 1}.{x}" for x in parameters]
+                place, places = f"{number + 1}.{name}", [f"{number + 1}.{x}" for x in parameters]
                 raise BadSetting(
                     f"{tool.name} has no parameter for {place!r:.80}. "
-                    f"{did_you_mean(place, meant)}".rstrip()
+                    f"{did_you_mean(place, places)}".rstrip()
                 )
 
     async def call(self, number: int, arguments: JsonObject) -> ToolResult:
@@ -191,7 +191,7 @@ class _PlanCalls:
         tool, call_id = self._tools[number], f"call_{number + 1}"
         self._tell(ToolStarted(call_id, tool.name, arguments, tool.source))
         limit, started = self._timeout_seconds, time.monotonic()
-        said = ""
+        error = ""
 
         async def on_progress(done: float, total: float | None, message: str) -> None:
             self._tell(ToolProgressed(call_id, tool.name, done, total, message))
@@ -207,25 +207,25 @@ class _PlanCalls:
         except ApprovalAwaited:
             raise
         except XaiMcpError as reason:
-            said = str(reason) or (reason.for_model if isinstance(reason, NotApproved) else "")
+            error = str(reason) or (reason.for_model if isinstance(reason, NotApproved) else "")
             raise
         finally:
-            if result is not None or said:
-                shown = result or ToolResult.of_text(said, is_error=True)
+            if result is not None or error:
+                shown = result or ToolResult.of_text(error, is_error=True)
                 seconds, name, key = time.monotonic() - started, tool.name, tool.key
                 self._tell(
                     ToolFinished(call_id, name, arguments, shown, seconds, "", tool.source, key)
                 )
 
     async def note(self, run: PlanRun) -> None:
-        """Write down how far it is, if there is a file for that."""
+        """Write the run into its file, if it has one."""
         if self._file is not None:
             waiting = replace(self._file, run=replace(run, context=self.context()))
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(waiting.write)
 
     def context(self) -> JsonObject:
-        """What has to be known of the run when it goes on."""
+        """What the run needs to go on later."""
         caller = self._context.caller
         granted = sorted(caller.approvals.granted)
         return {
@@ -237,7 +237,7 @@ class _PlanCalls:
 
 
 def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
-    """What a person does about a run that waits."""
+    """The next step for the person whose run waits."""
     if run.status != "waiting" or run.awaiting is None:
         return ""
     if file is not None:
@@ -258,9 +258,9 @@ def _ignore(_: CallEvent) -> None:
 def _caller(
     before: Caller, agent: str, run: PlanRun, granted: set[tuple[ToolKey, str]], facts: RunFacts
 ) -> Caller:
-    """Who makes the calls: as before the run was left, with what was answered since."""
+    """The caller, with the facts and approvals of the run so far."""
     saved = run.context
-    given = [run.awaiting] if run.awaiting and run.awaiting.answer else []
+    answered = [run.awaiting] if run.awaiting and run.awaiting.answer else []
     if "facts" in saved:
         facts.go_on_from(RunFacts.from_json(saved["facts"]))
     granted.update((ToolKey(*key), digest) for *key, digest in saved.get("granted", ()))
@@ -269,16 +269,16 @@ def _caller(
         kind="agent",
         name=agent,
         run=saved.get("run") or before.run or new_run_id(),
-        approvals=RunApprovals(granted, given, waits=True),
+        approvals=RunApprovals(granted, answered, waits=True),
         facts=facts,
     )
 
 
 def _checked(plan: Plan | Mapping[str, Any]) -> Plan:
-    """A plan whose every call can be tried, whoever made it.
+    """The plan, once all its references can be read.
 
     Raises:
-        BadPlan: it is none.
+        BadPlan: it is no plan.
     """
     checked = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
     step_arguments(checked)
@@ -289,10 +289,10 @@ def _checked(plan: Plan | Mapping[str, Any]) -> Plan:
 async def _run_of(
     resume: PlanRun | str | Path | None, plan: Plan
 ) -> AsyncGenerator[tuple[PlanRun, WaitingPlan | None]]:
-    """The run to go on with, and where it has a file, that run: nobody else uses it meanwhile.
+    """The run to go on with, and its file, if it has one, which stays locked meanwhile.
 
     Raises:
-        RunFileError: what is in the file cannot be used, or somebody else uses it.
+        RunFileError: the file cannot be used, or another process uses it.
     """
     if isinstance(resume, PlanRun):
         yield resume, None
@@ -308,6 +308,6 @@ async def _run_of(
 
 def _read(file: Path, new: PlanRun, locks: ExitStack) -> WaitingPlan:
     if file.is_dir() or not os.access(file.parent, os.W_OK):
-        raise RunFileError(f"{file} cannot be written, so no run can be kept there. Name another.")
+        raise RunFileError(f"{file} cannot be written. Name another file for the run.")
     locks.enter_context(held(file))
     return WaitingPlan.read(file) if file.exists() else WaitingPlan(file, new)

@@ -1,4 +1,4 @@
-"""Finding tools: list them, search, select, explain; and what of them an agent may use."""
+"""Finding tools: list, search, select and explain them; and which of them an agent may use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ALTERNATIVES = 4
 class UsableTools:
     """The tools that an agent may use, by key.
 
-    `weights` are those of tools that somebody prefers or trusts; `failed` tells why other sources
+    `weights` are those of tools that somebody prefers or trusts; `failed` says why other sources
     cannot be used.
     """
 
@@ -43,7 +43,7 @@ class UsableTools:
 
 
 class Search(Tools):
-    """Finding tools, for a person or a program: no agent is needed."""
+    """Search without an agent, for a person or a program."""
 
     async def list_tools(
         self,
@@ -113,7 +113,7 @@ class Search(Tools):
         return FoundTools(results, failed, ranked.note)
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
-        """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
+        """The tool that fits a request best, or None; see `SelectedTool`.
 
         Of these servers and groups, or of all, only tools that agents may use now.
 
@@ -142,7 +142,7 @@ class Search(Tools):
     async def select_tools(
         self, question: str, budget_tokens: int | None = None
     ) -> tuple[Selection, tuple[str, ...]]:
-        """What a request would show of the tools of all servers, after a search for this question.
+        """The tools of all servers that a request would show after a search for this question.
 
         And a line for each server that cannot be used.
         """
@@ -155,7 +155,7 @@ class Search(Tools):
     async def selection_of(
         self, tools: AgentTools, question: str, preferences: Preferences | None = None
     ) -> Selection:
-        """What a request would show of an agent's tools, after a search for the question if any."""
+        """The agent's tools that a request would show, after a search for the question if any."""
         available = await tools.available()
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
         keys: list[ToolKey] = []
@@ -166,7 +166,7 @@ class Search(Tools):
         return tools.selector.select(available.definitions, keys)
 
     async def explain_tool(self, server: str, tool: str) -> ExplainedTool:
-        """All there is to know of one tool, with an example call; its server is connected for it.
+        """One tool with its entry and an example call; its server is connected for it.
 
         Raises:
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
@@ -175,7 +175,7 @@ class Search(Tools):
         listed = await self.tool(server, tool)
         await self.engine.decisions.read()
         await self.engine.catalog.read(listed.source, _RECORD_SECONDS)
-        # In a thread: a stranger's schema.
+        # In a thread: the schema of a server may be large.
         example = await anyio.to_thread.run_sync(example_arguments, listed.input_schema)
         return ExplainedTool(self.entry(listed), example)
 
@@ -187,9 +187,9 @@ class Search(Tools):
     ) -> UsableTools:
         """The tools of a choice, or of all, that agents may use now, and `own` ones.
 
-        All are connected for it. Left out is what is switched off, held back until a person accepts
-        it, blocked by the settings or the `preferences`, or denied whatever the arguments are: as
-        for an agent, whoever the caller is.
+        All sources are connected for it. Tools are left out that are switched off, not accepted
+        yet, blocked by the settings or the `preferences`, or denied with any arguments: as for an
+        agent, whoever the caller is.
         """
         tools, failed = await self.connected(choice)
         return await self._usable_of(tools, self.preferences(preferences), own, failed)
@@ -222,7 +222,7 @@ class Search(Tools):
         preferences: Preferences,
         failed: Mapping[str, str] | None = None,
     ) -> UsableTools:
-        """These tools without what is denied, with what rules and preferences count for each."""
+        """The tools without those that are denied, with their weights."""
         await self.engine.rulings.prepare(tools.values(), self.caller)
         left = {key: x for key, x in tools.items() if self._verdict(x)[0] != "deny"}
         weights = dict[ToolKey, float]()
@@ -234,7 +234,7 @@ class Search(Tools):
         return UsableTools(left, weights, failed or {})
 
     def calls_asked_for(self, tool: Tool) -> Iterator[str]:
-        """What a person should know of an agent's calls of a tool before there is one."""
+        """Reasons about an agent's future calls of a tool: whether a person is asked, and why."""
         word, reason = self._verdict(tool)
         if word == "ask":
             yield f"an agent's call of it is asked for: {reason}"
@@ -243,7 +243,7 @@ class Search(Tools):
             yield f"the rule {one.rule!r} may {does}"
 
     def _verdict(self, tool: Tool) -> tuple[str, str]:
-        """What counts for an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
+        """The verdict on an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
         ruling = self.engine.rulings.of(tool, self.caller)
         if ruling.word == "deny":
             return "deny", ruling.why

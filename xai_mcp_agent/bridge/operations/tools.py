@@ -35,7 +35,7 @@ class Tools(Context):
     """Servers, and the tools that they offer."""
 
     async def servers(self) -> list[SourceStatus]:
-        """How every configured server is doing; the disabled ones say why. Connects nothing."""
+        """The status of every configured server; the disabled ones say why. Connects nothing."""
         engine, settings = self.engine, self.engine.settings
         live = engine.pool.statuses()
         configured = [
@@ -69,16 +69,16 @@ class Tools(Context):
     async def connect(self, *names: str, wait: bool = False) -> None:
         """Start these servers in the background, or all usable ones if none is named.
 
-        With `wait`, return when each is ready or has failed within its own
-        limit; `servers()` then tells which. Calling a tool connects what it needs by itself.
+        With `wait`, return when each is ready or has failed within its own limit; `servers()` then
+        says which. Calling a tool connects what it needs by itself.
 
         Raises:
             UnknownServer, SettingsError: a name that cannot be used; the others are started.
         """
-        wanted = names or self.settings.usable
-        raise_first(self.start_sources(wanted, is_anew=True))
+        names = names or self.settings.usable
+        raise_first(self.start_sources(names, is_anew=True))
         if wait:
-            await self.wait_for(*wanted)
+            await self.wait_for(*names)
 
     async def start(self, *names: str) -> dict[str, XaiMcpError]:
         """Begin to connect these servers, without waiting; the errors of names that cannot be used.
@@ -99,7 +99,7 @@ class Tools(Context):
         await self.engine.pool.stop(server)
 
     async def reset_breaker(self, server: str) -> bool:
-        """Have a server called again that failed too often; whether its calls were refused.
+        """Allow calls of a server again that failed too often; whether they were refused.
 
         `connect`, `refresh` and `disconnect` do so too.
 
@@ -110,10 +110,10 @@ class Tools(Context):
         return self.engine.breakers.reset(server)
 
     async def add_source(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
-        """Take in a source that no settings file has, and say under which name.
+        """Add a source that no settings file has; the name that it gets.
 
-        It is started when it is asked for, as those of the file are. It takes the place of one of
-        its name, which is closed unless it is the same; none of the names in `kept` is taken.
+        It is started when it is used, as those of the file are. It replaces one of its name, which
+        is closed unless it is the same; the names in `kept` are not replaced.
         """
         settings = self.engine.settings
         before = dict(settings.sources)
@@ -124,7 +124,7 @@ class Tools(Context):
         return name
 
     async def instructions(self, server: str) -> str:
-        """How the server says it wants to be used; empty where it says nothing.
+        """The server's instructions; empty if it has none.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
@@ -132,12 +132,12 @@ class Tools(Context):
         return (await self.engine.pool.start(server).ready(self.caller)).instructions
 
     async def marks(self, *servers: str) -> list[Mark]:
-        """What these servers say that a person should read, or all that were listed.
+        """Suspicious texts of these servers, or of all that were listed, for a person to read.
 
-        Orders to a model, hidden characters, names of other servers' tools. Nothing is blocked by
-        a mark. Connects nothing.
+        Orders to a model, hidden characters, names of other servers' tools. A mark blocks nothing.
+        Connects nothing.
         """
-        # Here: it makes dozens of patterns, and most programs never ask.
+        # Imported here: it compiles dozens of patterns, and most programs never ask.
         from ...policy.suspicion import marks_of
 
         catalog = self.engine.catalog
@@ -150,7 +150,7 @@ class Tools(Context):
         return [x for x in marks if not servers or x.source in servers]
 
     async def refresh(self, server: str, force: bool = False) -> list[Tool]:
-        """Ask the server anew for its tools. With `force` each is written into the history.
+        """List the tools of a server anew. With `force` each is written into the history.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
@@ -164,7 +164,7 @@ class Tools(Context):
     async def listed(
         self, choice: ToolChoice | None
     ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
-        """The tools of a choice, or all, their sources connected; and why others have none."""
+        """The entries of a choice, or of all tools; and why sources failed to connect."""
         tools, failed = await self.connected(choice)
         return await self.entries(tools), failed
 
@@ -178,7 +178,7 @@ class Tools(Context):
     async def connected(
         self, choice: ToolChoice | None
     ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
-        """The same as plain tools, by their sources: nothing is looked up of what was decided."""
+        """The tools of a choice, or of all, by source; and why sources failed to connect."""
         names = list(self.settings.usable if choice is None else choice.all_sources)
         problems = self.settings.problems if choice is None else {}
         failed = {name: str(reason) for name, reason in problems.items()}
@@ -251,7 +251,7 @@ class Tools(Context):
         """`call_tool` for a key, `server/tool`, or a name that only one server has.
 
         Raises:
-            UnknownTool: there is none of that name, or several. And what `call_tool` raises.
+            UnknownTool: there is no tool of that name, or several. And what `call_tool` raises.
         """
         server, name = await self._server_and_name(tool)
         return await self.call_tool(
@@ -271,10 +271,8 @@ class Tools(Context):
         if len(keys) == 1:
             return keys[0].source, tool
         if keys:
-            which = " or ".join(repr(str(x)) for x in keys[:_MOST_NAMES])
-            raise UnknownTool(
-                f"Several servers have a tool {tool!r}. Write which is meant: {which}."
-            )
+            names = " or ".join(repr(str(x)) for x in keys[:_MOST_NAMES])
+            raise UnknownTool(f"Several servers have a tool {tool!r}. Write one of {names}.")
         hint = did_you_mean(tool, map(str, entries)) or "Write `server/tool`."
         raise UnknownTool(f"No server has a tool {tool!r}. {hint}")
 
