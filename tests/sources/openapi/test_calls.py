@@ -28,10 +28,14 @@ from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolR
 from xai_mcp_agent.secrets.masking import masked_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.interpolation import Variables
-from xai_mcp_agent.settings.openapi import AsyncSettings, CredentialSettings, OperationSettings
+from xai_mcp_agent.settings.openapi import (
+    AsyncSettings,
+    CredentialSettings,
+    OpenApiSettings,
+    OperationSettings,
+)
 from xai_mcp_agent.settings.validation import ValidationContext
-from xai_mcp_agent.sources.openapi.calls import ServiceAccess, ServiceCalls
-from xai_mcp_agent.sources.openapi.client import ServiceClient
+from xai_mcp_agent.sources.openapi.calls import ServiceCalls
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
 
 pytestmark = pytest.mark.anyio
@@ -51,13 +55,16 @@ async def calls_of(
     url: str, *, credentials: Any = None, max_bytes: int = 1024 * 1024, **more: Any
 ) -> AsyncGenerator[ServiceCalls]:
     secrets = secrets_of(credentials)
-    access = ServiceAccess(base_url=url, credentials=credentials or {}, secrets=secrets, **more)
-    client = ServiceClient("things", secrets.redact, max_bytes=max_bytes)
+    settings = OpenApiSettings(
+        name="things", spec="api.json", base_url=url, auth=credentials or {}, secrets=secrets,
+        max_answer_bytes=max_bytes, **more,
+    )  # fmt: skip
+    calls = ServiceCalls(settings, secrets.redact)
     try:
         with anyio.fail_after(WAIT_SECONDS):
-            yield ServiceCalls(client, access)
+            yield calls
     finally:
-        await client.close()
+        await calls.close()
 
 
 def secrets_of(credentials: Any) -> Secrets:
@@ -168,7 +175,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 
     kind = {"content-type": "text/event-stream"}
     service.replies["/things"] = lambda _: Said(200, b"", kind, endless())
-    async with calls_of(service.url, timeout_seconds=0.6) as calls:
+    async with calls_of(service.url, call_timeout_seconds=0.6) as calls:
         result = await calls.call(plan(), {})
     assert result.text == "one\ntwo"
     assert result.notes == ("the answer was cut at the limit",)
@@ -224,7 +231,7 @@ async def test_a_name_that_is_not_known_is_told():
 
 
 async def test_an_answer_that_breaks_off_is_told(service: HttpService):
-    async with calls_of(service.url, timeout_seconds=3.0) as calls:
+    async with calls_of(service.url, call_timeout_seconds=3.0) as calls:
         service.replies["/things"] = lambda _: Said(
             200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
         )

@@ -5,8 +5,8 @@ Imported with the first call: its libraries are heavy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -15,11 +15,10 @@ import anyio.to_thread
 from ...core.errors import ToolTimeout
 from ...core.json import children
 from ...core.results import OnProgress, ToolResult
-from ...secrets.secrets import Secrets
-from ...settings.entry import CALL_TIMEOUT_SECONDS
-from ...settings.openapi import AsyncSettings, OperationSettings
+from ...secrets.secrets import Mask
+from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
 from ..web.origins import origin_of
-from .auth import Credentials, Grant, access_of, grants_for
+from .auth import Grant, access_of, grants_for
 from .client import ResponseTooLarge, ServiceClient, ServiceResponse
 from .jobs import JobWatch, job_of
 from .plan import RequestPlan
@@ -32,25 +31,19 @@ from .tokens import ClientTokens
 _LARGE_ARGUMENTS, _EACH_VALUE = 32 * 1024, 32
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServiceAccess:
-    """What all calls of a service have in common. `headers` are the operator's own."""
-
-    base_url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    credentials: Credentials = field(default_factory=dict[str, Any])
-    secrets: Secrets = field(default_factory=Secrets)
-    timeout_seconds: float = CALL_TIMEOUT_SECONDS
-
-
 class ServiceCalls:
-    """Calls operations of one service through its client."""
+    """Calls operations of one service. Whoever made it closes it."""
 
-    def __init__(self, client: ServiceClient, access: ServiceAccess) -> None:
-        self._client = client
-        self._access = access
-        self._mask = access.secrets.redact
-        self._tokens = ClientTokens(client, access.secrets)
+    def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
+        self._settings = settings
+        self._mask = settings.secrets.redact
+        max_bytes = settings.max_answer_bytes
+        self._client = ServiceClient(settings.name, mask, max_bytes=max_bytes)
+        self._tokens = ClientTokens(self._client, settings.secrets)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
 
     async def call(
         self,
@@ -77,12 +70,14 @@ class ServiceCalls:
             ToolTimeout: there is no result within the limit.
         """
         operation = operation or OperationSettings()
-        base = self._access.base_url or plan.base_url
-        call = _Call(self._client, self._access, self._tokens, plan, base, places)
+        settings = self._settings
+        base = settings.base_url.rstrip("/") or plan.base_url
+        grants = grants_for(plan.security, settings.auth, base)
+        call = _Call(self._client, self._tokens, settings.headers, grants, base, places)
         limit = timeout_seconds or operation.call_timeout_seconds
         began = anyio.current_time()
         try:
-            with anyio.fail_after(limit or self._access.timeout_seconds) as scope:
+            with anyio.fail_after(limit or settings.call_timeout_seconds) as scope:
                 parts = await _request_parts(plan, arguments, operation, base)
                 if check is not None:
                     check()
@@ -90,60 +85,52 @@ class ServiceCalls:
                 job = job_of(response, operation, base)
                 if job is None:
                     return await result_of(response, self._mask)
-                settings = operation.job or AsyncSettings()
-                scope.deadline = began + (limit or settings.deadline_seconds)
-                watch = JobWatch(self._client.name, settings, base, call.ask, self._mask)
+                job_settings = operation.job or AsyncSettings()
+                scope.deadline = began + (limit or job_settings.deadline_seconds)
+                watch = JobWatch(settings.name, job_settings, base, call.ask, self._mask)
                 return await watch.result(job, on_progress)
         except ResponseTooLarge as cause:
             return ToolResult.of_text(str(cause), is_error=True)
         except TimeoutError as cause:
             waited = anyio.current_time() - began
             raise ToolTimeout(
-                self._client.name,
+                settings.name,
                 f"no result within {round(waited, 1) or round(waited, 3):g} s.",
                 "Give it more time with `timeout`, or ask for less.",
             ) from cause
 
 
+@dataclass(frozen=True)
 class _Call:
     """Sends the requests of one call, with credentials where they belong."""
 
-    def __init__(
-        self,
-        client: ServiceClient,
-        access: ServiceAccess,
-        tokens: ClientTokens,
-        plan: RequestPlan,
-        base: str,
-        places: Collection[str] | None,
-    ) -> None:
-        self._client = client
-        self._headers = access.headers
-        self._tokens = tokens
-        self._base = base
-        self._places = places
-        self._grants: Sequence[Grant] = grants_for(plan.security, access.credentials, base)
+    client: ServiceClient
+    tokens: ClientTokens
+    headers: Mapping[str, str]
+    grants: tuple[Grant, ...]
+    base: str
+    places: Collection[str] | None
 
     async def send(self, parts: RequestParts) -> ServiceResponse:
         """Send a request with credentials; a token that is refused is got anew, once."""
-        tokens = {x: await self._tokens.token(x) for x in self._grants if x.takes_token}
+        tokens = {x: await self.tokens.token(x) for x in self.grants if x.takes_token}
         response = await self._send_with(parts, tokens)
         if response.status != 401 or not tokens:
             return response
-        tokens = {x: await self._tokens.token(x, refused=text) for x, text in tokens.items()}
+        tokens = {x: await self.tokens.token(x, refused=text) for x, text in tokens.items()}
         return await self._send_with(parts, tokens)
 
     async def ask(self, method: str, url: str) -> ServiceResponse:
         """Send a request about a job; to another origin it takes no credentials along."""
         parts = RequestParts(method, url, {"Accept": "application/json, */*"})
-        if origin_of(url) == origin_of(self._base):
+        if origin_of(url) == origin_of(self.base):
             return await self.send(parts)
-        return await self._client.send(put_together(parts, access=NO_ACCESS))
+        return await self.client.send(put_together(parts, access=NO_ACCESS))
 
     async def _send_with(self, parts: RequestParts, tokens: Mapping[Grant, str]) -> ServiceResponse:
-        access = access_of(self._grants, tokens.__getitem__)
-        request = put_together(parts, access=access, extra_headers=self._headers)
-        return await self._client.send(request, self._places)
+        access = access_of(self.grants, tokens.__getitem__)
+        request = put_together(parts, access=access, extra_headers=self.headers)
+        return await self.client.send(request, self.places)
 
 
 async def _request_parts(

@@ -20,7 +20,6 @@ from .reader import DocumentReader, Offer
 
 if TYPE_CHECKING:
     from .calls import ServiceCalls
-    from .client import ServiceClient
 
 
 class OpenApiSource(ReadSource[Offer]):
@@ -33,7 +32,7 @@ class OpenApiSource(ReadSource[Offer]):
         self._settings = settings
         self.is_remote = settings.is_remote
         self._reader = DocumentReader(settings, mask)
-        self._opened: tuple[ServiceClient, ServiceCalls] | None = None
+        self._opened: ServiceCalls | None = None
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
@@ -41,7 +40,7 @@ class OpenApiSource(ReadSource[Offer]):
             await super().own(observer)
         finally:
             if self._opened is not None:
-                await self._opened[0].close()
+                await self._opened.close()
             await self._reader.close()
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -76,22 +75,11 @@ class OpenApiSource(ReadSource[Offer]):
         return await with_files(result, self.name)
 
     def _calls(self) -> ServiceCalls:
-        from .calls import ServiceAccess, ServiceCalls
-        from .client import ServiceClient
+        from .calls import ServiceCalls
 
         if self._opened is None:
-            settings = self._settings
-            access = ServiceAccess(
-                base_url=settings.base_url.rstrip("/"),
-                headers=settings.headers,
-                credentials=settings.auth,
-                secrets=settings.secrets,
-                timeout_seconds=settings.call_timeout_seconds,
-            )
-            max_bytes = settings.max_answer_bytes
-            client = ServiceClient(settings.name, self._mask, max_bytes=max_bytes)
-            self._opened = client, ServiceCalls(client, access)
-        return self._opened[1]
+            self._opened = ServiceCalls(self._settings, self._mask)
+        return self._opened
 
     def _places(self, base_url: str) -> frozenset[str] | None:
         """Return where the server that a document names may be: what came from the internet
