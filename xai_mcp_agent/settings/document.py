@@ -104,42 +104,33 @@ def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
     place = Place(str(file))
     try:
         if file.is_dir():
-            raise place.error(
-                "this is a folder, not a file.",
-                f"Give the file itself, such as {file.name}/mcp_settings.json.",
-            )
-        if file.exists() and not file.is_file():
+            fix = f"Give the file itself, such as {file.name}/mcp_settings.json."
+            raise place.error("this is a folder, not a file.", fix)
+        if file.exists() and not file.is_file():  # a pipe would be waited for
             raise place.error("this is not a regular file.", "Give a JSON file.")
         with file.open("rb") as opened:
             content = opened.read(most_bytes + 1)
     except FileNotFoundError as cause:
-        raise place.error(
-            "there is no such file.", "Correct the path, or write the file."
-        ) from cause
+        fix = "Correct the path, or write the file."
+        raise place.error("there is no such file.", fix) from cause
     except (OSError, ValueError) as cause:
-        reason = getattr(cause, "strerror", None) or str(cause)
-        raise place.error(
-            f"it cannot be read: {reason}.", "Correct the path or its permissions."
-        ) from cause
+        problem = f"it cannot be read: {getattr(cause, 'strerror', None) or cause}."
+        raise place.error(problem, "Correct the path or its permissions.") from cause
     if len(content) > most_bytes:
-        raise place.error(
-            f"it is larger than {most_bytes:,} bytes.", "Check that this is the right file."
-        )
+        problem = f"it is larger than {most_bytes:,} bytes."
+        raise place.error(problem, "Check that this is the right file.")
     return content
 
 
 def _text(content: bytes, place: Place) -> str:
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        # Not chained: the exception holds the whole file.
-        raise place.error(
-            f"it is not UTF-8 text (byte {cause.start}).", "Save it as UTF-8."
-        ) from None
+    except UnicodeDecodeError as cause:  # not chained: the exception holds the whole file
+        problem = f"it is not UTF-8 text (byte {cause.start})."
+        raise place.error(problem, "Save it as UTF-8.") from None
     if not text.strip():
-        raise place.error(
-            "the file is empty.", 'Write at least {"mcpServers": {}}, or delete the file.'
-        )
+        fix = 'Write at least {"mcpServers": {}}, or delete the file.'
+        raise place.error("the file is empty.", fix)
     return text
 
 
@@ -242,18 +233,15 @@ def _yaml_loader() -> Any:
 
 def kind_of(value: Any) -> str:
     """The kind of a JSON value, for a sentence; never the value, which may be a secret."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list() | tuple():
-            return "a list"
-        case dict():
-            return "an object"
-        case _:
-            return f"a Python {type(cast(object, value)).__name__}"
+    kinds = (kind for types, kind in _KINDS if isinstance(value, types))
+    return next(kinds, f"a Python {type(cast(object, value)).__name__}")
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "null"),
+    (bool, "true or false"),  # before numbers: bool is one of them
+    ((int, float), "a number"),
+    (str, "a text"),
+    ((list, tuple), "a list"),
+    (dict, "an object"),
+)

@@ -30,6 +30,7 @@ from .fields import (
 )
 from .validation import (
     INTERNAL,
+    KeyPath,
     Section,
     ValidationContext,
     adapter,
@@ -40,7 +41,6 @@ from .validation import (
     read_by,
     written_as,
 )
-from .validation import Path as Keys
 
 BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
 LEARN_VARIABLE = "XAI_MCP_LEARN"
@@ -184,7 +184,7 @@ class OtherSections(Section):
     wait_seconds: Annotated[float, Field(strict=True, ge=0)] = WAIT_SECONDS
 
     @classmethod
-    def is_fatal(cls, path: Keys, value: Any) -> bool:
+    def is_fatal(cls, path: KeyPath, value: Any) -> bool:
         """Mistakes in approval and in what is blocked, with its groups, could let calls through."""
         section, key, *_ = (*path, "", "")
         if section != "toolSearch":

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 NOT_WRITTEN: Any = object()
 UNTIL_THEN = "Until then it is ignored."
-Path: TypeAlias = tuple[str | int, ...]
+KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys from a value down to a place in it."""
 
 
@@ -132,7 +132,7 @@ class Section:
         return written
 
     @classmethod
-    def is_fatal(cls, path: Path, value: Any) -> bool:
+    def is_fatal(cls, path: KeyPath, value: Any) -> bool:
         """Whether a mistake at this path is an error even where mistakes are only noted."""
         return False
 
@@ -199,7 +199,7 @@ def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
             yield from _doubled_keys(inner, *path, number)
 
 
-def _replaced(value: Any, path: Path, instead: Any) -> dict[str, Any]:
+def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
     """The object with another value at a path, or none; a value that is no object goes whole."""
     key, *below = path
     written = dict(cast(Mapping[Any, Any], value))
@@ -236,7 +236,7 @@ def keys_by_field(cls: type) -> dict[str, list[str]]:
     return by_field
 
 
-def _path_of(error: ErrorDetails) -> Path:
+def _path_of(error: ErrorDetails) -> KeyPath:
     keys = (*error["loc"], error.get("ctx", {}).get("key", ""))
     return tuple(key for key in keys if key not in ("[key]", ""))
 
