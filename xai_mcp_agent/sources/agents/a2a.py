@@ -21,9 +21,9 @@ from .http import AgentHttp
 from .messages import (
     Request,
     Update,
+    UpdateReader,
     as_old_rest,
     as_old_rpc,
-    read_update,
     sent_message,
     snake,
     text_in,
@@ -61,6 +61,7 @@ class A2aAgent:
         self._failures = http.failures
         self._interface = card.interface
         self._is_rpc = card.interface.binding == "JSONRPC"
+        self._reader = UpdateReader(deep_data=card.interface.is_old and not self._is_rpc)
 
     async def ask(self, request: Request, answer: Answer, tell: Tell) -> None:
         """Send a message, and collect the answer until nothing more comes by itself."""
@@ -166,15 +167,15 @@ class A2aAgent:
             return
         code = _code_of(answer)
         if code is not None:
-            raise self._failures.answered(code, json.dumps(answer.get("error") or answer))
+            raise self._failures.answered(code, answer.get("error") or answer)
 
     def _update(self, answer: Any) -> Update:
         """The update in the JSON of a response or event."""
         if not is_object(answer):
             raise self._failures.unreadable("it is no JSON object")
         if answer.get("error") is not None:
-            raise self._failures.answered(_code_of(answer) or 0, json.dumps(answer["error"]))
-        return read_update(as_object(answer.get("result")) if "jsonrpc" in answer else answer)
+            raise self._failures.answered(_code_of(answer) or 0, answer["error"])
+        return self._reader.read(as_object(answer.get("result")) if "jsonrpc" in answer else answer)
 
 
 def _code_of(answer: JsonObject) -> int | None:

@@ -6,10 +6,11 @@ What an agent says is hostile: cleaned, masked and cut before it is in one of th
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from ...core.errors import ServerError, SourceClosed, SourceError, SourceFailed
+from ...core.json import is_object
 from ...core.provider_schema import function_description
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import by_which_way, reaching_help
@@ -58,9 +59,9 @@ class Failures:
 
     def unreachable(self, cause: Exception) -> SourceFailed:
         """Nothing was sent."""
-        said = self.words(str(cause)) or type(cause).__name__
-        return self.failed(f"it cannot be reached{by_which_way(self._url)}: {said}.",
-                           reaching_help(said))  # fmt: skip
+        reason = self.words(str(cause)) or type(cause).__name__
+        problem = f"it cannot be reached{by_which_way(self._url)}: {reason}."
+        return self.failed(problem, reaching_help(reason))
 
     def lost(self, cause: Exception | None = None) -> SourceClosed:
         """The connection broke before all of the answer was there."""
@@ -74,8 +75,8 @@ class Failures:
 
     def refused(self, status: int, body: bytes) -> SourceError:
         """It answered with an HTTP status that is an error."""
-        said = self.words(_said_in(body.decode("utf-8", "replace")))
-        problem = f"it answered with HTTP {status}{f': {said}' if said else ''}."
+        reason = self.words(_reason_in_body(body))
+        problem = f"it answered with HTTP {status}{f': {reason}' if reason else ''}."
         step = _STATUS_HELP.get(status, _ASK_THE_AGENT)
         if status in (401, 403):
             return self.failed(problem, step)
@@ -99,10 +100,10 @@ class Failures:
         fix = "If that place is right, add its host to `allowedHosts`; else correct `url`."
         return self.failed(problem, fix)
 
-    def answered(self, code: int, text: str) -> ServerError:
-        """It answered with an error of its protocol."""
-        said = self.words(_said_in(text)) or "it did not say why"
-        problem = f"it answered with an error: {said.rstrip('.')}."
+    def answered(self, code: int, error: Any) -> ServerError:
+        """It answered with an error of its protocol, as JSON has it."""
+        reason = self.words(_reason_in(error)) or "it did not say why"
+        problem = f"it answered with an error: {reason.rstrip('.')}."
         return ServerError(self._agent, problem, code, _CODE_HELP.get(code, _ASK_THE_AGENT))
 
     def unreadable(self, what: str) -> ServerError:
@@ -115,15 +116,19 @@ class Failures:
         return self.unreadable(f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
 
 
-def _said_in(text: str) -> str:
-    """What a refusal says for people: in the usual places of JSON, else all of it."""
+def _reason_in_body(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
     if text.lstrip()[:1] == "<":
         return "an HTML page"
     try:
-        found: Any = json.loads(text)
+        return _reason_in(json.loads(text))
     except (ValueError, RecursionError):
         return text
+
+
+def _reason_in(value: Any) -> str:
+    """The reason of a refusal: in the usual places of JSON, else all of it."""
     for name in ("error", "message", "detail"):
-        if isinstance(found, dict) and name in found:
-            found = cast(dict[str, Any], found)[name]
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        if is_object(value) and name in value:
+            value = value[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -102,68 +102,70 @@ def as_old_rest(message: JsonObject) -> JsonObject:
     return renamed | {"content": content}
 
 
-def read_update(payload: JsonObject) -> Update:
-    """What a response or an event says, by its `kind` or by the name of its only field."""
-    kind = as_text(payload.get("kind")).replace("-", "_")
-    body = payload
-    for name, value in payload.items() if not kind else ():
-        if snake(name) in _READERS and is_object(value):
-            kind, body = snake(name), value
-            break
-    return _READERS.get(kind, _task)(body)
+class UpdateReader:
+    """Reads responses and events, by their `kind` or by the name of their only field.
+
+    With `deep_data`, as HTTP+JSON of 0.3, the JSON of a part lies one level deeper.
+    """
+
+    def __init__(self, *, deep_data: bool) -> None:
+        self._deep_data = deep_data
+        self._readers = {
+            "message": self._message, "msg": self._message, "task": self._task,
+            "status_update": self._status_update, "artifact_update": self._artifact_update,
+        }  # fmt: skip
+
+    def read(self, payload: JsonObject) -> Update:
+        """What it says; an empty update where that cannot be read."""
+        if kind := as_text(payload.get("kind")).replace("-", "_"):
+            return self._readers.get(kind, self._task)(payload)
+        for name, body in payload.items():
+            if is_object(body) and (read := self._readers.get(snake(name))):
+                return read(body)
+        return self._task(payload)
+
+    def _message(self, body: JsonObject) -> Update:
+        return Update(*_ids(body, "taskId"), "completed", self._parts(body))
+
+    def _task(self, body: JsonObject) -> Update:
+        artifacts = [self._artifact(as_object(x)) for x in as_list(body.get("artifacts"))]
+        return Update(*_ids(body, "id"), *self._status(body), tuple(artifacts))
+
+    def _status_update(self, body: JsonObject) -> Update:
+        return Update(*_ids(body, "taskId"), *self._status(body))
+
+    def _artifact_update(self, body: JsonObject) -> Update:
+        is_more = body.get("append") is True
+        artifact = self._artifact(as_object(body.get("artifact")), is_more=is_more)
+        return Update(*_ids(body, "taskId"), artifacts=(artifact,))
+
+    def _artifact(self, body: JsonObject, *, is_more: bool = False) -> Artifact:
+        return Artifact(as_text(_field(body, "artifactId")), self._parts(body), is_more)
+
+    def _status(self, body: JsonObject) -> tuple[str, tuple[AnswerPart, ...]]:
+        """The state in the words of 1.0, and what the agent says of it."""
+        status = as_object(body.get("status"))
+        state = as_text(status.get("state")).removeprefix("TASK_STATE_").lower().replace("-", "_")
+        words = self._parts(as_object(_field(status, "message", "update")))
+        return "canceled" if state == "cancelled" else state, words
+
+    def _parts(self, body: JsonObject) -> tuple[AnswerPart, ...]:
+        parts = as_list(_field(body, "parts", "content"))[:_MOST_PARTS]
+        return tuple(x for x in map(self._part, map(as_object, parts)) if x is not None)
+
+    def _part(self, part: JsonObject) -> AnswerPart | None:
+        if isinstance(text := part.get("text"), str):
+            return TextPart(text)
+        if "data" not in part:
+            return _file(as_object(part.get("file")) or part)  # in a member of its own before 1.0
+        value = as_object(part["data"]).get("data") if self._deep_data else part["data"]
+        # What is no object was put into one for 0.3.
+        if "data_part_compat" in as_object(part.get("metadata")):
+            value = as_object(value).get("value")
+        return DataPart(_whole_numbers(value))
 
 
-def _message(body: JsonObject) -> Update:
-    return Update(*_ids(body, "taskId"), "completed", _parts(body))
-
-
-def _task(body: JsonObject) -> Update:
-    artifacts = [_artifact(as_object(x)) for x in as_list(body.get("artifacts"))]
-    return Update(*_ids(body, "id"), *_status(body), tuple(artifacts))
-
-
-def _status_update(body: JsonObject) -> Update:
-    return Update(*_ids(body, "taskId"), *_status(body))
-
-
-def _artifact_update(body: JsonObject) -> Update:
-    artifact = _artifact(as_object(body.get("artifact")), is_more=body.get("append") is True)
-    return Update(*_ids(body, "taskId"), artifacts=(artifact,))
-
-
-_READERS = {
-    "message": _message, "msg": _message, "task": _task, "status_update": _status_update,
-    "artifact_update": _artifact_update,
-}  # fmt: skip
-
-
-def _ids(body: JsonObject, of_task: str) -> tuple[str, str]:
-    return as_text(_field(body, of_task)), as_text(_field(body, "contextId"))
-
-
-def _status(body: JsonObject) -> tuple[str, tuple[AnswerPart, ...]]:
-    """The state in the words of 1.0, and what the agent says of it."""
-    status = as_object(body.get("status"))
-    state = as_text(status.get("state")).removeprefix("TASK_STATE_").lower().replace("-", "_")
-    words = as_object(_field(status, "message", "update"))
-    return "canceled" if state == "cancelled" else state, _parts(words)
-
-
-def _artifact(body: JsonObject, is_more: bool = False) -> Artifact:
-    return Artifact(as_text(_field(body, "artifactId")), _parts(body), is_more)
-
-
-def _parts(body: JsonObject) -> tuple[AnswerPart, ...]:
-    parts = as_list(_field(body, "parts", "content"))[:_MOST_PARTS]
-    return tuple(x for x in map(_part, map(as_object, parts)) if x is not None)
-
-
-def _part(part: JsonObject) -> AnswerPart | None:
-    if isinstance(text := part.get("text"), str):
-        return TextPart(text)
-    if "data" in part:
-        return DataPart(_whole_numbers(_data(part)))
-    file = as_object(part.get("file")) or part  # in a member of its own before 1.0
+def _file(file: JsonObject) -> AnswerPart | None:
     media_type = as_text(_field(file, "mediaType", "mimeType"))
     name = as_text(_field(file, "filename", "name"))
     if url := as_text(_field(file, "url", "uri", "fileWithUri")):
@@ -178,14 +180,8 @@ def _part(part: JsonObject) -> AnswerPart | None:
     return ResourcePart(name or "file", data=data, mime_type=media_type or None)
 
 
-def _data(part: JsonObject) -> Any:
-    """The JSON of a part; HTTP+JSON of 0.3 has it one level deeper."""
-    value = part["data"]
-    if "kind" not in part and list(as_object(value)) == ["data"] and is_object(value["data"]):
-        value = value["data"]
-    # What is no object was put into one for 0.3.
-    is_wrapped = "data_part_compat" in as_object(part.get("metadata"))
-    return as_object(value).get("value") if is_wrapped else value
+def _ids(body: JsonObject, of_task: str) -> tuple[str, str]:
+    return as_text(_field(body, of_task)), as_text(_field(body, "contextId"))
 
 
 def _once(data: str) -> str:
