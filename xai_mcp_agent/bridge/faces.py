@@ -207,18 +207,18 @@ class Bridge(_Face, adapt=_waits):
     break, and ended when the bridge is closed: at the end of its `with`
     block, by `close`, or at the latest when Python exits.
 
-    `settings` is the content of a settings file, such as `{"mcpServers": {...}}`; without it the
-    file is looked for (see README.md), and what it starts or reaches is used once you have agreed
-    to it (see docs/settings.md). `answer` gets the questions that servers ask during a call, in a
-    thread of its own; without it they are declined. `approve` gets the calls of agents that wait
-    for approval, where nobody sits in front of the run. `sign_in` asks a person to sign in where a
-    server wants that; tokens are in `token_folder` (see docs/authorization.md). `store` is the
-    place of the history: a file, the URL of a database, or `memory` (see docs/history.md). `embed`
-    makes a vector for each of a list of texts, to search tools by meaning, too (see
-    docs/search.md); it is called in threads. `lock` is the file of decisions (see
-    docs/decisions.md); the default is beside the settings file, and in memory for settings from
-    Python. All methods raise `RuntimeError` once the bridge is closed, and in a fork of its
-    process.
+    `settings` is the content of a settings file, such as `{"mcpServers": {...}}`, or a `Settings`
+    value, which is used as it is. Without it the file is looked for (see README.md), and what it
+    starts or reaches is used once you have agreed to it (see docs/settings.md). `answer` gets the
+    questions that servers ask during a call, in a thread of its own; without it they are declined.
+    `approve` gets the calls of agents that wait for approval, where nobody sits in front of the
+    run. `sign_in` asks a person to sign in where a server wants that; tokens are in `token_folder`
+    (see docs/authorization.md). `store` is the place of the history: a file, the URL of a database,
+    or `memory` (see docs/history.md). `embed` makes a vector for each of a list of texts, to search
+    tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of
+    decisions (see docs/decisions.md); the default is beside the settings file, and in memory for
+    settings from Python. All methods raise `RuntimeError` once the bridge is closed, and in a fork
+    of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -227,7 +227,7 @@ class Bridge(_Face, adapt=_waits):
 
     def __init__(
         self,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | Settings | None = None,
         *,
         answer: Answerer | None = None,
         approve: Approver | None = None,
@@ -236,11 +236,11 @@ class Bridge(_Face, adapt=_waits):
         store: str | Path | None = None,
         embed: Embed | None = None,
         lock: str | Path | None = None,
-        loaded: Settings | None = None,
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
-        if loaded is None:
-            loaded = _load() if settings is None else settings_from(settings)
+        if settings is None:
+            settings = _load()
+        loaded = settings if isinstance(settings, Settings) else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
@@ -272,6 +272,7 @@ class Bridge(_Face, adapt=_waits):
         """
         loaded = _load() if path is None else replace(load_settings(path), is_vouched=True)
         return cls(
+            loaded,
             answer=answer,
             approve=approve,
             sign_in=sign_in,
@@ -279,7 +280,6 @@ class Bridge(_Face, adapt=_waits):
             store=store,
             embed=embed,
             lock=lock,
-            loaded=loaded,
         )
 
     @property

@@ -194,7 +194,7 @@ def _take_hold(*, came_back: bool) -> BridgeLease:
         bridge = _open_bridge(name)
         if bridge is None:
             loaded = settings or without_untrusted(load_settings(file))
-            bridge = _bridges[name] = Bridge(loaded=loaded, warn=warn_beside_runs)
+            bridge = _bridges[name] = Bridge(loaded, warn=warn_beside_runs)
             _environs[bridge] = dict(os.environ)
         _see_to_what_is_left()
         hold = BridgeLease(name, bridge, came_back=came_back)

@@ -49,7 +49,7 @@ def open_bridge(
     usable = without_untrusted(loaded) if asks_nobody else agreed_settings(loaded)
     if loaded.usable and not usable.usable and not is_beside:
         raise _not_trusted(loaded)
-    return Bridge(loaded=usable, store=store)
+    return Bridge(usable, store=store)
 
 
 def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:

@@ -158,7 +158,7 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
 
     document = {"mcpServers": {name: entry}}
     loaded = settings_from(document, file=str(file), folder=file.parent)
-    with Bridge(loaded=loaded, store="off") as bridge:
+    with Bridge(loaded, store="off") as bridge:
         bridge.settings.source(name)
         with shown_wait([name], start_limit(bridge.settings, [name])):
             bridge.connect(name, wait=True)

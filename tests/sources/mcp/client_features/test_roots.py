@@ -61,7 +61,7 @@ def test_a_working_folder_that_was_removed_costs_no_call(
 def test_folders_of_the_settings_count_from_the_settings_file(tmp_path: Path):
     entry = asking_entry(roots=["data", "${userHome}"])
     loaded = settings_from({"mcpServers": {"it": entry}}, folder=tmp_path)
-    with Bridge(loaded=loaded) as bridge:
+    with Bridge(loaded) as bridge:
         assert [uri for uri, _ in told(bridge, "it")] == [
             (tmp_path / "data").as_uri(),
             Path.home().as_uri(),
