@@ -524,6 +524,37 @@ def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> N
     assert asked == ["the rule 'papers' has it asked for, because tool is 'shred'"]
 
 
+def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None:
+    """A script that runs every hour has no more of them than one that runs all day."""
+    day = {"then": {"limit": "2 a day"}}
+    rules = [
+        {"name": "few", "when": {"tool": "count", "agent": "helper"}, **day},
+        {"name": "of contracts", "when": {"args.paper": "contract*"}, **day},
+    ]
+    store = tmp_path / "history.db"
+    with shredding(rules, store=store) as bridge:
+        assert shred(bridge, agent(), "count") == "0"
+        assert shred(bridge, agent("other"), "count") == "0"
+        bridge.call_tool("shredder", "count")
+        shred(bridge, agent(), paper="letter")
+    with shredding(rules, store=store) as bridge:
+        assert shred(bridge, agent(), "count") == "0"
+        assert "the rule 'few' allows 2 a day" in shred(bridge, agent(), "count")
+        assert shred(bridge, agent("other"), "count") == "0"
+        assert "used up" not in shred(bridge, agent(), paper="contract"), "letters do not count"
+    with shredding(rules, store=store) as bridge:
+        assert "the rule 'few' allows 2 a day" in shred(bridge, agent(), "count")
+    with shredding(rules, store="memory") as bridge:
+        assert shred(bridge, agent(), "count") == "0"
+
+
+def test_where_the_calls_of_today_cannot_be_counted_none_is_made() -> None:
+    rules = [{"when": {"tool": "count"}, "then": {"limit": "2 a day"}}]
+    with shredding(rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
+        assert "cannot be counted" in shred(bridge, agent(), "count")
+        assert shred(bridge, Caller("person"), "count") == "0"
+
+
 @pytest.mark.parametrize(
     "words",
     [["a page"] * 100_000, ["a word " * 500_000], [{"a": {"b": [1.5] * 50_000}}] * 2],

@@ -51,7 +51,7 @@ from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue
 from .flows import FlowFinder
 from .pipeline import CallPipeline
-from .rules import Rulings, stored_rules
+from .rules import Rulings, calls_of_today, stored_rules
 from .run_memory import RunMemory
 from .streams import Feed
 
@@ -115,7 +115,10 @@ class Engine:
             self._note_answer,
         )  # fmt: skip
         read_stored = stored_rules(settings, recorder)
-        self.rules = RuleGate(settings.rules, recorder.mask, read_stored=read_stored)
+        self.rules = RuleGate(
+            settings.rules, recorder.mask, read_stored=read_stored,
+            calls_of_today=calls_of_today(recorder, self.catalog.get),
+        )  # fmt: skip
         self.rulings = Rulings(self.rules)
         self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]

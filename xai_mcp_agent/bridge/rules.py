@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,12 +19,13 @@ from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.json import JsonObject
 from ..core.tools import META, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
-from ..policy.rules import ReadStored, RuleBook, RuleGate, reason
+from ..policy.rules import CallsOfToday, PastCall, ReadStored, RuleBook, RuleGate, reason
 from ..search.ranking import Ranked, Rule
 from ..settings import rules as written
 from ..settings.models import Settings
 
 if TYPE_CHECKING:
+    from ..history.event import Event
     from ..history.kept_rules import KeptRules
     from ..history.store import Store
 
@@ -36,6 +38,8 @@ _MOST_CALLERS = 20  # whose rulings are cached
 _MOST_RULINGS = 100_000  # of one caller, also on tools that are gone
 _QUICK_TOOLS = 100  # ruled on the event loop in milliseconds
 _NO_RULING = Ruling()
+_MOST_CALLS = 20_000  # of a day that are counted, the newest
+_SEE_TO_IT = "See to the store, or limit calls by an hour or a run."
 
 
 class Rulings:
@@ -127,6 +131,46 @@ def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | 
     if settings.stored_rules is None:
         return None
     return partial(_read, settings, recorder, settings.stored_rules)
+
+
+def calls_of_today(
+    recorder: HistoryRecorder, current: Callable[[ToolKey], Tool | None]
+) -> CallsOfToday | None:
+    """What reads the calls of agents in the last 24 hours, where they are kept.
+
+    `current` gives a tool as it is listed now.
+    """
+    if not recorder.place.is_lasting:
+        return None
+
+    async def read() -> list[PastCall]:
+        try:
+            with anyio.fail_after(_READ_SECONDS):
+                events = await asyncio.wrap_future(recorder.read(_called_today))
+        except TimeoutError:
+            problem = f"it gave no answer within {_READ_SECONDS:g} s."
+            raise StoreFailed(recorder.place.shown, problem, _SEE_TO_IT) from None
+        return [
+            PastCall(
+                current(x.subject.key) or Tool(x.subject.key, "", {}),
+                Caller("agent", x.payload.get("agent", ""), x.payload.get("toolbelt", "")),
+                x.time,
+            )
+            for x in events
+            if x.subject.tool and x.payload.get("caller") == "agent"
+        ]
+
+    return read
+
+
+def _called_today(store: Store) -> list[Event]:
+    from ..history.log import Range
+    from ..history.queries import events_in
+
+    since = datetime.now(UTC) - timedelta(days=1)
+    changes = ("called", "begun")
+    wanted = Range(since=since, changes=changes, limit=_MOST_CALLS, newest_first=True)
+    return [x for x in events_in(store, wanted) if x.time >= since]
 
 
 async def _read(

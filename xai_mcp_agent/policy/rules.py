@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from ..core.approval import RuleWord, Ruling
 from ..core.calls import Caller, ToolInvocation
-from ..core.errors import RuleDenied, RulesUnknown
+from ..core.errors import RuleDenied, RulesUnknown, StoreFailed
 from ..core.json import JsonObject
 from ..core.patterns import guard
 from ..core.tools import META, Tool
@@ -28,6 +28,19 @@ from ..secrets.secrets import Mask, masked_and_cut
 from ..settings.approval import ApprovalWord
 from ..settings.rules import CERTAIN, DERIVED, Limit, Rule
 from .conditions import Facts, Test, Words
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """A call that an agent made, in whatever process."""
+
+    tool: Tool
+    caller: Caller
+    time: datetime
+
+
+CallsOfToday: TypeAlias = Callable[[], Awaitable[Sequence[PastCall]]]
+"""Reads the calls of the last 24 hours from the history; raises `StoreFailed`."""
 
 ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
@@ -42,6 +55,10 @@ _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _DENIED = "The tool {!r} was not called: {}. Do without it."
 _LIMIT = (
     "The tool {!r} was not called: the rule {!r} allows {}, and that is used up. Do without it."
+)
+_UNCOUNTED = (
+    "The tool {!r} was not called: the calls of today are limited, and cannot be counted. Do "
+    "without it, and say in your answer what was not done."
 )
 _UNKNOWN = (
     "The tool {!r} was not called: it is held to rules of the store, and these cannot be read. Do "
@@ -219,6 +236,14 @@ class RuleBook:
             preferred_by=tuple(preferring), perhaps=tuple(perhaps),
         )  # fmt: skip
 
+    def counts(self, name: str, facts: Facts) -> bool:
+        """Whether the limit of this name counts such a call, as far as that is certain."""
+        return any(
+            x.applies(facts, _Derived(self._deriving[x.prefix], facts), every=False, unknown=False)
+            for x in self._deciding
+            if x.rule.name == name
+        )
+
     def _about(self, facts: Facts) -> list[_Ready]:
         """The rules that may say something of such a call: few are about every server and agent."""
         shared = tuple(map(facts.values, _SHARED))
@@ -239,7 +264,8 @@ class RuleGate:
 
     A person or a program that calls a tool by hand knows what it does. `now` tells the local time.
     `read_stored` reads the rules of the store, where they count: without them no agent calls
-    anything. `book` is another object once the rules are others.
+    anything. `calls_of_today` is asked what limits a day have counted already. `book` is another
+    object once the rules are others.
     """
 
     def __init__(
@@ -248,6 +274,7 @@ class RuleGate:
         mask: Mask,
         now: Callable[[], datetime] = datetime.now,
         read_stored: ReadStored | None = None,
+        calls_of_today: CallsOfToday | None = None,
     ) -> None:
         self.book = RuleBook(rules, mask)
         self._rules = rules
@@ -257,6 +284,8 @@ class RuleGate:
         self._stored: tuple[Rule, ...] | None = () if read_stored is None else None
         self._reading = anyio.Lock()
         self._used = defaultdict[str, deque[float]](deque)
+        self._calls_of_today = calls_of_today
+        self._is_today_counted = calls_of_today is None
 
     @property
     def may_prefer(self) -> bool:
@@ -278,7 +307,8 @@ class RuleGate:
                 self.book = RuleBook(self._rules, self._mask, self._stored)
 
     async def renew(self) -> None:
-        """As `read`; trouble is told where a tool is called."""
+        """As `read`, and count the calls of today anew; trouble is told where a tool is called."""
+        self._is_today_counted = self._calls_of_today is None
         with suppress(RulesUnknown):
             await self.read()
 
@@ -325,6 +355,12 @@ class RuleGate:
         """
         limits = {x: self.book.limits[x] for x in invocation.ruling.limits if x in self.book.limits}
         counted, tool = invocation.caller.facts.counted, invocation.tool
+        if any(x.period == "day" for x in limits.values()):
+            try:
+                await self._count_today()
+            except StoreFailed as why:
+                words = _UNCOUNTED.format(invocation.name)
+                raise RuleDenied(tool.source, tool.name, words, str(why)) from why
         for name, limit in limits.items():
             used = counted[name] if limit.period == "run" else self._count_lately(name, limit)
             if used >= limit.most:
@@ -342,6 +378,24 @@ class RuleGate:
             return ""
         ruling = self.book.ruling(self.facts(tool, caller))
         return reason(ruling) if ruling.word == "deny" else ""
+
+    async def _count_today(self) -> None:
+        """Take what limits a day have counted from the history, also of other processes.
+
+        Of a rule that asks for the call itself, only calls of this process are known to count.
+        """
+        async with self._reading:
+            if self._is_today_counted or self._calls_of_today is None:
+                return
+            calls = await self._calls_of_today()
+            now, clock = datetime.now(UTC), time.monotonic()
+            for name in (x for x, limit in self.book.limits.items() if limit.period == "day"):
+                counted = [x for x in calls if self.book.counts(name, Facts(x.tool, x.caller))]
+                # Those that go on are not in the history yet.
+                if len(counted) > self._count_lately(name, self.book.limits[name]):
+                    seconds = sorted(clock - (now - x.time).total_seconds() for x in counted)
+                    self._used[name] = deque(seconds)
+            self._is_today_counted = True
 
     def _count_lately(self, name: str, limit: Limit) -> int:
         used, begin = self._used[name], time.monotonic() - _SECONDS[limit.period]
