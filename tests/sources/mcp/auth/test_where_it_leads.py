@@ -189,6 +189,17 @@ def test_what_was_checked_is_connected_to_though_the_name_leads_elsewhere_then(
         assert service.asked == ["/"]
 
 
+def test_the_name_of_the_server_itself_leads_nowhere_else_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: Place
+):
+    """Whoever owns the name may have it lead anywhere, and choose the port besides."""
+    resolved(monkeypatch, "127.0.0.1", ELSEWHERE)
+    with place() as server:
+        server.answers(401, **challenged_with(f"http://{NAME}:{elsewhere.port}/secret"))
+        failure_at(f"http://{NAME}:{server.port}/mcp", tmp_path)
+        assert server.asked
+
+
 def test_a_server_that_is_reached_by_a_proxy_sends_nobody_to_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
