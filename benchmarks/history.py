@@ -21,14 +21,12 @@ from typing import Any
 from xai_mcp_agent import Bridge, Settings, Subject, Tool, ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.counting import stats_since
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.events_table import Range
+from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.use import used_by
 
 from .calls import http_server, stdio_server
@@ -121,7 +119,7 @@ def _noted(place: Place) -> Iterator[Row]:
 
 
 def _listings(place: Place) -> Iterator[Row]:
-    recorder = ReportWriter(open_store(place), str)
+    recorder = ReportWriter(open_history(place), str)
     tools = tuple(map(_tool, range(_TOOLS)))
     first = seconds(lambda: recorder.record([_listed(tools, connected=True)]))
     what = f"writing down a connect with {_TOOLS} tools"
@@ -189,14 +187,14 @@ def _long(place: Place) -> Iterator[Row]:
     answer = Range(subject=Subject(MCP, "big", "tool_7"), newest_first=True, limit=20)
 
     def first_answer() -> None:
-        store = open_store(place)
-        assert len(events_in(store, answer)) == answer.limit
-        assert records_at(store, When()).tools
+        store = open_history(place)
+        assert len(store.events(answer)) == answer.limit
+        assert store.records().tools
         store.close()
 
     def as_of() -> None:
-        store = open_store(place)
-        assert records_at(store, When(middle)).tools
+        store = open_history(place)
+        assert store.records(When(middle)).tools
         store.close()
 
     yield Row(
@@ -212,8 +210,8 @@ def _stats(place: Place) -> Iterator[Row]:
     first = datetime(1970, 1, 1, tzinfo=UTC)
 
     def count(since: datetime | None) -> None:
-        store = open_store(place)
-        assert sum(x.calls for x in stats_since(store, since).tools) == _EVENTS
+        store = open_history(place)
+        assert sum(x.calls for x in store.stats(since).tools) == _EVENTS
         store.close()
 
     for what, since in (("of all calls", None), ("of all calls since a time", first)):
@@ -223,7 +221,7 @@ def _stats(place: Place) -> Iterator[Row]:
 
 def _write(place: Place) -> datetime:
     """Write a long history; a time in its middle."""
-    recorder = ReportWriter(open_store(place), str)
+    recorder = ReportWriter(open_history(place), str)
     began = datetime.now(UTC) - timedelta(seconds=_EVENTS)
     tools = tuple(map(_tool, range(1000)))
     recorder.record([Listed(_BIG, began, tools, True, "stdio", "Big")])

@@ -28,7 +28,6 @@ from xai_mcp_agent.core.events import (
     SourceUnreachable,
 )
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.history.queries import When, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
 pytestmark = pytest.mark.anyio
@@ -240,7 +239,7 @@ async def live(batches: Sequence[Sequence[tuple[str, str, Offered]]]) -> None:
             for source, what, tools in batch:
                 happens(one, connected, source, what, tools)
             await one.written()
-            log = await asyncio.wrap_future(one.memory.ask(lambda x: records_at(x, When())))
+            log = await asyncio.wrap_future(one.memory.ask(lambda x: x.records()))
             for source in ("a", "a_b"):
                 entries = one.catalog.entries(source)
                 told = {x.subject.key: x for x in log.tools.values() if x.subject.source == source}

@@ -21,10 +21,10 @@ from xai_mcp_agent.cli import telling
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Refused, Report
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.use import kept_use, used_by
 
 _SECONDS = 60.0
@@ -44,7 +44,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def record(file: Path, *reports: Report) -> None:
-    writer = ReportWriter(open_store(place_of(file)), str)
+    writer = ReportWriter(open_history(place_of(file)), str)
     for report in reports:
         writer.record([report])
     writer.close()

@@ -14,9 +14,9 @@ from tests.history.test_stores_records import tool
 from tests.support.databases import place_of
 from xai_mcp_agent import Subject
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed
-from xai_mcp_agent.history.store import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mcp_settings.json").write_text('{"mcpServers": {}}')
-    writer = ReportWriter(open_store(place_of("", tmp_path)), str)
+    writer = ReportWriter(open_history(place_of("", tmp_path)), str)
     for month in range(12):
         time = datetime.now(UTC) - timedelta(days=30 * (11 - month))
         writer.record([Listed(Subject(MCP, "a"), time, (tool("a", f"t{month}"),))])

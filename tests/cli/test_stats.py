@@ -13,10 +13,10 @@ from tests.support.recorded import NOON
 from xai_mcp_agent import Subject
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called
-from xai_mcp_agent.history.store import open_store
 
 ODD = "\x1b]0;x\x07\u202e" + "long " * 40
 
@@ -26,7 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A history of calls: one tool is called often, one fails, one is slow and oddly named."""
     file = tmp_path_factory.mktemp("project") / "history.db"
     place = Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)
-    writer = ReportWriter(open_store(place), str)
+    writer = ReportWriter(open_history(place), str)
     for number in range(30):
         at = NOON + timedelta(minutes=number)
         writer.record([Called(Subject(MCP, "library", "search"), at, 0.012)])

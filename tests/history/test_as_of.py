@@ -9,8 +9,8 @@ import pytest
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Subject, ToolChanged
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, tools_changed, versions_of
 from xai_mcp_agent.views.history import change_json
 
 GIT = Subject(MCP, "git")
@@ -37,7 +37,7 @@ def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: Histor
     changed = history.now
     history.listed("git")
     history.listed("git", ONE)
-    versions = versions_of(history.store, LOG)
+    versions = history.store.versions_of(LOG)
     assert [(x.time, x.lines) for x in versions] == [
         (began, ()),
         (changed, ("Parameter 'count' was added (integer, optional)",)),
@@ -50,7 +50,7 @@ def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: Histor
 
 
 def test_a_tool_that_never_was_has_no_versions(history: History):
-    assert versions_of(history.store, LOG) == []
+    assert history.store.versions_of(LOG) == []
 
 
 def test_two_points_are_compared_tool_by_tool(history: History):
@@ -58,7 +58,7 @@ def test_two_points_are_compared_tool_by_tool(history: History):
     history.connected("other", ONE)
     before = When(history.now)
     history.listed("git", THREE, PLUS, a_tool("new", "Brand new.", x=TEXT))
-    assert tools_changed(history.store, before, When(), GIT) == [
+    assert history.store.tools_changed(before, When(), GIT) == [
         ToolChanged(
             LOG,
             "changed",
@@ -71,10 +71,10 @@ def test_two_points_are_compared_tool_by_tool(history: History):
         ToolChanged(Subject(MCP, "git", "old"), "removed"),
         ToolChanged(Subject(MCP, "git", "plus"), "renamed", (), Subject(MCP, "git", "add")),
     ]
-    whole = tools_changed(history.store, before, When())
-    assert whole == tools_changed(history.store, before, When(), GIT), "the other is as it was"
-    assert [x.how for x in tools_changed(history.store, before, When(), LOG)] == ["changed"]
-    backwards = tools_changed(history.store, When(), before, LOG)
+    whole = history.store.tools_changed(before, When())
+    assert whole == history.store.tools_changed(before, When(), GIT), "the other is as it was"
+    assert [x.how for x in history.store.tools_changed(before, When(), LOG)] == ["changed"]
+    backwards = history.store.tools_changed(When(), before, LOG)
     assert backwards[0].lines[1] == "Parameter 'count' was removed"
 
 
@@ -83,11 +83,11 @@ def test_a_tool_that_changed_before_it_was_renamed_is_found(history: History):
     before = When(history.now)
     history.listed("git", TWO)
     history.listed("git", a_tool("history", "Looks.", count=NUMBER))
-    changed = tools_changed(history.store, before, When())
+    changed = history.store.tools_changed(before, When())
     lines = ("Parameter 'count' was added (integer, optional)",)
     assert changed == [ToolChanged(Subject(MCP, "git", "history"), "renamed", lines, LOG)]
     for name in ("log", "history"):
-        assert tools_changed(history.store, before, When(), Subject(MCP, "git", name)) == changed
+        assert history.store.tools_changed(before, When(), Subject(MCP, "git", name)) == changed
 
 
 def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History):
@@ -95,19 +95,19 @@ def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History)
     history.connected("git", ONE, ADD)
     before = When(history.now)
     history.lost("git")
-    assert tools_changed(history.store, before, When()) == []
-    assert tools_changed(history.store, before, When(), GIT) == []
+    assert history.store.tools_changed(before, When()) == []
+    assert history.store.tools_changed(before, When(), GIT) == []
     history.connected("git", ONE)
-    assert [(x.tool.tool, x.how) for x in tools_changed(history.store, before, When(), GIT)] == [
+    assert [(x.tool.tool, x.how) for x in history.store.tools_changed(before, When(), GIT)] == [
         ("add", "removed")
     ]
 
 
 def test_points_may_be_positions_or_before_the_first(history: History):
     history.connected("git", ONE)
-    assert [x.how for x in tools_changed(history.store, When(position=0), When())] == ["added"]
-    assert tools_changed(history.store, When(position=2), When(), LOG) == []
-    changed = tools_changed(history.store, When(position=0), When(position=2), LOG)
+    assert [x.how for x in history.store.tools_changed(When(position=0), When())] == ["added"]
+    assert history.store.tools_changed(When(position=2), When(), LOG) == []
+    changed = history.store.tools_changed(When(position=0), When(position=2), LOG)
     assert change_json(changed[0]) == {
         "kind": "mcp",
         "source": "git",

@@ -10,9 +10,9 @@ import pytest
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.events_table import Range
+from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, records_at, tools_changed, versions_of
 from xai_mcp_agent.history.records import last_seen, state_of
 
 GIT, LOG = Subject(MCP, "git"), Subject(MCP, "git", "log")
@@ -31,34 +31,34 @@ def history(place: Place) -> Iterator[History]:
 
 
 def test_the_records_are_those_of_what_was_written_last(history: History) -> None:
-    records = records_at(history.store, When())
+    records = history.store.records()
     tool, source = records.tools[LOG], records.sources[GIT]
     assert state_of(tool, source) == "available"
-    assert tool.definition == versions_of(history.store, LOG)[-1].digest
+    assert tool.definition == history.store.versions_of(LOG)[-1].digest
     assert tool.updated == last_seen(tool, source) == source.last_sync == history.now
     history.lost("git")
-    records = records_at(history.store, When())
+    records = history.store.records()
     assert state_of(records.tools[LOG], records.sources[GIT]) == "at rest"
 
 
 def test_what_was_written_since_a_time_is_all_that_came_after_it(history: History) -> None:
-    first = events_in(history.store, Range())[0].time
+    first = history.store.events()[0].time
     since = Range(since=first + timedelta(minutes=30))
-    told = [x.change for x in events_in(history.store, since)]
+    told = [x.change for x in history.store.events(since)]
     assert told == ["disconnected", "unavailable", "reconnected", "changed"]
     later = Range(since=first + timedelta(hours=2))
-    assert events_in(history.store, later) == []
+    assert history.store.events(later) == []
 
 
 def test_two_points_are_compared_in_the_order_of_writing(history: History) -> None:
-    first = events_in(history.store, Range())[1].position
-    changed = tools_changed(history.store, When(position=first), When())
+    first = history.store.events()[1].position
+    changed = history.store.tools_changed(When(position=first), When())
     assert [(x.tool, x.how) for x in changed] == [(LOG, "changed")]
-    versions = versions_of(history.store, LOG)
+    versions = history.store.versions_of(LOG)
     assert [x.position for x in versions] == sorted(x.position for x in versions)
 
 
 def test_a_view_of_the_past_has_what_was_written_by_then(history: History) -> None:
     """The clock showed that time twice: the second time counts."""
-    then = records_at(history.store, When(history.now + timedelta(minutes=1)))
+    then = history.store.records(When(history.now + timedelta(minutes=1)))
     assert then.tools[LOG].updated == history.now

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -128,31 +127,6 @@ def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path
             ("refreshed", SERVER),
             ("disconnected", SERVER), ("unavailable", TOOL),
         ]  # fmt: skip
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_while_the_history_is_being_opened_has_a_history_of_its_own(tmp_path: Path):
-    """Libraries are being imported then: nobody would ever give their locks back in the child."""
-    body = """
-    def settling():
-        async def settle(operations):
-            return operations.engine.recorder.settled()
-
-        return Bridge({"mcpServers": {}}), settle
-
-    bridge, settle = settling()
-    bridge.run(settle)
-    if not os.fork():
-        own, settle = settling()
-        own.run(settle).result(20)
-        say("settled")
-        os._exit(0)
-    os.wait()
-    bridge.close()
-    """
-    with script(tmp_path, body, "-Wignore::DeprecationWarning") as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, output, errors) == (0, "settled\n", "")
 
 
 # Another program has the file for longer than a bridge waits when it is closed.

@@ -9,10 +9,9 @@ import pytest
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, records_at
-from xai_mcp_agent.history.recording import damping
+from xai_mcp_agent.history.recording import report_writer
 from xai_mcp_agent.views.history import events_text
 
 GIT = Subject(MCP, "git")
@@ -27,7 +26,7 @@ def history(place: Place) -> Iterator[History]:
 
 
 def told(history: History) -> list[tuple[str, int]]:
-    found = events_in(history.store, Range())
+    found = history.store.events()
     return [(x.change, x.payload.get("times", 1)) for x in found if x.subject == GIT]
 
 
@@ -42,8 +41,8 @@ def test_repeated_failures_are_counted_until_something_else_happens(history: His
     history.failed("git", "no such program")
     expected = [("failed", 1), ("failed", 5), ("failed", 1), ("failed", 1), ("failed", 2)]
     assert told(history) == [*expected, ("connected", 1), ("failed", 1)]
-    assert records_at(history.store, When()).sources[GIT].failures == 1
-    lines = events_text(events_in(history.store, Range(limit=2)), 200)
+    assert history.store.records().sources[GIT].failures == 1
+    lines = events_text(history.store.events(Range(until=2)), 200)
     assert "failed 6 times: no such program" in lines
 
 
@@ -53,7 +52,7 @@ def test_what_was_counted_is_written_at_the_end(lasting_place: Place) -> None:
             history.failed("git", "no such program")
     with a_history(lasting_place) as history:
         assert told(history) == [("failed", 1), ("failed", 4)]
-        assert records_at(history.store, When()).sources[GIT].failures == 5
+        assert history.store.records().sources[GIT].failures == 5
 
 
 def test_a_source_that_fails_for_ever_is_told_of_once_an_hour(
@@ -61,7 +60,7 @@ def test_a_source_that_fails_for_ever_is_told_of_once_an_hour(
 ) -> None:
     for _ in range(3):
         history.failed("git", "no such program")
-    now = damping.time.monotonic()
-    monkeypatch.setattr(damping.time, "monotonic", lambda: now + 3600)
+    now = report_writer.time.monotonic()
+    monkeypatch.setattr(report_writer.time, "monotonic", lambda: now + 3600)
     history.failed("git", "no such program")
     assert told(history) == [("failed", 1), ("failed", 3)]

@@ -11,8 +11,8 @@ from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Graph
 from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.graph import Edge, Node
+from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, graph_at
 
 ACP = SourceKind("acp", "agent")
 
@@ -44,7 +44,7 @@ def history(place: Place) -> Iterator[History]:
 
 
 def graph_of(history: History, moment: When | None = None) -> Graph:
-    return graph_at(history.store, moment or When())
+    return history.store.graph(moment or When())
 
 
 def tree(graph: Graph) -> set[tuple[str, str]]:

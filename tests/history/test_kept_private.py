@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from xai_mcp_agent import load_settings, settings_from
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import find_place
-from xai_mcp_agent.history.store import open_store
 
 
 def test_a_new_history_of_a_project_is_left_alone_by_git(tmp_path: Path):
@@ -19,16 +19,16 @@ def test_a_new_history_of_a_project_is_left_alone_by_git(tmp_path: Path):
     settings.write_text("{}")
     place = find_place(load_settings(settings), None, {})
     ignored = tmp_path / ".xircuits" / ".gitignore"
-    open_store(place).close()
+    open_history(place).close()
     assert ignored.read_text() == "history.db*\n"
     ignored.unlink()
-    open_store(place).close()
+    open_history(place).close()
     assert not ignored.exists()
 
 
 def test_nothing_is_written_beside_a_file_that_somebody_named(tmp_path: Path):
     place = find_place(settings_from({}), tmp_path / "all.db", {})
-    open_store(place).close()
+    open_history(place).close()
     assert not (tmp_path / ".gitignore").exists()
 
 
@@ -37,7 +37,7 @@ def test_a_gitignore_that_is_there_stays_as_it_is(tmp_path: Path):
     mine = tmp_path / ".xircuits" / ".gitignore"
     mine.write_text("mine\n")
     (tmp_path / "mcp_settings.json").write_text("{}")
-    open_store(find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})).close()
+    open_history(find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})).close()
     assert mine.read_text() == "mine\n"
 
 
@@ -46,14 +46,14 @@ def test_only_its_owner_reads_a_projects_history_unless_somebody_opens_it(tmp_pa
     """A team may share the file, if it says so."""
     (tmp_path / "mcp_settings.json").write_text("{}")
     place = find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})
-    open_store(place).close()
+    open_history(place).close()
     file = tmp_path / ".xircuits" / "history.db"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.chmod(0o660)
-    open_store(place).close()
+    open_history(place).close()
     assert stat.S_IMODE(file.stat().st_mode) == 0o660
     damage(file)
-    open_store(place).close()
+    open_history(place).close()
     assert len(list(file.parent.glob("*.damaged-*"))) == 1
     assert stat.S_IMODE(file.stat().st_mode) & 0o007 == 0
 

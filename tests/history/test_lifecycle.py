@@ -61,8 +61,9 @@ def test_the_life_of_a_server_is_told_as_the_spec_has_it(kind: str, era: str, tm
                 failed = [x for x in told[len(expected) :] if x["change"] == "failed"]
                 assert 1 <= len(failed) <= 2, "once, and how often again, however often it was"
                 expected += failed
-            expected += [spec.again("reconnected", 3), spec.tool("changed", A)]
-            expected += [spec.tool("returned", B), spec.tool("confirmed", SET_TOOLS)]
+            # What is implied comes before what changed.
+            expected += [spec.again("reconnected", 3), spec.tool("confirmed", SET_TOOLS)]
+            expected += [spec.tool("changed", A), spec.tool("returned", B)]
             expected += [spec.gone(C, "It is not listed any more.")]  # and not only lost
             assert told == expected
 

@@ -11,7 +11,7 @@ from tests.support.fitting import POST, SHOP
 from tests.support.recorded import a_history, a_tool
 from xai_mcp_agent.bridge.flows import FlowFinder
 from xai_mcp_agent.history.flowchart import Flowchart
-from xai_mcp_agent.history.queries import When, graph_at, tools_told
+from xai_mcp_agent.history.history import When
 
 # Beyond these Mermaid shows an error in place of a drawing.
 MOST_CHARS, MOST_EDGES = 50_000, 500
@@ -27,7 +27,7 @@ def test_the_tree_is_drawn_with_what_is_dead_and_why():
     with a_history() as history:
         history.connected("git", a_tool("log"), a_tool("blame"))
         history.listed("git", a_tool("log"))
-        lines = graph_at(history.store, When()).as_mermaid().splitlines()
+        lines = history.store.graph().as_mermaid().splitlines()
     assert '  n2["git"]:::source' in lines
     assert '  n3["blame<br/>It is not listed any more#46;"]:::gone' in lines
     assert '  n4["log"]:::tool' in lines
@@ -58,7 +58,7 @@ def test_what_flows_is_drawn_though_a_server_has_more_tools_than_fit():
         many = [a_tool(f"t{i:04}") for i in range(3000)]
         history.connected("shop", *many, *SHOP)
         history.connected("post", *POST)
-        told = tools_told(history.store, When(), "shop", None)
+        told = history.store.tools_told(When(), "shop", None)
     text = FlowFinder().around(told).as_mermaid()
     assert len(text) < MOST_CHARS
     assert "parcels#91;#93;#46;parcel_id as parcel_id" in text
@@ -75,7 +75,7 @@ def test_of_thousands_of_tools_some_stand_for_all():
         history.listed("many", *many[:-1])
         for i in range(60):
             history.connected(f"s{i}", *many[:7])
-        text = graph_at(history.store, When()).as_mermaid()
+        text = history.store.graph().as_mermaid()
     assert len(text) < MOST_CHARS
     assert text.count("-->") < MOST_EDGES
     assert '["and 2995 more"]:::more' in text

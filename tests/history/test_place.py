@@ -10,8 +10,8 @@ import pytest
 
 from xai_mcp_agent import Settings, SettingsError, StoreFailed, load_settings, settings_from
 from xai_mcp_agent.history import place as places
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.history.store import open_store
 
 OWN = Path(".xircuits") / "history.db"
 PASSWORD = "correct-horse"
@@ -60,7 +60,7 @@ def test_what_is_given_decides_then_the_variable_then_the_settings(folder: Path)
 def test_memory_may_be_named_in_each_way_that_people_know(named: str, folder: Path):
     place = found(settings_in(folder, named))
     assert (place.file, place.is_lasting, place.shown) == (None, False, "memory")
-    open_store(place).close()
+    open_history(place).close()
 
 
 def test_a_file_may_be_absolute_at_home_a_url_or_a_path(
@@ -79,7 +79,7 @@ def test_a_file_may_be_absolute_at_home_a_url_or_a_path(
 def test_a_folder_may_have_any_name(name: str, folder: Path):
     (folder / name).mkdir()
     place = found(settings_in(folder / name))
-    open_store(place).close()
+    open_history(place).close()
     assert (folder / name / OWN).is_file()
     assert os.listdir(folder) == [name]
 
@@ -133,6 +133,6 @@ def test_a_kind_of_database_that_is_not_known_is_told_where_it_was_named(folder:
     assert places.KINDS in str(raised.value)
     place = found(settings, None, url)
     with pytest.raises(StoreFailed, match="'mysql' is no kind of database") as failed:
-        open_store(place)
+        open_history(place)
     for said in (str(raised.value), str(failed.value), place.shown):
         assert PASSWORD not in said

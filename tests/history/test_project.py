@@ -13,8 +13,8 @@ import pytest
 from tests.support.databases import place_of
 from xai_mcp_agent.history import place
 from xai_mcp_agent.history.event import Project
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import project_of
-from xai_mcp_agent.history.store import open_store
 
 GIT_SECONDS = 30
 ORIGIN = "https://git.example.org/group/tools.git"
@@ -179,11 +179,11 @@ def test_a_mark_that_leads_nowhere_is_no_reason_to_fail(tmp_path: Path):
 def test_a_store_of_the_project_remembers_it_when_the_folder_is_moved(tmp_path: Path):
     """Its events are linked to the project's ids; nobody wants to lose them with the old path."""
     (tmp_path / "before").mkdir()
-    store = open_store(place_of("", tmp_path / "before"))
+    store = open_history(place_of("", tmp_path / "before"))
     project, number = store.project, store.project_id
     store.close()
     (tmp_path / "before").rename(tmp_path / "after")
-    store = open_store(place_of("", tmp_path / "after"))
+    store = open_history(place_of("", tmp_path / "after"))
     assert (store.project, store.project_id) == (project, number)
     assert project.name == "before"
     store.close()

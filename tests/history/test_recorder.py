@@ -16,9 +16,7 @@ from xai_mcp_agent.core.events import (
     SourceUnreachable,
 )
 from xai_mcp_agent.core.tools import META, SourceKind
-from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import find_place
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.views.history import event_json
 
@@ -47,7 +45,7 @@ def hide(text: str) -> str:
 
 def events_of(memory: HistoryRecorder) -> list[Event]:
     """All events so far."""
-    return memory.ask(lambda store: events_in(store, Range())).result(ANSWER_SECONDS)
+    return memory.ask(lambda store: store.events()).result(ANSWER_SECONDS)
 
 
 def inventory(*tools: Tool) -> InventoryChanged:
@@ -90,7 +88,7 @@ def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
         assert events_of(made)[-2].payload == {
             "agent_id": "reviewer", "tool_count": 0, "status": "connected",
         }  # fmt: skip
-        records = made.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+        records = made.ask(lambda store: store.records()).result(ANSWER_SECONDS)
     (source,) = records.sources.values()
     assert (source.title, source.last_error) == ("Reviewer 2", "")
 
@@ -100,7 +98,7 @@ def test_a_title_or_transport_that_is_another_one_is_told():
     newer = SourceConnected("reviewer", "http", "1", AGENT, "Reviewer 3")
     with memory(CONNECTED, inventory(), CONNECTED, inventory(), newer, inventory()) as made:
         _, same, other = (x.payload for x in events_of(made))
-        records = made.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+        records = made.ask(lambda store: store.records()).result(ANSWER_SECONDS)
     assert same == {"agent_id": "reviewer", "tool_count": 0, "status": "connected"}
     assert other == {**same, "agent_name": "Reviewer 3", "transport": "http"}
     (source,) = records.sources.values()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.histories import rebuild
-from xai_mcp_agent import Records, Subject, Tool, ToolKey, settings_from
+from xai_mcp_agent import Event, Records, Subject, Tool, ToolKey, settings_from
 from xai_mcp_agent.catalog.catalog import Catalog
 from xai_mcp_agent.core.events import (
     Inventory,
@@ -22,12 +22,12 @@ from xai_mcp_agent.core.events import (
 )
 from xai_mcp_agent.core.tools import MCP, definition_text, digest_of
 from xai_mcp_agent.history import log
+from xai_mcp_agent.history.events_table import Range
+from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.history.queries import When, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Failed, Listed, Lost, Report
-from xai_mcp_agent.history.store import Store, open_store
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ANSWER_SECONDS = 20
@@ -123,16 +123,16 @@ def available(records: Records) -> dict[tuple[str, str], str]:
     }
 
 
-def newest(store: Store) -> int:
+def newest(store: History) -> int:
     """The position of the newest event."""
     with store.reading() as connection:
         return log.last_position(connection, store.project_id)
 
 
 @contextmanager
-def new_store() -> Generator[Store]:
+def new_store() -> Generator[History]:
     """An empty one."""
-    store = open_store(in_memory())
+    store = open_history(in_memory())
     yield store
     store.close()
 
@@ -155,18 +155,18 @@ def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[St
                 time += timedelta(seconds=1)
                 truth.take_in(step)
                 recorders[step.run].record([report_of(step, time)])
-            records = records_at(store, When())
+            records = store.records()
             assert available(records) == truth.available()
             for source, having in truth.connected.items():
                 known = records.sources.get(Subject(MCP, source))
                 assert len(known.runs if known else ()) == len(having)
             shown.append((newest(store), time, records))
         for position, time, records in shown:
-            assert records_at(store, When(position=position)) == records
-            assert records_at(store, When(time=time)) == records
-        live = records_at(store, When())
+            assert store.records(When(position=position)) == records
+            assert store.records(When(time=time)) == records
+        live = store.records()
         rebuild(store)
-        assert records_at(store, When()) == live
+        assert store.records() == live
 
 
 @settings(max_examples=12)
@@ -186,16 +186,16 @@ def test_reports_that_are_written_together_come_to_the_same_as_one_by_one(
         runs = [{x.run for x in events(store)} for store in (together, singly)]
         assert all(len(x) <= 1 for x in runs)
         assert [x[:2] for x in told(together)] == [x[:2] for x in told(singly)]
-        assert available(records_at(together, When())) == available(records_at(singly, When()))
+        assert available(together.records()) == available(singly.records())
 
 
-def events(store: Store) -> list[log.Event]:
+def events(store: History) -> list[Event]:
     """All of them."""
     with store.reading() as connection:
-        return list(log.read(connection, store.project_id, log.Range()))
+        return store.log.events(connection, Range())
 
 
-def told(store: Store) -> list[tuple[str, str]]:
+def told(store: History) -> list[tuple[str, str]]:
     """All of them, in short."""
     return [(x.change, x.context_id) for x in events(store)]
 
@@ -213,7 +213,7 @@ def test_the_records_have_the_tools_of_the_live_catalog(story: list[tuple[str, s
     for event in events_of(story):
         catalog.notice(event)
         memory.notice(event)
-    records = memory.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+    records = memory.ask(lambda store: store.records()).result(ANSWER_SECONDS)
     live = {tool.key: tool.description for x in ("a", "a_b") for tool in catalog.tools(x)}
     wanted = {(key.source, key.name): text for key, text in live.items()}
     assert available(records) == {

@@ -14,18 +14,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from sqlalchemy import update
 
 from tests.support.histories import place_of, short
 from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
-from xai_mcp_agent.history.log import Range
-from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Seeded
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.tables import runs
 
 IT = Subject(MCP, "it")
@@ -46,7 +43,7 @@ def listed(*, connected: bool = False) -> Listed:
 @contextmanager
 def recorder(folder: Path) -> Generator[ReportWriter]:
     """One run of a process."""
-    made = ReportWriter(open_store(place_of(folder / "history.db")), lambda text: text)
+    made = ReportWriter(open_history(place_of(folder / "history.db")), lambda text: text)
     try:
         yield made
     finally:
@@ -55,13 +52,13 @@ def recorder(folder: Path) -> Generator[ReportWriter]:
 
 def pretend(recorder: ReportWriter, **fields: Any) -> None:
     """Have the run look like another one."""
-    with recorder.store.writing() as connection:
+    with recorder.history.writing() as connection:
         connection.execute(update(runs).values(fields))
 
 
 def changes(recorder: ReportWriter) -> list[str]:
     """What changed so far."""
-    return [change for change, _ in short(events_in(recorder.store, Range()))]
+    return [change for change, _ in short(recorder.history.events())]
 
 
 DEAD = {
@@ -93,7 +90,7 @@ def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
             assert changes(second)[2:] == ["disconnected", "unavailable"]
             first.record([Called(Subject(MCP, "it", "tool"), now(), 0.1)])
             assert changes(second)[4:] == ["reconnected", "confirmed", "called"]
-            records = records_at(second.store, When())
+            records = second.history.records()
             assert records.tools[Subject(MCP, "it", "tool")].is_available
             assert len(records.sources[IT].runs) == 1
 
@@ -105,10 +102,10 @@ def test_what_is_noticed_at_the_start_is_told_before_what_waited_for_the_store(t
     with recorder(tmp_path) as first:
         first.record([replace(listed(connected=True), time=began - LONG_AGO)])
         pretend(first, pid=2**22 + 1)
-        store = open_store(place_of(tmp_path / "history.db"))
+        store = open_history(place_of(tmp_path / "history.db"))
         late = ReportWriter(store, lambda text: text, began)
         late.record([seed])
-        times = [x.time for x in events_in(store, Range())]
+        times = [x.time for x in store.events()]
         assert changes(late)[2:] == ["disconnected", "unavailable", "seeded"]
         assert times == sorted(times)
         late.close()
@@ -136,7 +133,7 @@ import sys
 from pathlib import Path
 from tests.history.test_runs import changes, recorder
 with recorder(Path(sys.argv[1])) as inside:
-    inside.beat()
+    inside.record(())
     print(changes(inside))
 """
 
@@ -151,18 +148,8 @@ def test_a_container_with_the_same_name_leaves_the_runs_outside_alone(tmp_path: 
         command = [*ALONE, sys.executable, "-c", IN_A_CONTAINER, str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=os.getcwd())
         assert done.stdout == "['connected', 'discovered']\n", done.stderr
-        first.beat()
+        first.record(())
         assert changes(first) == ["connected", "discovered"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere clocks of processes stay")
-def test_a_clock_that_is_set_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """On Linux the times at which processes began move along with it."""
-    with recorder(tmp_path) as first:
-        first.record([listed(connected=True)])
-        monkeypatch.setattr(psutil.Process, "create_time", lambda _: 1.0)
-        with recorder(tmp_path) as second:
-            assert changes(second) == ["connected", "discovered"]
 
 
 def test_a_run_says_that_it_is_there_with_everything_it_writes(tmp_path: Path):
@@ -181,7 +168,7 @@ def test_what_is_still_connected_at_the_end_is_disconnected(tmp_path: Path):
         first.record([listed(connected=True)])
     with recorder(tmp_path) as second:
         assert changes(second)[2:] == ["disconnected", "unavailable"]
-        reason = events_in(second.store, Range())[2].reason
+        reason = second.history.events()[2].reason
         assert reason == "It was still connected when its process ended."
 
 

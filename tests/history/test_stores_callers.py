@@ -6,27 +6,20 @@ import random
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
 from tests.support.databases import place_of
 from tests.support.recorded import NOON
 from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Refused
-from xai_mcp_agent.history.retention import prune
-from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.history.tables import callers
 from xai_mcp_agent.history.use import Use, kept_use, used_by
-from xai_mcp_agent.settings.sections import Retention
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")
@@ -35,18 +28,13 @@ ODD = "\x1b[31m\u202eö\ud800\0'\"%_\n" * 30
 
 @pytest.fixture
 def writer(place: Place) -> Generator[ReportWriter]:
-    made = ReportWriter(open_store(place), str)
+    made = ReportWriter(open_history(place), str)
     yield made
     made.close()
 
 
 def events(writer: ReportWriter) -> list[Event]:
-    return events_in(writer.store, Range())
-
-
-def kept(writer: ReportWriter) -> int:
-    with writer.store.reading() as connection:
-        return connection.execute(select(func.count()).select_from(callers)).scalar_one()
+    return writer.history.events()
 
 
 def by(caller: Caller = HELPER, call_id: str = "call_1") -> Use:
@@ -74,14 +62,6 @@ def test_of_a_program_nothing_more_is_known(writer: ReportWriter) -> None:
     assert unknown.payload == {"status": "ok", "seconds": 0.5}
 
 
-def test_names_are_kept_once_however_many_calls_there_are(writer: ReportWriter) -> None:
-    runs = (Caller("agent", "helper", run=f"run{x}") for x in range(20))
-    writer.record([Called(LOG, NOON, 0.5, by=by(x, f"call_{x.run}")) for x in runs])
-    writer.record([Called(LOG, NOON, 0.5, by=by(Caller("agent", "other")))])
-    assert kept(writer) == 2
-    assert len({x.payload["call_id"] for x in events(writer)}) == 21
-
-
 def test_odd_and_long_names_are_kept_as_they_look_and_cut(writer: ReportWriter) -> None:
     odd = Caller("agent", ODD, ODD, ODD, workflow=ODD, node=ODD)
     writer.record([Called(LOG, NOON, 0.5, by=by(odd, ODD))])
@@ -95,21 +75,11 @@ def test_secrets_in_names_are_hidden() -> None:
     assert dict(hidden)["agent"] == "***"
 
 
-def test_names_that_nothing_has_any_more_go_with_the_calls(writer: ReportWriter) -> None:
-    old, new = Caller("agent", "old"), Caller("agent", "new")
-    writer.record([Called(LOG, NOON, 0.5, by=by(old))])
-    later = NOON + timedelta(days=10)
-    writer.record([Called(LOG, later, 0.5, by=by(new)) for _ in range(2)])
-    prune(writer.store, Retention(1, None), later)
-    assert [x.payload["agent"] for x in events(writer)] == ["new", "new"]
-    assert kept(writer) == 1
-
-
 def test_a_call_takes_less_than_four_hundred_bytes(tmp_path: Path) -> None:
     """With ids as long as services give them, and a run for every third call."""
     place, chance = place_of("", tmp_path), random.Random(7)
     assert place.file is not None
-    writer = ReportWriter(open_store(place), str)
+    writer = ReportWriter(open_history(place), str)
     sizes = [0, 0]
     for part in range(2):
         for first in range(0, 6000, 500):

@@ -21,9 +21,7 @@ from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, StoreFailed, Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording import call_journal
 from xai_mcp_agent.history.recording.call_journal import CallJournal, left_behind
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
@@ -51,7 +49,7 @@ def recorder_of(place: Place) -> Iterator[HistoryRecorder]:
 
 
 def events(recorder: HistoryRecorder) -> list[Event]:
-    return recorder.ask(lambda store: events_in(store, Range())).result(_SECONDS)
+    return recorder.ask(lambda store: store.events()).result(_SECONDS)
 
 
 def numbers(found: list[Event], change: str) -> list[int]:
@@ -99,7 +97,7 @@ def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place:
         text = events_text([begun], 200)
         assert "notes.save: called: " in text
         assert "it is not known whether it was carried out" in text
-        tools = recorder.ask(lambda store: records_at(store, When())).result(_SECONDS).tools
+        tools = recorder.ask(lambda store: store.records()).result(_SECONDS).tools
         usage = {x.name: (x.usage.calls, x.usage.unknown) for x in tools.values()}
         assert usage == {SAVE.name: (_CALLS // 2, 1), LOOK.name: (_CALLS // 2, 0)}
     assert not left_behind(lasting_place)
@@ -169,7 +167,7 @@ def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(
     for _ in range(3):
         recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
     wait_until(lambda: any("cannot be noted" in x for x in said), "it is said", _SECONDS)
-    usage = recorder.ask(lambda store: records_at(store, When())).result(_SECONDS)
+    usage = recorder.ask(lambda store: store.records()).result(_SECONDS)
     assert [x.usage.calls for x in usage.tools.values()] == [3]
     recorder.close(_SECONDS)
     assert len([x for x in said if "cannot be noted" in x]) == 1

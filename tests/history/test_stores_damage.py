@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,14 +19,10 @@ from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
 from xai_mcp_agent.history import tables
-from xai_mcp_agent.history.backup import backup_of
-from xai_mcp_agent.history.gate import alone
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.backup import backup_of, set_aside
+from xai_mcp_agent.history.history import History, When
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, graph_at, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.repair import set_aside
-from xai_mcp_agent.history.store import Store, open_store
 
 _SECONDS = 30.0
 _CALLS = 60
@@ -56,14 +51,14 @@ def use(memory: HistoryRecorder, number: int) -> None:
     memory.notice(SourceLost("git", "The server exited with code 1."))
 
 
-def look(store: Store) -> int:
+def look(store: History) -> int:
     """Use all that there is; how many events."""
-    found = events_in(store, Range())
+    found = store.events()
     for event in found[:: max(1, len(found) // 5)]:
-        records_at(store, When(position=event.position))
-    graph_at(store, When())
+        store.records(When(position=event.position))
+    store.graph()
     rebuild(store)
-    records_at(store, When())
+    store.records()
     return len(found)
 
 
@@ -80,7 +75,7 @@ def works_again(place: Place, number: int) -> int:
             return not memory.trouble
 
         wait_until(is_well, "the history works again", _SECONDS)
-        changes = short(memory.ask(lambda store: events_in(store, Range())).result(_SECONDS))
+        changes = short(memory.ask(lambda store: store.events()).result(_SECONDS))
         assert changes[-1][0] == "unavailable"
         assert [x for x, _ in changes].count("called") > _CALLS
         return len(changes)
@@ -117,94 +112,42 @@ def test_after_a_flipped_byte_the_history_works_again_by_itself(
     works_again(place, 9)
 
 
-def a_record(file: Path) -> None:
-    """No digest tells that it is damaged."""
-    with closing(sqlite3.connect(file)) as opened, opened:
-        opened.execute("UPDATE xai_mcp_subjects SET record = replace(record, '+00:00', '+0Y:00')")
-
-
 def the_making_of_a_table(file: Path) -> None:
     """What SQLite quotes of it is no text."""
     data = file.read_bytes()
-    assert data.count(b"CREATE TABLE xai_mcp_log") == 1
-    file.write_bytes(data.replace(b"CREATE TABLE xai_mcp_log", b"CREATE TABLE xai_mcp_\xa4og"))
+    assert data.count(b"CREATE TABLE xai_mcp_events") == 1
+    file.write_bytes(
+        data.replace(b"CREATE TABLE xai_mcp_events", b"CREATE TABLE xai_mcp_\xa4vents")
+    )
 
 
-def an_index(file: Path) -> None:
-    """A position in it is no number any more: SQLite goes by it, and says nothing."""
-    with closing(sqlite3.connect(file)) as opened:
-        name = f"sqlite_autoindex_{tables.log_rows.name}_1"
-        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-        ((number,),) = opened.execute(query, (name,)).fetchall()
-        ((size,),) = opened.execute("PRAGMA page_size").fetchall()
-    data = bytearray(file.read_bytes())
-    page = (number - 1) * size
-    if data[page] == 2:  # it only says where the parts of the index are
-        page = (int.from_bytes(data[page + 8 : page + 12]) - 1) * size
-    assert data[page] == 10
-    middle = page + 8 + int.from_bytes(data[page + 3 : page + 5]) // 2 * 2
-    entry = page + int.from_bytes(data[middle : middle + 2])
-    data[entry + 3] = 0x46
-    file.write_bytes(data)
+def a_payload(file: Path) -> None:
+    """SQLite finds nothing wrong with it."""
+    with closing(sqlite3.connect(file)) as opened, opened:
+        opened.execute("UPDATE xai_mcp_events SET payload = '{' WHERE payload IS NOT NULL")
 
 
-def the_version_for_writing(file: Path) -> None:
-    """By which SQLite only reads it."""
-    data = bytearray(file.read_bytes())
-    data[18] = 248
-    file.write_bytes(data)
+def a_snapshot(file: Path) -> None:
+    """No process could begin with it."""
+    with closing(sqlite3.connect(file)) as opened, opened:
+        opened.execute("DELETE FROM xai_mcp_snapshots")
+        row = "SELECT 1, max(position), 1, x'00' FROM xai_mcp_events"
+        opened.execute(f"INSERT INTO xai_mcp_snapshots {row}")
 
 
-SPOILERS = [
-    a_record,
-    the_making_of_a_table,
-    the_version_for_writing,
-]
-
-
-@pytest.mark.parametrize("spoil", SPOILERS)
-def test_what_is_damaged_where_it_is_hard_to_see_costs_nothing_else(
-    sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
+@pytest.mark.parametrize("spoil", [the_making_of_a_table, a_payload, a_snapshot])
+@pytest.mark.parametrize("has_backup", [True, False])
+def test_what_is_damaged_where_it_is_hard_to_see_is_found_when_it_is_used(
+    sound: Path, tmp_path: Path, spoil: Callable[[Path], object], has_backup: bool
 ) -> None:
     place, file = copied(sound, tmp_path)
     with history_in(place) as memory:
         before = memory.ask(look).result(_SECONDS)
-    backup_of(file).unlink()
+    if not has_backup:
+        backup_of(file).unlink()
     spoil(file)
-    assert works_again(place, 9) > before
+    assert (works_again(place, 9) > before) == has_backup
     assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
-
-
-def test_a_damaged_index_is_found_when_the_file_is_opened(sound: Path, tmp_path: Path) -> None:
-    place, file = copied(sound, tmp_path)
-    an_index(file)
-    open_store(place).close()
-    assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
-
-
-def test_where_the_end_of_a_session_was_lost_it_is_over_all_the_same(
-    sound: Path, tmp_path: Path
-) -> None:
-    place, file = copied(sound, tmp_path)
-    log = tables.log_rows.name
-    with closing(sqlite3.connect(file)) as opened, opened:
-        newest = f"SELECT max(position) FROM {log} WHERE change = 'disconnected'"
-        opened.execute(f"DELETE FROM {log} WHERE position = ({newest})")
-        opened.execute("INSERT INTO xai_mcp_facts VALUES ('records', 'stale')")
-    works_again(place, 9)
-
-
-def test_nobody_opens_a_file_while_another_one_is_put_in_its_place(
-    sound: Path, tmp_path: Path
-) -> None:
-    """What lies beside the old one must not meet the new one."""
-    place, file = copied(sound, tmp_path)
-    with ThreadPoolExecutor(1) as threads:
-        with alone(file):
-            opening = threads.submit(open_store, place)
-            with pytest.raises(TimeoutError):
-                opening.result(0.3)
-        opening.result(_SECONDS).close()
 
 
 def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(tmp_path: Path) -> None:
@@ -248,7 +191,7 @@ def test_a_history_that_was_deleted_does_not_come_back_from_its_backup(
 
 def assert_backup_is_of(file: Path) -> None:
     with closing(sqlite3.connect(backup_of(file))) as backup, closing(sqlite3.connect(file)) as now:
-        query = f"SELECT min(time) FROM {tables.log_rows.name}"
+        query = f"SELECT min(time) FROM {tables.events.name}"
         assert backup.execute(query).fetchone() == now.execute(query).fetchone()
 
 
@@ -274,14 +217,7 @@ def noise(file: Path) -> None:
     file.write_bytes(random.Random(1).randbytes(50_000))
 
 
-def another_database(file: Path) -> None:
-    file.unlink()
-    with closing(sqlite3.connect(file)) as other, other:
-        other.execute("CREATE TABLE xai_mcp_facts (something, quite, different)")
-        other.execute("CREATE TABLE notes (words)")
-
-
-@pytest.mark.parametrize("spoil", [nothing, a_text, noise, another_database])
+@pytest.mark.parametrize("spoil", [nothing, a_text, noise])
 def test_where_another_file_took_its_place_the_history_works_again_by_itself(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:

@@ -11,13 +11,10 @@ import pytest
 from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.catalog.records import records_of
 from xai_mcp_agent.core.tools import MCP, STATIC
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.projection import Projection
-from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Decided, Listed, Refused
-from xai_mcp_agent.history.store import open_store
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ODD = 'o"dd\\ "is_disabled":true \u20ac_%'
@@ -49,17 +46,16 @@ def subject_of(key: ToolKey) -> Subject:
 @pytest.fixture
 def recorder(place: Place) -> Iterator[ReportWriter]:
     """A recorder on a new store."""
-    recorder = ReportWriter(open_store(place), str)
+    recorder = ReportWriter(open_history(place), str)
     yield recorder
     recorder.close()
 
 
 def noted(recorder: ReportWriter) -> dict[ToolKey, tuple[bool, str]]:
     """What is noted of each tool about which something was decided."""
-    with recorder.store.reading() as connection:
-        found = Projection(connection, recorder.store.project_id).everything().tools.values()
-        decided = [x for x in found if x.accepted or not x.is_enabled]
-        return {x.subject.key: (x.is_enabled, x.accepted) for x in decided}
+    found = recorder.history.records().tools.values()
+    decided = [x for x in found if x.accepted or not x.is_enabled]
+    return {x.subject.key: (x.is_enabled, x.accepted) for x in decided}
 
 
 def test_all_that_was_decided_is_told_and_nothing_else(recorder: ReportWriter):
@@ -91,7 +87,7 @@ def test_what_a_source_says_of_its_use_is_noted_with_the_source(recorder: Report
     lists(recorder, "a", tool("a", "one"))
     recorder.record([Decided(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
     assert noted(recorder) == {}
-    last = events_in(recorder.store, Range())[-1]
+    last = recorder.history.events()[-1]
     assert (last.context_id, last.change, last.definition) == ("mcp:a", "accepted", DIGEST)
     assert (last.event_kind, last.source) == ("decision", "user")
 
@@ -99,7 +95,7 @@ def test_what_a_source_says_of_its_use_is_noted_with_the_source(recorder: Report
 def test_a_refusal_is_an_event_and_changes_nothing(recorder: ReportWriter):
     lists(recorder, "a", tool("a", "one"))
     recorder.record([Refused(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
-    last = events_in(recorder.store, Range())[-1]
+    last = recorder.history.events()[-1]
     assert (last.context_id, last.change, last.reason) == (
         "mcp_tool:a_one", "refused", "It is switched off.",
     )  # fmt: skip
@@ -111,5 +107,5 @@ def test_a_refusal_is_an_event_and_changes_nothing(recorder: ReportWriter):
 def test_the_whole_of_what_is_known_of_a_source_can_be_read(recorder: ReportWriter):
     lists(recorder, "a", tool("a", "one"), tool("a", ODD, ODD))
     lists(recorder, "b", tool("b", "one"))
-    (records,) = records_of("a", recorder.store).tools.values()
+    (records,) = records_of("a", recorder.history).tools.values()
     assert {x.name for x in records.values()} == {"one", ODD}

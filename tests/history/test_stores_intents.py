@@ -16,12 +16,10 @@ from tests.support.learning_agents import SECONDS, LearningAgent
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history import intents as kept_intents
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.intents import KeptIntent, Which, intents_in, keep, keep_bounds
-from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.views.history import events_text
 
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
@@ -98,7 +96,7 @@ def test_ten_thousand_texts_stay_within_bounds_and_learning_them_delays_nobody(
 
 
 def test_what_nobody_asked_for_in_half_a_year_is_let_go(place: Place) -> None:
-    store, now = open_store(place), datetime.now(UTC)
+    store, now = open_history(place), datetime.now(UTC)
     tool = HistoryRecorder(place, str).subject(BILL)
     with store.writing() as connection:
         for days in (1, 100, 181, 1000):
@@ -135,7 +133,7 @@ def test_the_records_of_tools_are_what_they_were(agent: Agent) -> None:
     agent.recorder.called(BILL, 0.1, "")
     agent.learn(BILL, "an invoice")
     agent.forget()
-    records = agent.recorder.ask(lambda x: records_at(x, When())).result(SECONDS)
+    records = agent.recorder.ask(lambda x: x.records()).result(SECONDS)
     assert [x.usage.calls for x in records.tools.values()] == [1]
 
 
@@ -262,7 +260,7 @@ def test_what_people_read_of_the_history_is_not_torn_apart_by_it(agent: Agent) -
         agent.recorder.called(BILL, 0.1, "")
         agent.learn(BILL, "an invoice")
     agent.forget()
-    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(SECONDS)
+    events = agent.recorder.ask(lambda x: x.events()).result(SECONDS)
     _, *lines = events_text(events, 100).splitlines()
     assert [x[10:] for x in lines] == [
         "shop.create_invoice: called 3 times, 100 ms each, 100 ms at most",

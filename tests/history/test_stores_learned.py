@@ -16,14 +16,12 @@ from tests.support.learning_agents import SECONDS, LearningAgent
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history import learned
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.intents import Which
 from xai_mcp_agent.history.learned import NOTHING_YET, Learnings, Revision, learnings_in
 from xai_mcp_agent.history.learned_calls import KeptCall
-from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.views.history import events_text
 
 _TEXT = '"string"'
@@ -140,7 +138,7 @@ def test_of_one_tool_the_newest_shapes_are_kept(agent: Agent) -> None:
 
 
 def test_what_was_not_seen_for_half_a_year_is_let_go(place: Place) -> None:
-    store, now = open_store(place), datetime.now(UTC)
+    store, now = open_history(place), datetime.now(UTC)
     tool = HistoryRecorder(place, str).subject(FIND)
     with store.writing() as connection:
         for days in (1, 100, 181):
@@ -224,7 +222,7 @@ def test_runs_with_a_tool_or_a_server_or_all_are_forgotten_and_the_log_says_so(
     assert [len(x) for x in (agent.forget().shapes, agent.forget().runs)] == [1, 0]
     told = sorted((str(x["tool"]), x["runs"]) for x in agent.log())
     assert told == [("cancel", 1), ("find_order", 1), ("find_order", 1), ("sing", 1)]
-    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(SECONDS)
+    events = agent.recorder.ask(lambda x: x.events()).result(SECONDS)
     assert "what it was used for is forgotten" in events_text(events, 100)
 
 

@@ -8,28 +8,25 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from tests.history.test_stores_learned import FIND, Agent
-from tests.support.databases import place_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed
 from xai_mcp_agent.history import learned
-from xai_mcp_agent.history.learned import learnings_in
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.learned_calls import KeptCall
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import open_store
 
 _SECONDS = 30.0
 _RUNS, _SHAPES = "xai_mcp_learned_runs", "xai_mcp_observed_shapes"
 
 
 def do(place: Place, *statements: str) -> None:
-    store = open_store(place)
+    store = open_history(place)
     try:
         with store.writing() as connection:
             for statement in statements:
@@ -59,11 +56,11 @@ def settle(agent: Agent) -> None:
 
 
 def test_writers_at_once_never_get_one_revision(lasting_place: Place) -> None:
-    open_store(lasting_place).close()
+    open_history(lasting_place).close()
     calls = [KeptCall(HistoryRecorder(lasting_place, str).subject(FIND), {})]
 
     def write(who: int) -> None:
-        store = open_store(lasting_place)
+        store = open_history(lasting_place)
         project, now = store.project_id, datetime.now(UTC)
         for number in range(30):
             with store.writing() as connection:
@@ -72,66 +69,11 @@ def test_writers_at_once_never_get_one_revision(lasting_place: Place) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(write, range(4)))
-    store = open_store(lasting_place)
+    store = open_history(lasting_place)
     with store.reading() as connection:
         found = [x for (x,) in connection.execute(text(f"SELECT revision FROM {_RUNS}"))]
     store.close()
     assert sorted(found) == list(range(1, 121))
-
-
-@pytest.mark.parametrize(
-    ("statement", "left"),
-    {
-        f"DROP TABLE {_RUNS}": {"three"},
-        f"DROP TABLE {_SHAPES}": {"one", "two", "three"},
-        "UPDATE xai_mcp_facts SET value = 'x.y' WHERE name LIKE 'learned:%'": {
-            "one", "two", "three",
-        },
-        "UPDATE xai_mcp_facts SET value = '7' WHERE name LIKE 'learned:%'": {"one", "two", "three"},
-        "DELETE FROM xai_mcp_facts WHERE name LIKE 'learned:%'": {"one", "two", "three"},
-        f"UPDATE {_RUNS} SET calls = '[1]' WHERE words = 'one'": {"two", "three"},
-        f"UPDATE {_RUNS} SET calls = '[[' WHERE words = 'one'": {"two", "three"},
-        f"UPDATE {_RUNS} SET calls = replace(calls, '[0,', '[9,') WHERE words = 'one'": {
-            "two", "three",
-        },
-        f"UPDATE {_RUNS} SET used = 9000000000000000000 WHERE words = 'one'": {"two", "three"},
-        f"UPDATE {_SHAPES} SET shape = '{{{{'": {"one", "two", "three"},
-    }.items(),
-)  # fmt: skip
-def test_what_is_damaged_or_missing_costs_nothing_else(
-    statement: str, left: set[str], lasting_place: Place
-) -> None:
-    taught(lasting_place)
-    do(lasting_place, statement)
-    agent = Agent(lasting_place)
-    agent.learn("three")
-    settle(agent)
-    found = {x.words for x in agent.kept().runs}
-    assert left <= found <= {"one", "two", "three"}  # a file may be restored from its backup
-    agent.recorder.called(FIND, 0.1, "")
-    agent.learn("four")
-    assert ("four", 1) in agent.words()
-    assert "called" in [x["change"] for x in agent.log()]
-    agent.forget()
-    agent.recorder.close(_SECONDS)
-    store = open_store(lasting_place)
-    with store.reading() as connection:
-        for table in (_RUNS, _SHAPES):
-            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar() == 0
-    store.close()
-
-
-def test_a_table_that_vanishes_while_it_is_used_is_made_again(lasting_place: Place) -> None:
-    taught(lasting_place)
-    agent = Agent(lasting_place)
-    assert len(agent.kept().runs) == 2
-    do(lasting_place, f"DROP TABLE {_RUNS}")
-    agent.learn("three")
-    agent.recorder.called(FIND, 0.1, "")
-    settle(agent)
-    assert ("three", 1) in agent.words()
-    assert "called" in [x["change"] for x in agent.log()]
-    agent.recorder.close(_SECONDS)
 
 
 def test_where_the_count_of_revisions_was_lost_all_is_read_anew(lasting_place: Place) -> None:
@@ -177,17 +119,3 @@ def test_secrets_hide_in_no_name_however_it_is_written(lasting_place: Place) -> 
     assert {x.words for x in agent.kept().runs} == {"c"}
     assert agent.kept().shapes == ()
     agent.recorder.close(_SECONDS)
-
-
-def test_a_restored_file_has_what_is_known_read_anew(tmp_path: Path) -> None:
-    place = place_of("", tmp_path)
-    taught(place)
-    agent = Agent(place)
-    before = agent.kept().revision
-    do(place, f"UPDATE {_RUNS} SET calls = '[1]' WHERE words = 'one'")
-    settle(agent)
-    assert agent.kept(since=before).is_whole
-    agent.recorder.close(_SECONDS)
-    store = open_store(place)
-    assert learnings_in(store).runs
-    store.close()

@@ -13,14 +13,13 @@ from tests.support.histories import rebuild
 from xai_mcp_agent import StoreFailed, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import retention
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.events_table import Range
+from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, graph_at, records_at, versions_of
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost
 from xai_mcp_agent.history.retention import prune
-from xai_mcp_agent.history.store import Store, open_store
-from xai_mcp_agent.history.tables import definitions, inventories
+from xai_mcp_agent.history.tables import definitions
 from xai_mcp_agent.settings.sections import Retention
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +28,7 @@ MANY = Subject(MCP, "many")
 
 @pytest.fixture
 def writer(place: Place) -> Iterator[ReportWriter]:
-    made = ReportWriter(open_store(place), str)
+    made = ReportWriter(open_history(place), str)
     yield made
     made.close()
 
@@ -45,55 +44,54 @@ def live(writer: ReportWriter, days: int) -> None:
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
 
 
-def digests(store: Store) -> set[str]:
+def digests(store: History) -> set[str]:
     with store.reading() as connection:
         return set(connection.execute(select(definitions.c.digest)).scalars())
 
 
 def test_what_is_older_goes_and_the_rest_stays_as_it_is(writer: ReportWriter) -> None:
     live(writer, 10)
-    store = writer.store
-    events, records = events_in(store, Range()), records_at(store, When())
+    store = writer.history
+    events, records = store.events(), store.records()
     middle = next(x for x in events if x.time > BEGIN + timedelta(days=6))
-    then = records_at(store, When(position=middle.position))
+    then = store.records(When(position=middle.position))
     told = prune(store, Retention(4, None), BEGIN + timedelta(days=9), is_dry=True)
-    assert events_in(store, Range()) == events
+    assert store.events() == events
     assert prune(store, Retention(4, None), BEGIN + timedelta(days=9)) == told
-    left = events_in(store, Range())
-    assert left == events[told.events :]
+    left = store.events()
+    assert left == [x for x in events if x.position > told.events]
     assert left[0].time == BEGIN + timedelta(days=5)
-    assert records_at(store, When()) == records
-    assert records_at(store, When(position=middle.position)) == then
+    assert store.records() == records
+    assert store.records(When(position=middle.position)) == then
     rebuild(store)
-    assert records_at(store, When()) == records
+    assert store.records() == records
     with pytest.raises(StoreFailed, match="begins behind event"):
-        records_at(store, When(time=BEGIN + timedelta(days=2)))
-    assert graph_at(store, When()).nodes
-    assert len(versions_of(store, Subject(MCP, "many", "t7"))) == 5
+        store.records(When(time=BEGIN + timedelta(days=2)))
+    assert store.graph().nodes
+    assert len(store.versions_of(Subject(MCP, "many", "t7"))) == 5
     assert prune(store, Retention(4, None), BEGIN + timedelta(days=9)).events == 0
 
 
 def test_definitions_and_inventories_that_nobody_names_go_along(writer: ReportWriter) -> None:
     live(writer, 10)
-    before = digests(writer.store)
-    prune(writer.store, Retention(4, None), BEGIN + timedelta(days=9))
+    before = digests(writer.history)
+    prune(writer.history, Retention(4, None), BEGIN + timedelta(days=9))
     assert len(before) == 109
-    assert len(digests(writer.store)) == 105  # that of the begin is one of the views of the past
-    with writer.store.reading() as connection:
-        assert len(connection.execute(select(inventories.c.digest)).all()) == 5
-    for event in events_in(writer.store, Range()):
+    assert len(digests(writer.history)) == 105  # that of the begin is one of the views of the past
+
+    for event in writer.history.events():
         assert event.payload
 
 
 def test_all_but_the_newest_may_go_and_positions_are_counted_on(writer: ReportWriter) -> None:
     live(writer, 3)
-    store = writer.store
-    last, records = events_in(store, Range())[-1], records_at(store, When())
+    store = writer.history
+    last, records = store.events()[-1], store.records()
     prune(store, Retention(1, None), BEGIN + timedelta(days=900))
-    assert events_in(store, Range())[-1] == last
-    assert records_at(store, When()) == records
+    assert store.events()[-1] == last
+    assert store.records() == records
     live(writer, 1)
-    assert events_in(store, Range(after=last.position))[0].position == last.position + 1
+    assert store.events(Range(after=last.position))[0].position == last.position + 1
 
 
 def test_the_oldest_goes_when_there_is_too_much(
@@ -101,41 +99,41 @@ def test_the_oldest_goes_when_there_is_too_much(
 ) -> None:
     monkeypatch.setattr(retention, "_LEAST_ROWS", 10)
     live(writer, 60)
-    store, records = writer.store, records_at(writer.store, When())
+    store, records = writer.history, writer.history.records()
     with store.reading() as connection:
         _, own, fixed = retention.size_of(connection, store.project_id)
     keep = Retention(None, (fixed + own / 2) / 1_000_000)
     told = prune(store, keep, datetime.now(UTC))
-    assert told.events > 1000
+    assert told.events > 100
     with store.reading() as connection:
         _, left, fixed = retention.size_of(connection, store.project_id)
     assert own / 5 < left < own * 0.7
-    assert records_at(store, When()) == records
+    assert store.records() == records
     rebuild(store)
-    assert records_at(store, When()) == records
+    assert store.records() == records
 
 
 def test_tools_that_are_gone_since_then_are_forgotten(writer: ReportWriter) -> None:
     for day in range(5):
         time = BEGIN + timedelta(days=day)
         writer.record([Listed(MANY, time, (tool("many", f"made_{day}"),), connected=True)])
-    prune(writer.store, Retention(1.5, None), BEGIN + timedelta(days=4))
-    names = {x.tool for x in records_at(writer.store, When()).tools}
+    prune(writer.history, Retention(1.5, None), BEGIN + timedelta(days=4))
+    names = {x.tool for x in writer.history.records().tools}
     assert names == {"made_2", "made_3", "made_4"}
-    records = records_at(writer.store, When())
-    rebuild(writer.store)
-    assert records_at(writer.store, When()) == records
+    records = writer.history.records()
+    rebuild(writer.history)
+    assert writer.history.records() == records
 
 
 def test_what_happened_by_chance_is_pruned_anywhere_and_stays_true(writer: ReportWriter) -> None:
     for seed in (6, 7):
         writer.record(life(seed))
-    store, records = writer.store, records_at(writer.store, When())
-    events = events_in(store, Range())
+    store, records = writer.history, writer.history.records()
+    events = store.events()
     for days in (0.05, 0.045, 0.03):
         prune(store, Retention(days, None), events[-1].time)
-        known = records_at(store, When())
+        known = store.records()
         assert known.sources == records.sources
         assert {x: y for x, y in records.tools.items() if x in known.tools} == known.tools
         rebuild(store)
-        assert records_at(store, When()) == known
+        assert store.records() == known

@@ -16,10 +16,10 @@ from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
 from xai_mcp_agent import Records, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
-from xai_mcp_agent.history import projection, tables
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history import log, tables
+from xai_mcp_agent.history.events_table import Range
+from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, last_listed, record_named, records_at
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
     Called,
@@ -31,14 +31,13 @@ from xai_mcp_agent.history.recording.reports import (
     Seeded,
 )
 from xai_mcp_agent.history.records import last_seen, records_of
-from xai_mcp_agent.history.store import Store, open_store
 
 NOON = datetime(2026, 7, 28, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
 def recorder(place: Place) -> Iterator[ReportWriter]:
-    made = ReportWriter(open_store(place), str)
+    made = ReportWriter(open_history(place), str)
     yield made
     made.close()
 
@@ -71,12 +70,12 @@ def life(seed: int) -> list[Report]:
     return reports
 
 
-def replayed(store: Store, until: int) -> Records:
+def replayed(store: History, until: int) -> Records:
     """What is in the log up to there, event by event."""
-    return records_of(events_in(store, Range(until=until)))
+    return records_of(store.events(Range(until=until)))
 
 
-def taken(store: Store) -> int:
+def taken(store: History) -> int:
     with store.reading() as connection:
         return connection.execute(select(func.count()).select_from(tables.snapshots)).scalar_one()
 
@@ -85,30 +84,30 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     recorder: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With snapshots on the way, and in transactions of one report or several."""
-    monkeypatch.setattr(projection, "_ROWS_BETWEEN", 3)
+    monkeypatch.setattr(log, "ROWS_BETWEEN_SNAPSHOTS", 3)
     reports = life(1)
     for first in range(0, 40, 4):
         recorder.record(reports[first : first + 4])
     for report in reports[40:]:
         recorder.record([report])
-    store = recorder.store
-    events = events_in(store, Range())
+    store = recorder.history
+    events = store.events()
     assert taken(store) > 3
     for event in events:
-        assert records_at(store, When(position=event.position)) == replayed(store, event.position)
+        assert store.records(When(position=event.position)) == replayed(store, event.position)
     moment = events[len(events) // 2].time
     last = max(x.position for x in events if x.time <= moment)
-    assert records_at(store, When(time=moment)) == replayed(store, last)
-    assert records_at(store, When(position=0)) == Records()
+    assert store.records(When(time=moment)) == replayed(store, last)
+    assert store.records(When(position=0)) == Records()
 
 
 def test_records_are_the_same_made_anew(recorder: ReportWriter) -> None:
     recorder.record(life(2))
-    store = recorder.store
-    kept = records_at(store, When())
+    store = recorder.history
+    kept = store.records()
     assert len(kept.tools) == 9
     rebuild(store)
-    assert records_at(store, When()) == kept == replayed(store, 10_000)
+    assert store.records() == kept == replayed(store, 10_000)
 
 
 def test_tools_of_any_name_have_records_of_their_own(recorder: ReportWriter) -> None:
@@ -117,7 +116,7 @@ def test_tools_of_any_name_have_records_of_their_own(recorder: ReportWriter) -> 
     for source, name in named:
         recorder.record([listed(source, tool(source, name, name), connected=True)])
         recorder.record([Called(Subject(MCP, source, name), NOON, 0.1, name)])
-    records = records_at(recorder.store, When()).tools
+    records = recorder.history.records().tools
     assert records.keys() == {Subject(MCP, *x) for x in named}
     assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())
 
@@ -126,7 +125,7 @@ def test_a_megabyte_of_description_is_compared_and_kept(recorder: ReportWriter) 
     long = "\0ä" * 500_000
     for words in (long, long, long + "."):
         recorder.record([listed("a", tool("a", "x", words))])
-    events = events_in(recorder.store, Range(subject=Subject(MCP, "a", "x")))
+    events = recorder.history.events(Range(subject=Subject(MCP, "a", "x")))
     assert [x.change for x in events] == ["discovered", "changed"]
     assert [len(x.payload["description"]) for x in events] == [1_000_000, 1_000_001]
 
@@ -138,9 +137,9 @@ def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Plac
         "properties": {"12345678": {"default": 12345678, "enum": [True, 0.5, 12345678.5, "x"]}},
         "description": "use 12345678",
     }
-    made = ReportWriter(open_store(place), lambda text: text.replace("12345678", "***"))
+    made = ReportWriter(open_history(place), lambda text: text.replace("12345678", "***"))
     made.record([listed("a", Tool(ToolKey("mcp", "a", "x"), "", schema))])
-    (event,) = events_in(made.store, Range(subject=Subject(MCP, "a", "x")))
+    (event,) = made.history.events(Range(subject=Subject(MCP, "a", "x")))
     assert event.payload["parameters"] == {
         "type": "object",
         "properties": {"***": {"default": "***", "enum": [True, 0.5, "***.5", "x"]}},
@@ -153,11 +152,11 @@ def test_projects_in_one_database_have_records_of_their_own(
     postgresql: Server, tmp_path: Path
 ) -> None:
     url = postgresql.new_database()
-    made = [ReportWriter(open_store(place_of(url, tmp_path / x)), str) for x in ("one", "two")]
+    made = [ReportWriter(open_history(place_of(url, tmp_path / x)), str) for x in ("one", "two")]
     made[0].record([listed("a", tool("a", "x"), connected=True)])
-    assert records_at(made[1].store, When()) == Records()
-    rebuild(made[1].store)
-    assert len(records_at(made[0].store, When()).tools) == 1
+    assert made[1].history.records() == Records()
+    rebuild(made[1].history)
+    assert len(made[0].history.records().tools) == 1
     for recorder in made:
         recorder.close()
 
@@ -167,11 +166,11 @@ def test_one_tool_is_known_by_itself_as_it_is_among_all(recorder: ReportWriter):
     named = [tool(name, other) for name in ODD_NAMES for other in (*ODD_NAMES, "x")]
     drawn = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
     recorder.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])
-    known = records_at(recorder.store, When())
+    known = recorder.history.records()
     for subject, record in known.tools.items():
         source = known.sources.get(subject.anchor)
-        told = record_named(recorder.store, subject.shown_source, record.name)
+        told = recorder.history.tool_record(subject.shown_source, record.name)
         assert told == replace(record, last_seen=last_seen(record, source))
     for source in known.sources.values():
-        assert last_listed(recorder.store, source.name)[1] == source.last_sync
-    assert last_listed(recorder.store, "nobody")[1] is None
+        assert recorder.history.last_listed(source.name)[1] == source.last_sync
+    assert recorder.history.last_listed("nobody")[1] is None

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import delete, update
 
 from tests.support.databases import Server, place_of
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.kept_rules import (
     KeptRules,
     RulesDamaged,
@@ -20,7 +21,6 @@ from xai_mcp_agent.history.kept_rules import (
     remove_rules,
 )
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.tables import facts
 
 
@@ -33,7 +33,7 @@ def fine(rules: Sequence[Any]) -> None:
 
 
 def put(place: Place, *rules: dict[str, Any]) -> KeptRules:
-    store = open_store(place)
+    store = open_history(place)
     try:
         return put_rules(store, rules, fine)
     finally:
@@ -41,7 +41,7 @@ def put(place: Place, *rules: dict[str, Any]) -> KeptRules:
 
 
 def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place) -> None:
-    store = open_store(place)
+    store = open_history(place)
     assert kept_rules(store) == KeptRules()
     assert put_rules(store, [rule("a"), rule("b")], fine).revision == 1
     kept = put_rules(store, [rule("b", "ask"), rule("ü\0\ud800")], fine)
@@ -57,7 +57,7 @@ def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place) -
 
 
 def test_rules_that_are_refused_change_nothing(place: Place) -> None:
-    store = open_store(place)
+    store = open_history(place)
     kept = put_rules(store, [rule("a")], fine)
 
     def refuse(rules: Sequence[Any]) -> None:
@@ -74,7 +74,7 @@ def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place) -> N
     put(place, rule("first"))
     with ThreadPoolExecutor(4) as people:
         list(people.map(lambda x: put(place, rule(f"of {x}")), range(8)))
-    store = open_store(place)
+    store = open_history(place)
     kept = kept_rules(store)
     assert {x["name"] for x in kept.rules} == {"first", *(f"of {x}" for x in range(8))}
     assert kept.revision == 9
@@ -86,13 +86,13 @@ def test_another_project_has_rules_of_its_own(postgresql: Server, tmp_path: Path
     put(place, rule("a"))
     other = tmp_path / "other"
     other.mkdir()
-    store = open_store(replace(place, folder=other))
+    store = open_history(replace(place, folder=other))
     assert kept_rules(store) == KeptRules()
     store.close()
 
 
 def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place) -> None:
-    store = open_store(place)
+    store = open_history(place)
     put_rules(store, [rule("a"), rule("b")], fine)
     mine = facts.c.name == f"rules of {store.project_id} at 1"
     for value in ('{"digest": "", "rules": []}', "no JSON", "[]", '{"rules": 7, "digest": 7}'):
@@ -108,7 +108,7 @@ def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Pla
 
 def test_damaged_rules_are_not_added_to_and_can_be_put_again_as_a_whole(place: Place) -> None:
     """Else a new rule would hide that others are lost."""
-    store = open_store(place)
+    store = open_history(place)
     put_rules(store, [rule("a")], fine)
     with store.writing() as connection:
         mine = facts.c.name == f"rules of {store.project_id} at 1"

@@ -17,12 +17,10 @@ from tests.support.history_writer import NAMES
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.history import History, open_history
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Failed
-from xai_mcp_agent.history.store import Store, open_store
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90.0
@@ -59,15 +57,14 @@ def writers(lasting_place: Place) -> Iterator[Writers]:
 
 
 @pytest.fixture
-def in_store(lasting_place: Place) -> Callable[[], tuple[list[Event], Store]]:
+def in_store(lasting_place: Place) -> Callable[[], tuple[list[Event], History]]:
     """What is in the store, checked for what must always be true."""
 
-    def look() -> tuple[list[Event], Store]:
-        store = open_store(lasting_place)
-        events, kept = events_in(store, Range()), records_at(store, When())
-        assert [x.position for x in events] == list(range(1, len(events) + 1))
+    def look() -> tuple[list[Event], History]:
+        store = open_history(lasting_place)
+        events, kept = store.events(), store.records()
         rebuild(store)
-        assert kept == records_at(store, When())
+        assert kept == store.records()
         return events, store
 
     return look
@@ -79,7 +76,7 @@ def numbers(events: list[Event], source: str) -> list[int]:
 
 
 def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(
-    writers: Writers, in_store: Callable[[], tuple[list[Event], Store]]
+    writers: Writers, in_store: Callable[[], tuple[list[Event], History]]
 ) -> None:
     """Killed at random moments during ten thousand writes."""
     chance = random.Random(5)
@@ -103,7 +100,7 @@ def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(
 
 
 def test_thirty_processes_that_write_at_once_lose_nothing(
-    writers: Writers, in_store: Callable[[], tuple[list[Event], Store]]
+    writers: Writers, in_store: Callable[[], tuple[list[Event], History]]
 ) -> None:
     """A workshop; half of them use a source that others use, too."""
     started = [writers.start(f"s{n % 15}", n * 1000, _EACH, _EACH // 4) for n in range(_WRITERS)]
@@ -116,7 +113,7 @@ def test_thirty_processes_that_write_at_once_lose_nothing(
         wanted = Counter(range(n * 1000, n * 1000 + _EACH))
         wanted += Counter(range((n + 15) * 1000, (n + 15) * 1000 + _EACH))
         assert Counter(numbers(events, f"s{n}")) == wanted
-    tools = records_at(store, When()).tools.values()
+    tools = store.records().tools.values()
     assert sum(x.usage.calls for x in tools) == _WRITERS * _EACH
     assert {x.name for x in tools} == set(NAMES)
     assert len({x.run for x in events}) == _WRITERS
@@ -127,10 +124,10 @@ def test_projects_in_one_database_do_not_wait_for_each_other(
     postgresql: Server, tmp_path: Path
 ) -> None:
     url = postgresql.new_database()
-    one, other = (open_store(place_of(url, tmp_path / name)) for name in ("one", "other"))
+    one, other = (open_history(place_of(url, tmp_path / name)) for name in ("one", "other"))
     with one.writing():
         writer = ReportWriter(other, str)  # begins a run
         writer.record([Failed(Subject(MCP, "git"), datetime.now(UTC), "away")])
-    assert [x.change for x in events_in(other, Range())] == ["failed"]
+    assert [x.change for x in other.events()] == ["failed"]
     writer.close()
     one.close()

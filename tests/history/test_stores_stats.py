@@ -14,12 +14,11 @@ import pytest
 from tests.support.recorded import NOON
 from xai_mcp_agent import CallStats, Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.counting import stats_since
 from xai_mcp_agent.history.database import add_functions
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Refused
-from xai_mcp_agent.history.store import open_store
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
 GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
@@ -28,7 +27,7 @@ FIRST = datetime.min.replace(year=1970, tzinfo=NOON.tzinfo)
 
 @pytest.fixture
 def writer(place: Place) -> Generator[ReportWriter]:
-    made = ReportWriter(open_store(place), str)
+    made = ReportWriter(open_history(place), str)
     yield made
     made.close()
 
@@ -47,7 +46,7 @@ def some_calls(count: int = 400) -> list[Called]:
 
 
 def counted(writer: ReportWriter, since: datetime | None) -> dict[Subject, CallStats]:
-    return {x.subject: x for x in stats_since(writer.store, since).tools}
+    return {x.subject: x for x in writer.history.stats(since).tools}
 
 
 @pytest.mark.parametrize("since", [None, FIRST, NOON + timedelta(seconds=250)])
@@ -74,7 +73,7 @@ def test_calls_errors_and_the_last_use_are_those_of_the_events(
 def test_sums_of_servers_are_those_of_their_tools(writer: ReportWriter) -> None:
     writer.record(some_calls())
     for since in (None, FIRST):
-        found = stats_since(writer.store, since)
+        found = writer.history.stats(since)
         sums = {x.subject: (x.calls, x.errors) for x in found.sources}
         assert sums == {
             source: (
@@ -102,8 +101,8 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None:
     writer.record([Refused(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
     for since in (None, FIRST):
-        assert stats_since(writer.store, since).tools == []
-        assert stats_since(writer.store, since).sources == []
+        assert writer.history.stats(since).tools == []
+        assert writer.history.stats(since).sources == []
 
 
 def test_the_last_use_is_the_last_written_also_where_a_clock_was_set_back(

@@ -10,18 +10,18 @@ import pytest
 
 from tests.support.databases import place_of
 from xai_mcp_agent.history import vectors
+from xai_mcp_agent.history.history import History, open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.vector_cache import StoredVectors
-from xai_mcp_agent.history.store import Store, open_store
 from xai_mcp_agent.history.vectors import read_vectors, write_vectors
 
 _SECONDS = 20.0
 
 
 @pytest.fixture
-def store(place: Place) -> Iterator[Store]:
-    store = open_store(place)
+def store(place: Place) -> Iterator[History]:
+    store = open_history(place)
     yield store
     store.close()
 
@@ -34,11 +34,11 @@ def days(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return passed
 
 
-def kept(store: Store, model: str, *contents: str) -> dict[str, list[float]]:
+def kept(store: History, model: str, *contents: str) -> dict[str, list[float]]:
     return {x: list(vector) for x, vector in read_vectors(store, model, contents).items()}
 
 
-def test_vectors_are_found_by_model_and_content(store: Store) -> None:
+def test_vectors_are_found_by_model_and_content(store: History) -> None:
     write_vectors(store, "one", {"a": [0.5, 0.25], "b": [1.0, 0.0]})
     write_vectors(store, "two", {"a": [1.0]})
     assert kept(store, "one", "a", "b", "c") == {"a": [0.5, 0.25], "b": [1.0, 0.0]}
@@ -46,19 +46,19 @@ def test_vectors_are_found_by_model_and_content(store: Store) -> None:
     assert kept(store, "three", "a") == {}
 
 
-def test_any_number_of_them_is_looked_up(store: Store) -> None:
+def test_any_number_of_them_is_looked_up(store: History) -> None:
     many = {str(n): [float(n)] for n in range(1_203)}
     write_vectors(store, "m", many)
     assert kept(store, "m", *many, *many) == many
 
 
-def test_a_new_vector_takes_the_place_of_the_old_one(store: Store) -> None:
+def test_a_new_vector_takes_the_place_of_the_old_one(store: History) -> None:
     write_vectors(store, "m", {"a": [1.0, 0.0], "b": [1.0]})
     write_vectors(store, "m", {"a": [0.5]})
     assert kept(store, "m", "a", "b") == {"a": [0.5], "b": [1.0]}
 
 
-def test_what_is_used_stays_and_what_is_not_goes(store: Store, days: list[int]) -> None:
+def test_what_is_used_stays_and_what_is_not_goes(store: History, days: list[int]) -> None:
     write_vectors(store, "m", {"used": [1.0], "unused": [1.0]})
     days.append(60)
     assert kept(store, "m", "used")
@@ -67,7 +67,7 @@ def test_what_is_used_stays_and_what_is_not_goes(store: Store, days: list[int]) 
     assert set(kept(store, "m", "used", "unused", "new")) == {"used", "new"}
 
 
-def test_there_are_never_many_more_than_the_most(store: Store, days: list[int]) -> None:
+def test_there_are_never_many_more_than_the_most(store: History, days: list[int]) -> None:
     for day in range(6):
         days.append(day)
         write_vectors(store, "m", {f"{day}-{n}": [1.0] for n in range(2)}, most=6)
@@ -76,7 +76,7 @@ def test_there_are_never_many_more_than_the_most(store: Store, days: list[int]) 
 
 
 @pytest.mark.parametrize("model", ["", "m" * 10_000, "a\0b\ud800", "模型 at http://x"])
-def test_models_may_have_any_name(store: Store, model: str) -> None:
+def test_models_may_have_any_name(store: History, model: str) -> None:
     write_vectors(store, model, {"a": [1.0]})
     assert kept(store, model, "a") == {"a": [1.0]}
 

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from sqlalchemy import delete
+
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, Records
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.history import History, open_history
+from xai_mcp_agent.history.log import begin_of
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.projection import rebuild as rebuild_records
-from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import Store, open_store
+from xai_mcp_agent.history.tables import snapshots
 from xai_mcp_agent.views.history import event_json
 
 T = TypeVar("T")
@@ -23,16 +24,19 @@ _ANSWER_SECONDS = 20.0
 _BY_CHANCE = ("position", "time", "run", "definition")
 
 
-def asked(bridge: Bridge, question: Callable[[Store], T]) -> T:
+def asked(bridge: Bridge, question: Callable[[History], T]) -> T:
     """What the bridge's own store answers, once all is written down that happened before."""
 
     return memory_of(bridge).ask(question).result(_ANSWER_SECONDS)
 
 
-def rebuild(store: Store) -> None:
-    """Make all records anew from the log."""
+def rebuild(store: History) -> None:
+    """Have all records made anew from the log, but for what was known at its begin."""
     with store.writing() as connection:
-        rebuild_records(connection, store.project_id)
+        mine = snapshots.c.project == store.project_id
+        later = snapshots.c.position > begin_of(connection, store.project_id)
+        connection.execute(delete(snapshots).where(mine, later))
+    store.log.forget()
 
 
 def memory_of(bridge: Bridge) -> HistoryRecorder:
@@ -46,12 +50,12 @@ def memory_of(bridge: Bridge) -> HistoryRecorder:
 
 def events_of(bridge: Bridge) -> list[Event]:
     """All events so far."""
-    return asked(bridge, lambda store: events_in(store, Range()))
+    return asked(bridge, lambda store: store.events())
 
 
 def records_of(bridge: Bridge) -> Records:
     """What they come to."""
-    return asked(bridge, lambda store: records_at(store, When()))
+    return asked(bridge, lambda store: store.records())
 
 
 def told_by(bridge: Bridge) -> list[JsonObject]:
@@ -61,7 +65,9 @@ def told_by(bridge: Bridge) -> list[JsonObject]:
 
 def told(events: list[Event]) -> list[JsonObject]:
     """These events without what is by chance; they are all there, in their order."""
-    assert [x.position for x in events] == list(range(1, len(events) + 1))
+    positions = [x.position for x in events]
+    assert positions == sorted(positions)
+    assert {*positions} == set(range(1, max(positions, default=0) + 1))
     return [{k: x for k, x in event_json(e).items() if k not in _BY_CHANCE} for e in events]
 
 
@@ -84,9 +90,9 @@ def wait_for_change(bridge: Bridge, change: str, times: int = 1) -> None:
 
 def events_in_file(file: Path) -> list[Event]:
     """All events of the project in the store's own file."""
-    store = open_store(place_of(file))
+    store = open_history(place_of(file))
     try:
-        return events_in(store, Range())
+        return store.events()
     finally:
         store.close()
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.secrets.redactor import Redactor
 from xai_mcp_agent.secrets.secrets import Secrets
@@ -23,7 +21,7 @@ class LearningAgent:
 
     def log(self) -> list[dict[str, object]]:
         """What the events of the log say."""
-        events = self.recorder.ask(lambda x: events_in(x, Range())).result(SECONDS)
+        events = self.recorder.ask(lambda x: x.events()).result(SECONDS)
         return [{"change": x.change, "tool": x.subject.tool, **x.payload} for x in events]
 
     def __enter__(self) -> Self:

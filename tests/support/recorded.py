@@ -10,6 +10,8 @@ from typing import Any
 
 from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
+from xai_mcp_agent.history.history import History as KeptHistory
+from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
@@ -21,7 +23,6 @@ from xai_mcp_agent.history.recording.reports import (
     Report,
     Seeded,
 )
-from xai_mcp_agent.history.store import Store, open_store
 
 NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
 IN_MEMORY = Place("sqlite://", "memory", Path("/projects/shop"))
@@ -38,12 +39,12 @@ class History:
 
     def __init__(self, place: Place) -> None:
         self.now = NOON
-        self._recorder = ReportWriter(open_store(place), str)
+        self._recorder = ReportWriter(open_history(place), str)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> KeptHistory:
         """Where it is kept."""
-        return self._recorder.store
+        return self._recorder.history
 
     def connected(self, source: str, *tools: Tool, kind: SourceKind = MCP) -> None:
         """A source connected and listed these."""

@@ -20,7 +20,7 @@ from tests.support.lab import browser, chromium
 from tests.support.recorded import NOON, a_history, a_tool
 from xai_mcp_agent import Graph, Tool, ToolKey
 from xai_mcp_agent.bridge.flows import FlowFinder
-from xai_mcp_agent.history.queries import When, graph_at, tools_told
+from xai_mcp_agent.history.history import When
 from xai_mcp_agent.views.graph import graph_page
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def odd_graph() -> Graph:
         history.connected("files", a_tool("read"))
         history.lost("files", "It ended with code <1>.")
         history.connected(ODD[0], *map(a_tool, ODD))
-        return graph_at(history.store, When())
+        return history.store.graph()
 
 
 def odd_flows(count: int = 0) -> Graph:
@@ -83,7 +83,7 @@ def odd_flows(count: int = 0) -> Graph:
     ]
     with a_history() as history:
         history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
-        return FlowFinder().around(tools_told(history.store, When(), ODD[0], None), most=40)
+        return FlowFinder().around(history.store.tools_told(When(), ODD[0], None), most=40)
 
 
 def an_object(key: str) -> dict[str, object]:
@@ -97,7 +97,7 @@ def large_page() -> str:
         tools = [a_tool(f"tool_{i:04}") for i in range(MANY)]
         history.connected("many", *tools)
         history.listed("many", *tools[1:])
-        return graph_page(graph_at(history.store, When()))
+        return graph_page(history.store.graph())
 
 
 def test_names_of_strangers_are_only_text():
@@ -125,7 +125,7 @@ def test_a_tool_says_how_often_it_was_called_how_often_it_failed_and_how_fast_it
         history.connected("git", a_tool("log"), a_tool("blame"))
         for error in ("", "", "<b>no</b>"):
             history.called("git", "log", 0.5, error)
-        page = graph_page(graph_at(history.store, When()))
+        page = graph_page(history.store.graph())
     texts = " ".join(" ".join(Elements(page).texts).split())
     assert "log 3 calls, 1 failed , half within 5" in texts
     assert "2 tools, 3 calls, 1 failed" in texts
@@ -137,7 +137,7 @@ def test_a_server_that_merely_rests_starts_when_needed_and_one_that_failed_says_
         for name, reason in (("rests", "it was closed."), ("broke", "It ended with code 1.")):
             history.connected(name, a_tool("read"))
             history.lost(name, reason)
-        graph = graph_at(history.store, When())
+        graph = history.store.graph()
     page = graph_page(graph)
     texts = Elements(page).texts
     assert texts[texts.index("rests") + 2] == "starts when needed"
@@ -171,7 +171,7 @@ def test_the_time_it_is_of_is_said():
 
 def test_an_empty_history_is_a_page_too():
     with a_history() as history:
-        page = graph_page(graph_at(history.store, When()))
+        page = graph_page(history.store.graph())
     assert "Nothing has been connected or drawn yet." in page
 
 

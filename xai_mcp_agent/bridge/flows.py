@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..history.event import Subject
     from ..history.focus import ToolFlow
     from ..history.graph import Graph
-    from ..history.queries import ToolsTold
+    from ..history.history import ToolsTold
     from ..planning.flows import Flow, Flows
 
 MOST_FLOWS = 30

@@ -26,8 +26,8 @@ from ..settings.models import Settings
 
 if TYPE_CHECKING:
     from ..history.event import Event
+    from ..history.history import History
     from ..history.kept_rules import KeptRules
-    from ..history.store import Store
 
 _READ_SECONDS = 20.0  # a file that another process writes is free again by then
 _NEVER = "no rules were ever put into it, or they are lost."
@@ -163,14 +163,13 @@ def calls_of_today(
     return read
 
 
-def _called_today(store: Store) -> list[Event]:
-    from ..history.log import Range
-    from ..history.queries import events_in
+def _called_today(history: History) -> list[Event]:
+    from ..history.events_table import Range
 
     since = datetime.now(UTC) - timedelta(days=1)
     changes = ("called", "begun")
-    wanted = Range(since=since, changes=changes, limit=_MOST_CALLS, newest_first=True)
-    return [x for x in events_in(store, wanted) if x.time >= since]
+    wanted = Range(since=since, changes=changes, limit=_MOST_CALLS)
+    return [x for x in history.events(wanted) if x.time >= since]
 
 
 async def _read(
@@ -199,16 +198,16 @@ def folder_of(settings: Settings) -> str:
 
 
 # Here, because SQLAlchemy takes a while, and few settings have rules in the store.
-def kept_in(store: Store) -> KeptRules:
+def kept_in(history: History) -> KeptRules:
     """The rules that are kept there."""
     from ..history.kept_rules import RulesDamaged, kept_rules
 
     try:
-        return kept_rules(store)
+        return kept_rules(history)
     except RulesDamaged as why:
-        raise damaged(store, why) from None
+        raise damaged(history, why) from None
 
 
-def damaged(store: Store, why: Exception) -> RulesUnknown:
+def damaged(history: History, why: Exception) -> RulesUnknown:
     """What to tell of rules that are not what was put there."""
-    return RulesUnknown(store.place.shown, str(why), _PUT)
+    return RulesUnknown(history.place.shown, str(why), _PUT)

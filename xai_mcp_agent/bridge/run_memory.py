@@ -40,8 +40,8 @@ from ..settings.models import Settings
 from ..steps.results import parsed
 
 if TYPE_CHECKING:
+    from ..history.history import History
     from ..history.learned import KeptRun, Learnings, Revision
-    from ..history.store import Store
     from ..planning.planner import Planner
 
 logger = logging.getLogger(__name__)
@@ -247,11 +247,11 @@ def _text_of(shape: Shape) -> str:
     return ""
 
 
-def _update(toolbelt: str | None, cache: _Toolbelt, store: Store) -> Remembered:
+def _update(toolbelt: str | None, cache: _Toolbelt, history: History) -> Remembered:
     """Add what is new in the store."""
     from ..history.learned import NOTHING_YET, learnings_in
 
-    news = learnings_in(store, toolbelt, cache.revision or NOTHING_YET)
+    news = learnings_in(history, toolbelt, cache.revision or NOTHING_YET)
     before = cache.remembered
     if news.runs or news.shapes or (news.is_whole and (before.runs or before.shapes)):
         cache.remembered = _joined(before, news)

@@ -21,7 +21,7 @@ from ..history.recording.reports import RecordUpdate, by_source
 from ..history.records import ToolRecord
 
 if TYPE_CHECKING:
-    from ..history.store import Store
+    from ..history.history import History
 
 logger = logging.getLogger(__name__)
 
@@ -105,18 +105,14 @@ class ToolRecords:
         read.set()
 
 
-def records_of(source: str, store: Store) -> RecordUpdate:
+def records_of(source: str, history: History) -> RecordUpdate:
     """The records of all tools that this source ever had.
 
     Raises:
         StoreFailed: the store.
     """
-    # In the thread that owns the store: SQLAlchemy takes a while.
-    from ..history.projection import Projection
-
-    with store.reading() as connection:
-        tools = by_source(Projection(connection, store.project_id).tools_of([source]))
-        return RecordUpdate(tools, tools, is_asked=True)
+    tools = by_source(history.records_of_source(source))
+    return RecordUpdate(tools, tools, is_asked=True)
 
 
 def _forget_gone(records: _Records) -> None:

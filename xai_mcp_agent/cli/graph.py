@@ -23,7 +23,7 @@ from .output import AtTime, SettingsFile, StoreOption, say
 
 if TYPE_CHECKING:
     from ..history.graph import Graph
-    from ..history.store import Store
+    from ..history.history import History
 
 Format: TypeAlias = Literal["mermaid", "json", "html"]
 
@@ -92,13 +92,11 @@ def _decided(store: str | None, settings: Path | None, at: At) -> DecisionLock |
         return None
 
 
-def _graph(store: Store, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
-    from ..history.queries import graph_at, tools_told  # loads SQLAlchemy
-
+def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
     is_off = None if lock is None else lock.is_off
     if names != (None, None):
-        return FlowFinder().around(tools_told(store, when(at), *names), is_off, limit)
-    found = graph_at(store, when(at))
+        return FlowFinder().around(history.tools_told(when(at), *names), is_off, limit)
+    found = history.graph(when(at))
     return found if is_off is None else found.marked(is_off)
 
 
@@ -114,13 +112,12 @@ def _drawn(graph: Graph, wanted: Format, as_of: datetime | None) -> str:
             return graph_page(graph, as_of)
 
 
-def _time(store: Store, at: At) -> datetime | None:
+def _time(history: History, at: At) -> datetime | None:
     if at is None or isinstance(at, datetime):
         return at
-    from ..history.log import Range
-    from ..history.queries import events_in
+    from ..history.events_table import Range  # loads SQLAlchemy
 
-    return next((x.time for x in events_in(store, Range(after=at - 1, until=at))), None)
+    return next((x.event.time for x in history.rows(Range(after=at - 1, until=at))), None)
 
 
 def _write(file: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from ..bridge.operations.history import At, when
-from ..console.text import as_it_is, count
+from ..console.text import count
 from ..core.errors import StoreFailed
 from ..history.place import NOTHING_KEPT, Place, find_place
 from ..settings.load import load_settings
@@ -47,8 +47,8 @@ from .telling import follow as follow_store
 from .telling import newest_lines, print_json_lines, print_lines
 
 if TYPE_CHECKING:
-    from ..history.log import Range
-    from ..history.store import Store
+    from ..history.events_table import Range
+    from ..history.history import History
 
 Names: TypeAlias = tuple[str | None, str | None]
 # What a person looks through, and a program reads in a moment; nobody asks for a million by chance.
@@ -69,7 +69,7 @@ def history(
         str, typer.Option(metavar="TEXT", help="Only what has this text in it, as it stands.")
     ] = "",
     limit: Annotated[
-        int, typer.Option(min=1, help="The newest so many lines; with --json events.")
+        int, typer.Option(min=1, help="The newest so many lines; with --json rows of the log.")
     ] = _USUAL_LIMIT,
     is_all: Annotated[
         bool, typer.Option("--all", help="Tell also of sessions in which nothing happened.")
@@ -95,13 +95,11 @@ def history(
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
             return
-        # Loads SQLAlchemy, as opening it did.
-        from ..history.log import Range
-        from ..history.queries import check_agent, newest_position, position_of
+        from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
-        check_agent(found, agent)
-        last = position_of(found, when(until))
-        end = newest_position(found) if last is None else last
+        found.check_agent(agent)
+        last = found.position_of(when(until))
+        end = found.newest_position() if last is None else last
         names = (server, tool)
         wanted = Range(since=since, until=end, failed=failed, agent=agent, text=grep)
         is_some = any((since, until, server, tool, agent, failed, grep))
@@ -115,26 +113,24 @@ def history(
 
 
 def _tell_events(
-    store: Store, names: Names, wanted: Range, limit: int, *, one_by_one: bool
+    history: History, names: Names, wanted: Range, limit: int, *, one_by_one: bool
 ) -> None:
-    from ..history.queries import events_about
-
-    shown = map(event_json, events_about(store, *names, replace(wanted, limit=limit)))
+    shown = map(event_json, history.events(replace(wanted, limit=limit), *names))
     print_json_lines(shown) if one_by_one else echo_json(list(shown))
 
 
 def _tell_lines(
-    store: Store, names: Names, wanted: Range, limit: int, *, is_all: bool, is_some: bool
+    history: History, names: Names, wanted: Range, limit: int, *, is_all: bool, is_some: bool
 ) -> str:
     """The day of the last line."""
-    lines, has_more = newest_lines(store, names, wanted, limit, is_all=is_all)
+    lines, has_more = newest_lines(history, names, wanted, limit, is_all=is_all)
     if has_more:
         newest = count(len(lines), "line") if len(lines) > 1 else "line"
         say(f"The newest {newest}; --limit shows more, --since and --server choose.")
     if not lines:
         some = "Nothing happened that is remembered and fits these options."
         say(some if is_some else NOTHING)
-    return print_lines(store, lines)
+    return print_lines(history, lines)
 
 
 def prune(
@@ -165,20 +161,20 @@ def prune(
     say(f"{count(events, 'event')} {what}, until {time_text(until)}.")
 
 
-def _pruned(found: Store, keep: Retention, *, is_dry: bool) -> tuple[int, datetime | None]:
-    from ..history.retention import prune as remove  # loads SQLAlchemy, as opening it did
-    from ..history.store import open_store
+def _pruned(found: History, keep: Retention, *, is_dry: bool) -> tuple[int, datetime | None]:
+    from ..history.history import open_history  # loads SQLAlchemy, as opening it did
+    from ..history.retention import prune as remove
 
-    store = found if is_dry else open_store(found.place)
+    history = found if is_dry else open_history(found.place)
     try:
-        parts = [remove(store, keep, datetime.now(UTC), is_dry=is_dry)]
+        parts = [remove(history, keep, datetime.now(UTC), is_dry=is_dry)]
         while not (is_dry or parts[-1].is_all):
-            parts.append(remove(store, keep, datetime.now(UTC)))
+            parts.append(remove(history, keep, datetime.now(UTC)))
         if not is_dry:
-            store.shrink()
+            history.store.shrink()
     finally:
         if not is_dry:
-            store.close()
+            history.close()
     return sum(x.events for x in parts), max((x.until for x in parts if x.until), default=None)
 
 
@@ -213,7 +209,7 @@ def diff(
 @contextmanager
 def opened(
     store: str | None, settings: Path | None, *, follow: bool = False
-) -> Generator[Store | None]:
+) -> Generator[History | None]:
     """The history, to read: no server is started for it. None where nothing was ever kept.
 
     Nothing is written into one that somebody named, nor beside it. To `follow` a file, SQLite
@@ -230,8 +226,6 @@ def opened(
             yield None
             return
         try:
-            if not store:
-                _note_ends(found)
             yield found
         finally:
             found.close()
@@ -277,16 +271,17 @@ def shown_at(at: At) -> str:
     return time_text(at) if isinstance(at, datetime) else f"event {at}"
 
 
-def _found(place: Place, *, is_named: bool) -> Store | None:
+def _found(place: Place, *, is_named: bool) -> History | None:
     if place.file is not None and not place.file.exists():
         if is_named:
             raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
         return None
     # Here: no other command should wait for SQLAlchemy.
-    from ..history.store import NoHistory, open_to_read
+    from ..history.history import open_history
+    from ..history.store import NoHistory
 
     try:
-        return open_to_read(place)
+        return open_history(place, is_to_read=True)
     except NoHistory:
         if is_named:
             raise
@@ -299,27 +294,8 @@ def _place(store: str | None, settings: Path | None) -> Place:
     return replace(place, any_project=True) if store and place.file else place
 
 
-def _note_ends(store: Store) -> None:
-    """Write down the end of processes that had no time to: what they had is not there any more."""
-    from ..history.recording.call_journal import is_any_left_behind
-    from ..history.recording.report_writer import ReportWriter  # loads SQLAlchemy
-    from ..history.runs import Runs
-    from ..history.store import open_store
-
-    file = store.place.file
-    if file is not None and not os.access(file, os.W_OK):
-        return
-    with suppress(StoreFailed):  # it can be read all the same
-        with store.reading() as connection:
-            ended = Runs(store.project_id).ended_silently(connection)
-        if ended or is_any_left_behind(store.place):
-            ReportWriter(open_store(store.place), as_it_is).close()
-
-
-def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> None:
-    from ..history.queries import versions_named  # loads SQLAlchemy
-
-    versions = versions_named(store, server, tool)
+def _tell_versions(history: History, server: str, tool: str, *, as_json: bool) -> None:
+    versions = history.versions(server, tool)
     if as_json:
         echo_json([version_json(x) for x in versions])
     else:
@@ -327,11 +303,9 @@ def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> No
         say(versions_text(versions, text_width()))
 
 
-def _tell_last_changes(store: Store, after: At, *, as_json: bool) -> None:
+def _tell_last_changes(history: History, after: At, *, as_json: bool) -> None:
     """Of every source, the one that changed last at the end."""
-    from ..history.queries import last_changes  # loads SQLAlchemy
-
-    found = last_changes(store, when(after))
+    found = history.last_changes(when(after))
     if as_json:
         echo_json([change_json(x) for one in found for x in one.changes])
         return
@@ -347,29 +321,25 @@ def _tell_last_changes(store: Store, after: At, *, as_json: bool) -> None:
 
 
 def _tell_changes(
-    store: Store, server: str | None, tool: str | None, before: At, after: At, *, as_json: bool
+    history: History, server: str | None, tool: str | None, before: At, after: At, *, as_json: bool
 ) -> None:
-    from ..history.queries import changes_between, last_change
-
     of = server or "all servers"
     since, header = before, f"{of}, from {shown_at(before)} to {shown_at(after)}:"
     if before is None and server is not None:
-        since, at = last_change(store, server, when(after)) or (0, None)
+        since, at = history.last_change(server, when(after)) or (0, None)
         never = "was never listed" if after is None else f"was not listed by {shown_at(after)}"
         header = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"
-    elif _is_later(store, before, after):
+    elif _is_later(history, before, after):
         raise typer.BadParameter(
             f"--from ({shown_at(before)}) is later than --to ({shown_at(after)})."
         )
-    changes = changes_between(store, server, tool, when(since), when(after))
+    changes = history.changes(server, tool, when(since), when(after))
     if as_json:
         echo_json([change_json(x) for x in changes])
     else:
         say(f"{header}\n{changes_text(changes, text_width())}")
 
 
-def _is_later(store: Store, before: At, after: At) -> bool:
-    from ..history.queries import position_of
-
-    first, last = (position_of(store, when(x)) for x in (before, after))
+def _is_later(history: History, before: At, after: At) -> bool:
+    first, last = (history.position_of(when(x)) for x in (before, after))
     return first is not None and last is not None and first > last

@@ -23,9 +23,9 @@ from .output import (
 from .usage import check_names
 
 if TYPE_CHECKING:
+    from ..history.history import History
     from ..history.intents import Which
     from ..history.learned import Learnings
-    from ..history.store import Store
 
 _NOTHING = "Nothing is remembered of runs."
 
@@ -58,7 +58,7 @@ def learned(
 
 
 def _taken(
-    history: Store | None, wanted: tuple[str | None, str | None, str | None], *, forget: bool
+    history: History | None, wanted: tuple[str | None, str | None, str | None], *, forget: bool
 ) -> Learnings | None:
     server, tool, toolbelt = wanted
     if history is None:
@@ -76,11 +76,11 @@ def _taken(
     return _forgotten(history, which) if forget else found
 
 
-def _forgotten(history: Store, which: Which) -> Learnings:
+def _forgotten(history: History, which: Which) -> Learnings:
+    from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
-    from ..history.store import open_store
 
-    writer = ReportWriter(open_store(history.place), as_it_is)
+    writer = ReportWriter(open_history(history.place), as_it_is)
     try:
         return writer.forget_runs(which)
     finally:

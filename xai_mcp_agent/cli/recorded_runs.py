@@ -83,12 +83,8 @@ def runs_of(
     Raises:
         NothingToDraw: there is none.
     """
-    if file is None and agent:
-        raise NothingToDraw(
-            "The history does not know which agent made a call. Name a transcript, too."
-        )
     if file is None:
-        return _runs_of_history(store, settings)
+        return _runs_of_history(agent, store, settings)
     known = json_in(file)
     if isinstance(known, list):
         found = [run_in_conversation(cast(list[Any], known), {}, loaded.sources)]
@@ -108,18 +104,17 @@ def _why_nothing(file: Path, known: Any) -> str:
     return "has no calls of tools" if file.stat().st_size else "is empty"
 
 
-def _runs_of_history(store: str | None, settings: Path | None) -> list[RecordedRun]:
+def _runs_of_history(agent: str, store: str | None, settings: Path | None) -> list[RecordedRun]:
     with opened(store, settings) as found:
         if found is None:
             say_nothing_yet(store, settings)
             raise NothingToDraw(f"So there is no run to draw. {_HOW_TO_RECORD}")
-        # Loads SQLAlchemy, as opening it did.
-        from ..history.log import Range
-        from ..history.queries import events_in
+        from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
-        wanted = Range(changes=("called",), limit=_MOST_CALLS, newest_first=True)
-        events = events_in(found, wanted)
-    runs = runs_in_history(sorted(events, key=lambda x: x.position))
+        found.check_agent(agent or None)
+        wanted = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
+        events = found.events(wanted)
+    runs = runs_in_history(events)
     if not runs:
         raise NothingToDraw(f"The history has no calls yet. {_HOW_TO_RECORD}")
     return runs

@@ -29,9 +29,7 @@ def stats(
             none = stats_json(Stats(), since)
             echo_json(none) if as_json else say_nothing_yet(store, settings)
             return
-        from ..history.counting import stats_since  # loads SQLAlchemy, as opening it did
-
-        told = sorted_stats(stats_since(found, since), sort)
+        told = sorted_stats(found.stats(since), sort)
     if as_json:
         echo_json(stats_json(told, since))
     else:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,8 +16,8 @@ from ..views.times import day_text
 from .output import say, text_width
 
 if TYPE_CHECKING:
-    from ..history.log import Range
-    from ..history.store import Store
+    from ..history.events_table import Range
+    from ..history.history import History
 
 _MOST_ROWS = 50_000  # that are looked through for the lines that are wanted, some seconds
 _FIRST_ROWS = 500
@@ -27,14 +26,17 @@ PAUSE_SECONDS = 0.5
 
 
 def newest_lines(
-    store: Store, names: tuple[str | None, str | None], wanted: Range, most: int, *, is_all: bool
+    history: History,
+    names: tuple[str | None, str | None],
+    wanted: Range,
+    most: int,
+    *,
+    is_all: bool,
 ) -> tuple[list[HistoryLine], bool]:
     """The newest lines, oldest first, and whether there are more."""
-    from ..history.queries import tellings_about  # loads SQLAlchemy, as opening it did
-
     rows = _FIRST_ROWS
     while True:
-        found = tellings_about(store, *names, replace(wanted, limit=rows))
+        found = history.rows(replace(wanted, limit=rows), *names)
         lines = list(lines_of(found if is_all else folded(found)))
         has_more = len(found) >= rows
         if len(lines) > most or not has_more or rows >= _MOST_ROWS:
@@ -42,18 +44,16 @@ def newest_lines(
         rows *= 4
 
 
-def print_lines(store: Store, lines: list[HistoryLine], after_day: str = "") -> str:
+def print_lines(history: History, lines: list[HistoryLine], after_day: str = "") -> str:
     """Print them with what changed; the day of the last one."""
-    from ..history.queries import what_changed
-
     if lines:
-        say(lines_text(lines, text_width(), partial(what_changed, store), after_day))
+        say(lines_text(lines, text_width(), history.what_changed, after_day))
         return day_text(lines[-1].time)
     return after_day
 
 
 def follow(
-    store: Store,
+    history: History,
     names: tuple[str | None, str | None],
     wanted: Range,
     *,
@@ -62,15 +62,13 @@ def follow(
     after_day: str = "",
 ) -> None:
     """Print what is written behind a position, until somebody interrupts."""
-    from ..history.queries import newest_position
-
     try:
         while True:
-            newest = newest_position(store)
+            newest = history.newest_position()
             while after < newest:
                 until = min(after + _AT_ONCE, newest)
                 here = replace(wanted, after=after, until=until, limit=None)
-                after_day = _print_new(store, names, here, after_day, as_json=as_json)
+                after_day = _print_new(history, names, here, after_day, as_json=as_json)
                 after = until
             time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
@@ -78,19 +76,17 @@ def follow(
 
 
 def _print_new(
-    store: Store,
+    history: History,
     names: tuple[str | None, str | None],
     wanted: Range,
     after_day: str,
     *,
     as_json: bool,
 ) -> str:
-    from ..history.queries import events_about, tellings_about
-
     if as_json:
-        print_json_lines(event_json(x) for x in events_about(store, *names, wanted))
+        print_json_lines(event_json(x) for x in history.events(wanted, *names))
         return after_day
-    return print_lines(store, list(lines_of(tellings_about(store, *names, wanted))), after_day)
+    return print_lines(history, list(lines_of(history.rows(wanted, *names))), after_day)
 
 
 def print_json_lines(values: Iterable[object]) -> None:

@@ -251,9 +251,7 @@ def _tell_known_at(
     with opened(store, settings) as found:
         records, known = Records(), Records()
         if found is not None:
-            from ..history.queries import When, records_at
-
-            records, known = records_at(found, when(at)), records_at(found, When())
+            records, known = found.records(when(at)), found.records()
     if found is not None:
         _require(server, known, "is in the history")
     if as_json:

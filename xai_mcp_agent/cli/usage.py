@@ -30,8 +30,8 @@ from .output import (
 
 if TYPE_CHECKING:
     from ..history.event import Subject
+    from ..history.history import History
     from ..history.intents import KeptIntent, Which
-    from ..history.store import Store
 
 _NOTHING = "Nothing is remembered of what tools were used for."
 _INDENT = " " * 4
@@ -86,11 +86,11 @@ def _taken(
         return _forgotten(history, which) if forget and found else found
 
 
-def _forgotten(history: Store, which: Which) -> Sequence[KeptIntent]:
+def _forgotten(history: History, which: Which) -> Sequence[KeptIntent]:
+    from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
-    from ..history.store import open_store
 
-    writer = ReportWriter(open_store(history.place), as_it_is)
+    writer = ReportWriter(open_history(history.place), as_it_is)
     try:
         return writer.forget(which)
     finally:

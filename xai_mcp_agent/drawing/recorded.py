@@ -81,13 +81,24 @@ def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[Rec
 
 
 def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
-    """The runs of a history that called anything, one for each process."""
+    """The runs of a history that called anything; the one that ended last comes last.
+
+    A call that is of no run of an agent or a node is of its process.
+    """
     found: dict[str, list[Event]] = {}
     for event in events:
         if event.change == "called":
-            found.setdefault(event.run, []).append(event)
+            run = str(event.payload.get("run_id") or event.run)
+            found[run] = [*found.pop(run, ()), event]
     return [
-        RecordedRun(run, tuple(_of_event(x) for x in calls), time=calls[0].time.timestamp())
+        RecordedRun(
+            run,
+            tuple(_of_event(x) for x in calls),
+            agents=tuple(
+                dict.fromkeys(str(x.payload["agent"]) for x in calls if "agent" in x.payload)
+            ),
+            time=calls[0].time.timestamp(),
+        )
         for run, calls in found.items()
     ]
 

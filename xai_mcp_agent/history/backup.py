@@ -1,29 +1,56 @@
-"""A regular copy of an SQLite file beside it: what a damaged one is mended with first."""
+"""A daily copy of an SQLite file beside it, which takes the place of one that turns out damaged."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
+import stat
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
-from ..secrets.private_files import open_private
-from .forks import ClosedInForks
-from .integrity import OF_FILES, is_file_intact, is_history, is_passing, open_to_look
-from .tables import log_rows
+from ..secrets.private_files import file_lock, open_private
+from .place import Place, identity_of
 
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS = 24 * 3600.0
-# Copied in a second or two, in which nothing else is written down.
-_LARGEST_BYTES = 512 * 2**20
-# Looked through row by row, some ten thousand in a second; a larger one page by page.
-_LARGEST_WITH_ROWS = 16 * 2**20
-_LOCK_SECONDS = 5.0
-_COMPARED = 20  # of the newest rows of a copy
-_in_forks = ClosedInForks(lambda: None)  # a fork waits for a copy that is being made
+_LARGEST_BYTES = 512 * 2**20  # copied in a second or two, in which nothing else is written down
+_LOCK_SECONDS = 20.0
+_BESIDE = ("-wal", "-shm")
+# Whether it is damaged cannot be told now: it is locked, the disk is full or away.
+_PASSING = (
+    "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN",
+    "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_NOMEM", "SQLITE_INTERRUPT",
+)  # fmt: skip
+
+
+def sqlite_name(cause: Any) -> str:
+    """SQLite's own name of an error; empty for another one."""
+    return getattr(cause, "sqlite_errorname", None) or ""
+
+
+def is_passing(cause: Any) -> bool:
+    """Whether an error of SQLite's may be gone the next time, and tells nothing of the file."""
+    return sqlite_name(cause).startswith(_PASSING)
+
+
+def is_sound(file: Path) -> bool:
+    """Whether SQLite finds nothing wrong in a file, page by page: a third of a second for 200 MB.
+
+    Raises:
+        sqlite3.Error: it cannot be looked at now.
+    """
+    try:
+        with closing(_open_to_look(file)) as connection:
+            return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except (sqlite3.Error, UnicodeDecodeError) as cause:  # a message may quote what is no text
+        if is_passing(cause):
+            raise
+        return False
 
 
 def backup_of(file: Path) -> Path:
@@ -51,17 +78,20 @@ def back_up(file: Path) -> bool:
             return True
         new.unlink(missing_ok=True)
         os.close(open_private(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-        with _in_forks.used():
-            is_intact = _copy(file, new)
-        if is_intact:
-            os.replace(new, backup_of(file))
-        return is_intact
-    except (OSError, *OF_FILES) as reason:
+        with closing(_open_to_look(file)) as source, closing(sqlite3.connect(new)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+        if not is_sound(new):
+            return False
+        os.replace(new, backup_of(file))
+    except (OSError, sqlite3.Error, UnicodeDecodeError) as reason:
+        if isinstance(reason, sqlite3.DatabaseError) and not is_passing(reason):
+            return False
         logger.info("%s is not backed up: %s", file, reason)
-        return True
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)
+    return True
 
 
 def forget_backup(file: Path) -> None:
@@ -70,36 +100,80 @@ def forget_backup(file: Path) -> None:
         backup_of(file).unlink(missing_ok=True)
 
 
-def belongs_to(backup: sqlite3.Connection, damaged: sqlite3.Connection) -> bool:
-    """Whether a copy is of this file, and not of another one that had its name before.
+def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
+    """Put the backup, or an empty file, in the place of a damaged one; whether that was done.
 
-    It is where nobody can tell; what is damaged here and there is another row, but not each.
+    Somebody else may have done it already. A file that somebody named, and that is no database at
+    all, is left alone: it may be anything.
     """
-    query = f"SELECT * FROM {log_rows.name} ORDER BY project, position DESC LIMIT {_COMPARED}"
-    is_it = f"SELECT * FROM {log_rows.name} WHERE project = ? AND position = ?"
-    has_other = False
+    file = place.file
+    if file is None or damaged is None:
+        return False
+    if not (place.is_own or backup_of(file).exists() or _is_database(file)):
+        return False
     try:
-        if not is_history(damaged):
-            return True
-        for row in backup.execute(query).fetchall():
-            found = damaged.execute(is_it, row[:2]).fetchone()
-            if found == row:
-                return True
-            has_other |= found is not None
-    except OF_FILES:
-        return True
-    return not has_other
+        with file_lock(_gate(file), _LOCK_SECONDS):
+            if identity_of(file) == damaged:
+                _replace(place, file)
+            _gate(file).unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as reason:
+        logger.warning("%s is damaged, and cannot be set aside: %s", place.shown, reason)
+        return False
+    return True
 
 
-def _copy(file: Path, new: Path) -> bool:
-    with closing(open_to_look(file)) as source:
-        source.execute(f"PRAGMA busy_timeout={int(_LOCK_SECONDS * 1000)}")
-        with closing(sqlite3.connect(new)) as copy:
-            try:
-                source.backup(copy)
-                copy.execute("PRAGMA journal_mode=DELETE")
-            except OF_FILES as cause:
-                if is_passing(cause):
-                    raise
-                return False
-    return is_file_intact(new, with_rows=new.stat().st_size <= _LARGEST_WITH_ROWS)
+def wait_until_free(file: Path) -> None:
+    """Wait while another file is put in its place, if somebody does that; not for ever.
+
+    What lies beside the old file must not meet the new one: SQLite would write it into that.
+    """
+    if _gate(file).exists():
+        with suppress(OSError), file_lock(_gate(file), _LOCK_SECONDS):
+            pass
+
+
+def _replace(place: Place, file: Path) -> None:
+    aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    new, backup = file.with_name(f"{file.name}.new"), backup_of(file)
+    new.unlink(missing_ok=True)
+    os.close(open_private(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    is_restored = backup.exists() and is_sound(backup)
+    if is_restored:
+        shutil.copyfile(backup, new)
+    else:
+        forget_backup(file)
+    new.chmod(stat.S_IMODE(file.stat().st_mode))
+    for ending in _BESIDE:  # before the file: a new one must not meet the old one's
+        with suppress(FileNotFoundError):
+            os.rename(f"{file}{ending}", f"{aside}{ending}")
+    try:
+        os.link(file, aside)  # so that there is a file of that name at every moment
+    except OSError:  # not on every kind of disk
+        os.rename(file, aside)
+    os.replace(new, file)
+    logger.warning(
+        "The history in %s was damaged. It is set aside as %s. %s",
+        file,
+        aside.name,
+        "Its backup takes its place." if is_restored else "A new one is begun.",
+    )
+
+
+def _gate(file: Path) -> Path:
+    return file.with_name(f"{file.name}.gate")
+
+
+def _open_to_look(file: Path) -> sqlite3.Connection:
+    """A connection beside those that write: to open and close the file itself would end locks."""
+    wait_until_free(file)
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+
+
+def _is_database(file: Path) -> bool:
+    """Whether SQLite takes it for one, damaged or not."""
+    try:
+        with closing(_open_to_look(file)) as opened:
+            opened.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as cause:
+        return sqlite_name(cause) != "SQLITE_NOTADB"
+    return True

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
-from sqlalchemy.dialects import registry
 from sqlalchemy.pool import StaticPool
-from sqlalchemy.util import LRUCache
 
 from .place import Place
 
@@ -43,11 +41,9 @@ _POSTGRESQL_LIMITS = {
     "idle_in_transaction_session_timeout": _STATEMENT_SECONDS,
 }
 
-# To compile its statements took a third of the time that a new store needed.
-_SQLITE = "sqlite+alike"
-_compiled: LRUCache[Any, Any] = LRUCache(500)
-registry.register(_SQLITE.replace("+", "."), f"{__package__}.sqlite", "AlikeDialect")
+T = TypeVar("T")
 
+_MOST_VALUES = 10_000
 _MARKS = {"sqlite": "?"}
 _OTHER_MARK = "%s"
 
@@ -69,7 +65,6 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
         _read_only(read_only, place.is_still) if read_only else _file(place.file),
         connect_args={"timeout": LOCK_SECONDS},
         poolclass=StaticPool,
-        execution_options={"compiled_cache": _compiled},
         hide_parameters=True,
     )
     event.listen(engine, "connect", _leave_begin_to_us if read_only else _prepare)
@@ -104,7 +99,7 @@ def lock(connection: Connection, project: int | None = None) -> None:
 
 def _file(file: Path | None) -> URL:
     # Not as a text: a folder may have a question mark in its name.
-    return URL.create(_SQLITE, database=None if file is None else str(file))
+    return URL.create("sqlite", database=None if file is None else str(file))
 
 
 def _read_only(file: Path, is_still: bool) -> URL:
@@ -113,7 +108,7 @@ def _read_only(file: Path, is_still: bool) -> URL:
     can_write = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
     if (is_still or not can_write) and not os.path.exists(f"{file}-wal"):
         how["immutable"] = "1"
-    return URL.create(_SQLITE, database=file.absolute().as_uri(), query=how)
+    return URL.create("sqlite", database=file.absolute().as_uri(), query=how)
 
 
 def _limit(connection: Any, _: Any) -> None:
@@ -179,3 +174,9 @@ def _statement(table: Table, mark: str, update: str, are_new: bool) -> str:
     key = ", ".join(column.name for column in table.primary_key)
     do = f"UPDATE SET {update} = excluded.{update}" if update else "NOTHING"
     return f"{statement} ON CONFLICT ({key}) DO {do}"
+
+
+def portions(values: Iterable[T]) -> Iterator[list[T]]:
+    """The values in lists that a statement can take: databases bind only so many at once."""
+    wanted = list(values)
+    return (wanted[n : n + _MOST_VALUES] for n in range(0, len(wanted), _MOST_VALUES))

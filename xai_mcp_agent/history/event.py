@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ..core.json import JsonObject
-from ..core.tools import META, STATIC, SourceKind, ToolKey
+from ..core.tools import META, STATIC, SourceKind, ToolKey, kind_named
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}
@@ -111,6 +111,12 @@ class Project:
         return f"knowledge:{self.name}_{self.repo_hash}"
 
 
+@lru_cache(maxsize=20_000)  # a history is long because the same things happen again and again
+def subject_of(kind: str, source: str, tool: str | None) -> Subject:
+    """The subject that these names are of."""
+    return Subject(kind_named(kind), source, tool)
+
+
 @lru_cache(maxsize=256)
 def _anchor(kind: SourceKind, source: str) -> Subject:
     return Subject(kind, source)
@@ -136,7 +142,8 @@ class Event:
 
     `payload` is as spec 2 gives it; `definition` is the digest of all that the source said of the
     tool. `run` is the process that saw it. `reason` says why, for a person. `position` is given
-    by the log: the events of a project are ordered by it, from 1 on.
+    by the log: the events of a project are ordered by it, from 1 on. What is only implied has the
+    position of the row that implies it.
     """
 
     subject: Subject
@@ -150,6 +157,9 @@ class Event:
     position: int = 0
     event_kind: EventKind = "fact"
     source: Teller = "validator"
+    followed_by: int | None = field(default=None, repr=False, compare=False)
+    """Of a listing or loss that speaks of all tools of its source: of so many the events behind it
+    tell, and of the others it is implied that they are there as before, or gone."""
 
     @property
     def context_id(self) -> str:

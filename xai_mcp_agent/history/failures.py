@@ -17,7 +17,8 @@ from sqlalchemy.exc import (
 
 from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
-from .integrity import is_passing
+from .backup import is_passing
+from .backup import sqlite_name as _sqlite_name
 from .place import ENVIRONMENT_VARIABLE, Place
 from .tables import Unreadable
 
@@ -42,8 +43,7 @@ _DISK = (
 )
 _DAMAGED = (
     "The file is damaged.",
-    "It is set aside and a new one begun, with all that can still be read; if that goes on, "
-    "check the disk.",
+    "It is set aside, and its backup takes its place; if that goes on, check the disk.",
 )
 _NO_HISTORY = (
     "The file is damaged, or no database at all.",
@@ -109,7 +109,6 @@ _BY_WORDS = (
 )
 # Only where locks do not keep others out is a row there that was to be added.
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "23505")
-_NO_TABLE = "42P01"
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -130,20 +129,10 @@ def is_damage(cause: BaseException | None) -> bool:
     return isinstance(cause, Unreadable) or name.startswith(_DAMAGES)
 
 
-def is_of_missing_table(cause: BaseException | None) -> bool:
-    """Whether a table is not there any more; who opens the store on a server makes it again."""
-    return getattr(getattr(cause, "orig", None), "sqlstate", None) == _NO_TABLE
-
-
 def may_be_damage(cause: SQLAlchemyError) -> bool:
     """Whether the database's own error may come of what is in the file; only a look at it tells."""
     is_own = isinstance(cause, DBAPIError)
     return is_own and not is_damage(cause) and not is_passing(cause.orig)
-
-
-def is_to_read_only(cause: BaseException) -> bool:
-    """Whether SQLite does not write into the file, and says nothing of why."""
-    return _sqlite_name(getattr(cause, "orig", cause)) == "SQLITE_READONLY"
 
 
 def is_mistake(cause: SQLAlchemyError) -> bool:
@@ -194,10 +183,6 @@ def _of_postgresql(cause: Exception, original: Any) -> tuple[str, str] | None:
     if isinstance(cause, DBAPIError) and cause.connection_invalidated:
         return "The connection to the server was lost.", "Start it, if it is not there any more."
     return next(known, None)
-
-
-def _sqlite_name(original: Any) -> str:
-    return getattr(original, "sqlite_errorname", None) or ""
 
 
 def _line(place: Place, cause: BaseException) -> str:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
 from .database import insert_rows
-from .event import Forgotten, Subject
-from .kept_events import subject_of
-from .store import Store
-from .tables import intents, kept_moment, kept_words, log_rows, subjects
+from .event import Forgotten, Subject, subject_of
+from .history import History
+from .tables import encode_text, encode_time, events, intents, subjects
 
 MOST_TEXTS = 20
 """Of one tool in one toolbelt: more hardly find it better."""
@@ -49,10 +48,10 @@ class Which:
     tool: str | None = None
 
 
-def intents_in(store: Store, which: Which) -> list[KeptIntent]:
+def intents_in(history: History, which: Which) -> list[KeptIntent]:
     """By toolbelt and tool, those used last first."""
-    with store.reading() as connection:
-        return found_in(connection, store.project_id, which)
+    with history.reading() as connection:
+        return found_in(connection, history.project_id, which)
 
 
 def found_in(connection: Connection, project: int, which: Which) -> list[KeptIntent]:
@@ -68,11 +67,11 @@ def found_in(connection: Connection, project: int, which: Which) -> list[KeptInt
     return [x for x in found if which.source in (None, x.tool.shown_source)]
 
 
-def state_of(store: Store, toolbelt: str) -> tuple[int, datetime | None]:
+def state_of(history: History, toolbelt: str) -> tuple[int, datetime | None]:
     """What is another one when something was learned or forgotten."""
     columns = func.count(), func.max(intents.c.used)
-    with store.reading() as connection:
-        mine = select(*columns).where(*_of_toolbelt(store.project_id, toolbelt))
+    with history.reading() as connection:
+        mine = select(*columns).where(*_of_toolbelt(history.project_id, toolbelt))
         count, last = connection.execute(mine).one()
     return count, last
 
@@ -122,11 +121,11 @@ def forgotten_since(
     connection: Connection, project: int, what: Forgotten, time: datetime
 ) -> dict[tuple[str, str], datetime]:
     """When such of a tool (by its digest) and a toolbelt was forgotten, if since this time."""
-    is_subject = and_(subjects.c.project == log_rows.c.project, subjects.c.id == log_rows.c.subject)
-    columns = select(subjects.c.digest, log_rows.c.payload, log_rows.c.time)
-    mine = columns.join(subjects, is_subject).where(log_rows.c.project == project)
-    since = mine.where(log_rows.c.time >= time, log_rows.c.change == "forgotten")
-    found = connection.execute(since.order_by(log_rows.c.position)).all()
+    columns = select(subjects.c.digest, events.c.payload, events.c.time)
+    mine = columns.join(subjects, subjects.c.id == events.c.subject).where(
+        events.c.project == project, events.c.time >= time, events.c.change == "forgotten"
+    )
+    found = connection.execute(mine.order_by(events.c.position)).all()
     return {(x.digest, x.payload["toolbelt"]): x.time for x in found if what in x.payload}
 
 
@@ -152,14 +151,14 @@ def _row(project: int, tool: Subject, toolbelt: str, words: str, time: datetime)
         scope_of(toolbelt),
         tool.digest,
         uuid.uuid4().hex,
-        kept_words(toolbelt),
+        encode_text(toolbelt),
         tool.kind.name,
-        kept_words(tool.source),
-        kept_words(tool.tool or ""),
-        kept_words(words),
+        encode_text(tool.source),
+        encode_text(tool.tool or ""),
+        encode_text(words),
         1,
-        kept_moment(time),
-        kept_moment(time),
+        encode_time(time),
+        encode_time(time),
     )
 
 

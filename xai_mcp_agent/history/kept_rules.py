@@ -16,7 +16,7 @@ from sqlalchemy import Connection, delete, select
 
 from ..core.json import JsonObject
 from .database import insert_rows
-from .store import Store
+from .history import History
 from .tables import Unreadable, facts, loaded
 
 _NAME = "rules of {} at "
@@ -39,18 +39,18 @@ class KeptRules:
     rules: tuple[JsonObject, ...] = ()
 
 
-def kept_rules(store: Store) -> KeptRules:
+def kept_rules(history: History) -> KeptRules:
     """The rules that are kept now.
 
     Raises:
         RulesDamaged: they cannot be read.
     """
-    with store.reading() as connection:
-        return _newest(_rows(connection, store.project_id))
+    with history.reading() as connection:
+        return _newest(_rows(connection, history.project_id))
 
 
 def put_rules(
-    store: Store, rules: Sequence[JsonObject], check: Check, *, only: bool = False
+    history: History, rules: Sequence[JsonObject], check: Check, *, only: bool = False
 ) -> KeptRules:
     """Keep these; those of the same names are replaced, and the others stay unless it is `only`.
 
@@ -59,18 +59,18 @@ def put_rules(
     Raises:
         RulesDamaged: others shall stay, and cannot be read.
     """
-    with store.writing() as connection:
-        rows = _rows(connection, store.project_id)
+    with history.writing() as connection:
+        rows = _rows(connection, history.project_id)
         before = KeptRules(max(rows, default=0)) if only else _newest(rows)
-        return _keep(connection, store.project_id, before, _put(before.rules, rules), check)
+        return _keep(connection, history.project_id, before, _put(before.rules, rules), check)
 
 
-def remove_rules(store: Store, names: Collection[str], check: Check) -> KeptRules:
+def remove_rules(history: History, names: Collection[str], check: Check) -> KeptRules:
     """Keep none of these names any more; others are passed over."""
-    with store.writing() as connection:
-        before = _newest(_rows(connection, store.project_id))
+    with history.writing() as connection:
+        before = _newest(_rows(connection, history.project_id))
         rest = [x for x in before.rules if x["name"] not in names]
-        return _keep(connection, store.project_id, before, rest, check)
+        return _keep(connection, history.project_id, before, rest, check)
 
 
 def _put(before: Sequence[JsonObject], rules: Sequence[JsonObject]) -> list[JsonObject]:

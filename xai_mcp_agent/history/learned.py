@@ -17,13 +17,19 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, select, update
 
 from .database import insert_rows
-from .event import Subject
+from .event import Subject, subject_of
+from .history import History
 from .intents import Which, scope_of
-from .kept_events import subject_of
 from .learned_calls import KeptCall, calls_as_json, checked_calls
-from .readable import readable_rows
-from .store import Store
-from .tables import LEARNED, facts, kept_moment, kept_words, learned_runs, observed_shapes
+from .tables import (
+    LEARNED,
+    Unreadable,
+    encode_text,
+    encode_time,
+    facts,
+    learned_runs,
+    observed_shapes,
+)
 
 T = TypeVar("T")
 
@@ -99,50 +105,54 @@ class Learnings:
     is_whole: bool = True
 
 
-def revision_of(store: Store) -> Revision:
+def revision_of(history: History) -> Revision:
     """Where it stands now."""
-    with store.reading() as connection:
-        return _revision(connection, store.project_id)
+    with history.reading() as connection:
+        return _revision(connection, history.project_id)
 
 
 def learnings_in(
-    store: Store, toolbelt: str | None = None, since: Revision = NOTHING_YET
+    history: History, toolbelt: str | None = None, since: Revision = NOTHING_YET
 ) -> Learnings:
     """What a toolbelt learned, or all did; those used last first.
 
     Only what is new since a revision, unless something was forgotten since.
     """
-    with store.reading() as connection:
-        now = _revision(connection, store.project_id)
+    with history.reading() as connection:
+        now = _revision(connection, history.project_id)
         # A file may be another one meanwhile, or be restored from its backup.
         is_whole = since.forgotten != now.forgotten or not 0 < since.number <= now.number
         number = -1 if is_whole else since.number
-        found = found_in(connection, store.project_id, Which(toolbelt), number)
+        found = found_in(connection, history.project_id, Which(toolbelt), number)
         return replace(found, revision=now, is_whole=is_whole)
 
 
-def learnings_of(store: Store, which: Which) -> Learnings:
+def learnings_of(history: History, which: Which) -> Learnings:
     """All that has to do with some tools; those used last first."""
-    with store.reading() as connection:
-        return found_in(connection, store.project_id, which)
+    with history.reading() as connection:
+        return found_in(connection, history.project_id, which)
 
 
 def found_in(connection: Connection, project: int, which: Which, number: int = -1) -> Learnings:
     """Those that have to do with some tools, and were written after a revision's number.
 
-    A row on a server that cannot be read is passed over: nobody mends it there.
+    Raises:
+        Unreadable: a row is not what was ever written there.
     """
 
     def rows(table: Table, read: Callable[[Any], T]) -> Iterable[T]:
         mine = (*_of(table, project, which.toolbelt), table.c.revision > number)
         wanted = select(table).where(*mine).order_by(table.c.used.desc())
-        return readable_rows(connection, table, wanted, read)
+        return map(read, connection.execute(wanted))
 
     runs, shapes = rows(learned_runs, _run), rows(observed_shapes, _shape)
-    return Learnings(
-        tuple(x for x in runs if any(_is(which, call.tool) for call in x.calls)),
-        tuple(x for x in shapes if _is(which, x.tool)),
-    )
+    try:
+        return Learnings(
+            tuple(x for x in runs if any(_is(which, call.tool) for call in x.calls)),
+            tuple(x for x in shapes if _is(which, x.tool)),
+        )
+    except (AttributeError, LookupError, TypeError, ValueError) as cause:
+        raise Unreadable("A row is not what was written.") from cause
 
 
 def keep_run(
@@ -166,10 +176,10 @@ def keep_run(
         one = (*mine, learned_runs.c.run == same.run)
         _count_again(connection, learned_runs, one, same.times, time, revision)
         return
-    moment = kept_moment(time)
+    moment = encode_time(time)
     row = (
-        project, scope_of(toolbelt), uuid.uuid4().hex, digest, kept_words(toolbelt),
-        kept_words(words), text, 1, moment, moment, revision,
+        project, scope_of(toolbelt), uuid.uuid4().hex, digest, encode_text(toolbelt),
+        encode_text(words), text, 1, moment, moment, revision,
     )  # fmt: skip
     insert_rows(connection, learned_runs, [row], are_new=True)
 
@@ -192,8 +202,9 @@ def keep_shape(
     for row in rows[MOST_SHAPES - 1 :]:
         connection.execute(delete(observed_shapes).where(*mine, kept.digest == row.digest))
     row = (
-        project, scope_of(toolbelt), tool.digest, digest, kept_words(toolbelt), tool.kind.name,
-        kept_words(tool.source), kept_words(tool.tool or ""), text, 1, kept_moment(time), revision,
+        project, scope_of(toolbelt), tool.digest, digest, encode_text(toolbelt), tool.kind.name,
+        encode_text(tool.source), encode_text(tool.tool or ""), text, 1,
+        encode_time(time), revision,
     )  # fmt: skip
     insert_rows(connection, observed_shapes, [row], are_new=True)
 
@@ -206,7 +217,7 @@ def _count_again(
     time: datetime,
     revision: int,
 ) -> None:
-    used = case((table.c.used < time, kept_moment(time)), else_=table.c.used)
+    used = case((table.c.used < time, encode_time(time)), else_=table.c.used)
     values = {"times": times + 1, "used": used, "revision": revision}
     connection.execute(update(table).where(*one).values(values))
 
@@ -283,7 +294,7 @@ def _revision(connection: Connection, project: int) -> Revision:
 def _next_revision(connection: Connection, project: int, *, is_forgotten: bool = False) -> int:
     now = _revision(connection, project)
     # Where it was lost another one than anybody knows.
-    before = kept_moment(datetime.now(UTC)) if now.forgotten == _LOST else now.forgotten
+    before = encode_time(datetime.now(UTC)) if now.forgotten == _LOST else now.forgotten
     number = now.number + 1
     row = (LEARNED.format(project), f"{before + is_forgotten}.{number}")
     insert_rows(connection, facts, [row], update=facts.c.value.name)

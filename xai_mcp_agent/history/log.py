@@ -1,202 +1,407 @@
-"""The event log: append and read.
+"""The log of one project: events are appended and read, and its state is a fold kept in memory.
 
-Many events of one moment may be one row (see `packing`); whoever reads is given each of them.
+What changed is stored. That a listing confirms the tools that are as before, and that a loss takes
+all tools along, is implied by the row of the source: reading makes these events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from heapq import merge
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import Connection, func, insert, select
 
 from ..core.json import JsonObject
-from .callers import KnownCallers, caller_numbers
-from .database import insert_rows
-from .event import (
-    Change,
-    Event,
-    Links,
-    Project,
-    Subject,
-    links_of,
-    usual_kind,
-    usual_payload,
-    usual_teller,
-)
-from .filtering import conditions, has_text, is_failure
-from .inventories import inventory_of, keep_inventory
-from .kept_definitions import definitions_of
-from .kept_events import (
+from .database import insert_rows, portions
+from .event import Change, Event, Links, Project, Subject, links_of, subject_of, usual_payload
+from .events_table import (
+    LARGEST_POSITION,
+    LISTINGS,
+    Range,
+    event_of,
+    has_text,
+    implied_by,
     is_told_by_definition,
-    links_in,
-    names_of_caller,
     payload_of,
+    query_of,
     row_of,
-    subject_of,
-    with_definition,
 )
-from .packing import Bundle, bundle_from, bundled, grouped
-from .runs import run_numbers
-from .subjects import NONE_KNOWN, numbered, numbers_of
-from .tables import (
-    definitions,
-    projects,
-    runs,
-    subjects,
-)
-from .tables import log_rows as rows
+from .records import Fold, Records
+from .snapshots import pack_fold, unpack_fold
+from .tables import Unreadable, definitions, events, loaded, runs, snapshots, subjects
 
-_ROWS_AT_A_TIME = 2000
-_DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
-_MOST_DEFINITIONS = 20_000  # that are known while events are read, some ten megabytes
-_NO_LINKS, _NO_TOOLS = Links(), Bundle()
-_CALLED: Change = "called"
-_BEGUN: Change = "begun"
-# Made once: they are asked in every transaction.
-_PROJECT = select(projects).where(projects.c.id == bindparam("project"))
-_NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
+ROWS_BETWEEN_SNAPSHOTS = 2_000
+"""And one more for each tool: of many a snapshot costs more, and so it comes less often."""
 
-_COLUMNS = (
-    "position", "time", "change", "span", "seconds", "payload", "definition", "reason",
-    "inventory", "told", "links", "event_kind", "source", "caller",
+_ROWS_AT_A_TIME = 10_000
+# By which a tool may be there, or another one, than before.
+_OF_TOOLS: tuple[Change, ...] = (
+    "seeded", "discovered", "confirmed", "changed", "returned", "unavailable",
 )  # fmt: skip
-_IS_SUBJECT = and_(subjects.c.project == rows.c.project, subjects.c.id == rows.c.subject)
-_IS_RUN = and_(runs.c.project == rows.c.project, runs.c.number == rows.c.run)
-
-LARGEST_POSITION = 2**63 - 1
-"""Databases compare with no larger number."""
+INVENTORY: tuple[Change, ...] = (*_OF_TOOLS, *LISTINGS, "left", "disconnected")
+"""What decides which tools there are; calls, of which there are many more, do not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """Which events are wanted: all of the project by default.
+class LogRow:
+    """An event, and what it implies of tools: their names, and the digests of their definitions.
 
-    `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
-    positions, the first not included; `since` is a time, and what was written after the first event
-    of then counts, whatever its clock said. `changes` are the kinds that are wanted,
-    if not all. The newest come first if `newest_first`. Only failures with `failed`, only what an
-    `agent` called, only what has a `text` in it.
-    """
-
-    subject: Subject | None = None
-    anchor: Subject | None = None
-    after: int = 0
-    until: int | None = None
-    since: datetime | None = None
-    changes: tuple[Change, ...] = ()
-    limit: int | None = None
-    newest_first: bool = False
-    failed: bool = False
-    agent: str | None = None
-    text: str = ""
-
-    @property
-    def is_filter(self) -> bool:
-        """Whether of the rows that it has some may be of no use."""
-        return bool(self.changes or self.text)
-
-    def fits(self, event: Event) -> bool:
-        """Whether an event is wanted, of which the row may be."""
-        if self.failed and not is_failure(event):
-            return False
-        if self.agent is not None and event.payload.get("agent") != self.agent:
-            return False
-        return not self.text or has_text(event, self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A row of the log: an event, and what it tells of tools beside it.
-
-    `numbers` are those of the bundle that are within the range; the event itself `is_within` too,
-    unless the range begins behind it.
+    The event itself `is_wanted`, unless somebody asked for one of its tools alone.
     """
 
     event: Event
-    tools: Bundle
-    numbers: range
-    is_within: bool = True
+    tools: Sequence[tuple[str, str]] = ()
+    is_wanted: bool = True
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the range has all of it."""
-        return self.is_within and len(self.numbers) == len(self.tools)
+    def implied_change(self) -> Change:
+        """What it says of these tools."""
+        return implied_by(self.event.change)
+
+    def implied(self, project: Project | None = None) -> Iterator[Event]:
+        """The events of its tools, but for what definitions tell; with links if of a `project`."""
+        head, change = self.event, self.implied_change
+        is_gone = change == "unavailable"
+        for name, digest in self.tools:
+            subject = subject_of(head.subject.kind.name, head.subject.source, name)
+            yield Event(
+                subject, change, head.time, usual_payload(change) if is_gone else {},
+                links_of(change, subject, project) if project else Links(),
+                None if is_gone else digest, head.reason if is_gone else "", head.run,
+                head.position,
+            )  # fmt: skip
+
+    def events(self, project: Project | None = None) -> Iterator[Event]:
+        """All that is wanted of it."""
+        if self.is_wanted:
+            yield self.event
+        yield from self.implied(project) if self.tools else ()
+
+
+class EventLog:
+    """The log of a project, and what it comes to. Used by one thread, within transactions."""
+
+    def __init__(self, project: Project, number: int) -> None:
+        self.project, self.number = project, number
+        self._subjects: dict[int, Subject] = {}
+        self._runs: dict[int, str] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Read the state anew the next time: a transaction that failed may be in it."""
+        self._fold: Fold | None = None
+        self._position = self._rows_since_snapshot = 0
+
+    def catch_up(self, connection: Connection) -> Fold:
+        """The state now: what others wrote since the last time is folded in."""
+        newest = last_position(connection, self.number)
+        is_behind = newest > self._position and begin_of(connection, self.number) > self._position
+        if newest < self._position or is_behind:  # another file, or pruned
+            self.forget()
+        if self._fold is None:
+            self._position, self._fold = self._nearest(connection, None)
+        if newest > self._position:
+            wanted = Range(after=self._position, until=newest)
+            for some in self._portions(connection, wanted):
+                self._take(self._fold, some)
+                self._rows_since_snapshot += len(some)
+        self._position = max(newest, self._position)
+        return self._fold
 
     @property
-    def changes(self) -> set[Change]:
-        """What it tells of tools, as far as that is within the range."""
-        if self.is_whole:
-            return self.tools.changes
-        return {self.tools[x].change for x in self.numbers}
+    def state(self) -> Fold:
+        """The same within a transaction that caught up, and with what it appended."""
+        assert self._fold is not None, "catch up first"
+        return self._fold
 
-    def event_of(self, number: int, whose: Project | None = None) -> Event:
-        """What it tells of one tool, but for what its definition tells; with links if `whose`."""
-        head, told = self.event, self.tools[number]
-        subject = subject_of(head.subject.kind.name, head.subject.source, told.tool)
-        links = _NO_LINKS if whose is None else links_of(told.change, subject, whose)
-        payload = usual_payload(told.change)
-        return Event(
-            subject, told.change, head.time, payload, links, told.definition, told.reason,
-            head.run, head.position + 1 + number,
+    def append(
+        self, connection: Connection, new: Iterable[Event], bodies: Mapping[str, str]
+    ) -> None:
+        """Add events at the end. In a transaction for writing that caught up.
+
+        `bodies` are definitions as JSON text by their digests; one that is there is left as it is.
+        """
+        fold = self.catch_up(connection)
+        added = [replace(x, position=self._position + n) for n, x in enumerate(new, 1)]
+        if not added:
+            return
+        numbers = self._numbers(
+            connection, {y: None for x in added for y in (x.subject, x.subject.anchor)}
+        )
+        known_runs = self._run_numbers(connection, {x.run: x.time for x in added if x.run})
+        insert_rows(connection, definitions, sorted(bodies.items()))
+        rows = [row_of(self.number, x, numbers, known_runs.get(x.run)) for x in added]
+        connection.execute(insert(events), rows)
+        fold.take(added)
+        self._position += len(added)
+        self._rows_since_snapshot += len(added)
+        if self._rows_since_snapshot >= self._most_rows(fold):
+            self.take_snapshot(connection)
+
+    def take_snapshot(self, connection: Connection, *, part: float = 1.0) -> None:
+        """Write what it comes to now, if nobody did for so much of the usual distance."""
+        fold = self.catch_up(connection)
+        if self._rows_since_snapshot < part * self._most_rows(fold):
+            return
+        last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self.number)
+        after = connection.execute(last).scalar() or 0
+        new = events.c.project == self.number, events.c.position > after
+        count = select(func.count()).select_from(events).where(*new)
+        self._rows_since_snapshot = connection.execute(count).scalar_one()
+        if self._rows_since_snapshot >= part * self._most_rows(fold):  # else others wrote one
+            keep_snapshot(connection, self.number, self._position, fold)
+            self._rows_since_snapshot = 0
+
+    def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
+        """The newest rows of a range, oldest first, with what they imply."""
+        found = self._found(connection, wanted)
+        heads = [x for x in found if x.followed_by is not None]
+        heads = [] if wanted.failed or wanted.agent is not None else heads
+        implied = self._implied(connection, heads) if heads else {}
+        rows = [_chosen(LogRow(x, implied.get(x.position, ())), wanted) for x in found]
+        kept = [x for x in rows if x.is_wanted or x.tools]
+        return kept if wanted.limit is None else kept[max(0, len(kept) - wanted.limit) :]
+
+    def events(self, connection: Connection, wanted: Range) -> list[Event]:
+        """Every event of a range, also those that are implied, in the order they happened."""
+        return self.complete(connection, self.rows(connection, wanted))
+
+    def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
+        """All events of these rows, with what definitions tell."""
+        found = [event for row in rows for event in row.events(self.project)]
+        digests = {x.definition for x in found if x.definition and is_told_by_definition(x)}
+        known = definitions_of(connection, digests)
+        return [
+            replace(x, payload=payload_of(known.get(x.definition or "")))
+            if is_told_by_definition(x)
+            else x
+            for x in found
+        ]
+
+    def fold_at(
+        self, connection: Connection, until: int | None, wanted: Range | None = None
+    ) -> Fold:
+        """What the log came to at a position; None is now.
+
+        With `wanted` only such events count since the snapshot before.
+        """
+        if until is None:
+            return self.catch_up(connection)
+        after, fold = self._nearest(connection, until)
+        wanted = replace(wanted or Range(), after=after, until=until)
+        for some in self._portions(connection, wanted):
+            self._take(fold, some)
+        return fold
+
+    def records_at(self, connection: Connection, until: int | None) -> Records:
+        """The same as records."""
+        return self.fold_at(connection, until).records()
+
+    def links(
+        self, connection: Connection, until: int | None
+    ) -> Iterator[tuple[Subject, Links, int]]:
+        """What the events that tell facts link each subject to, and how often they do so."""
+        counts: dict[tuple[Subject, Change], int] = {}
+        wanted = Range(until=until, changes=(*INVENTORY, "failed"))
+        found = [x for some in self._portions(connection, wanted) for x in some]
+        implied = self._implied(connection, [x for x in found if x.followed_by is not None])
+        for row in (LogRow(x, implied.get(x.position, ())) for x in found):
+            head = row.event.subject
+            told: list[tuple[Subject, Change]] = [(head, row.event.change)]
+            told += [
+                (subject_of(head.kind.name, head.source, name), row.implied_change)
+                for name, _ in row.tools
+            ]
+            for key in told:
+                counts[key] = counts.get(key, 0) + 1
+        for (subject, change), count in counts.items():
+            yield subject, links_of(change, subject, self.project), count
+
+    def newest_of(
+        self, connection: Connection, source: Subject, changes: Sequence[Change], until: int | None
+    ) -> Event | None:
+        """The newest row of a source or its tools that tells one of these changes, until then."""
+        number = self.numbers_of(connection, [source]).get(source, 0)
+        last = LARGEST_POSITION if until is None else until
+        query = select(events).where(
+            events.c.project == self.number, events.c.anchor == number,
+            events.c.position <= last, events.c.change.in_(changes),
         )  # fmt: skip
+        rows = connection.execute(query.order_by(events.c.position.desc()).limit(1)).all()
+        return next(iter(self._events(connection, rows)), None)
+
+    def at_positions(self, connection: Connection, positions: Collection[int]) -> dict[int, Event]:
+        """The events at these positions."""
+        found: dict[int, Event] = {}
+        for some in portions(positions):
+            mine = events.c.project == self.number, events.c.position.in_(some)
+            rows = connection.execute(select(events).where(*mine)).all()
+            found |= {x.position: x for x in self._events(connection, rows)}
+        return found
+
+    def numbers_of(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
+        """The numbers of these, as far as they have any."""
+        by_digest = {x.digest: x for x in wanted}
+        found: dict[Subject, int] = {}
+        for some in portions(by_digest):
+            mine = subjects.c.project == self.number, subjects.c.digest.in_(some)
+            query = select(subjects.c.digest, subjects.c.id).where(*mine)
+            found |= {by_digest[digest]: number for digest, number in connection.execute(query)}
+        return found
+
+    def _numbers(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
+        """The numbers of these; each gets one."""
+        wanted = list(wanted)
+        found = self.numbers_of(connection, wanted)
+        new = [
+            {
+                "project": self.number, "digest": x.digest, "kind": x.kind.name,
+                "source_name": x.source, "tool": x.tool,
+            }
+            for x in wanted if x not in found
+        ]  # fmt: skip
+        if new:
+            connection.execute(insert(subjects), new)
+            found = self.numbers_of(connection, wanted)
+        return found
+
+    def _run_numbers(
+        self, connection: Connection, wanted: Mapping[str, datetime]
+    ) -> dict[str, int]:
+        """The numbers of runs; one of which nothing is known any more ended at this time."""
+        query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(wanted))
+        found: dict[str, int] = {x.id: x.number for x in connection.execute(query)}
+        lost = [
+            {
+                "id": run, "project": self.number, "host": "", "pid": 0, "pid_started": 0.0,
+                "seen": time, "ended": time,
+            }
+            for run, time in wanted.items() if run not in found
+        ]  # fmt: skip
+        if lost:
+            connection.execute(insert(runs), lost)
+            found |= {x.id: x.number for x in connection.execute(query)}
+        return found
+
+    def _most_rows(self, fold: Fold) -> int:
+        return ROWS_BETWEEN_SNAPSHOTS + fold.count
+
+    def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
+        """The last snapshot up to a position, and where it was taken; nothing before the first."""
+        query = select(snapshots).where(
+            snapshots.c.project == self.number, snapshots.c.version == Fold.version
+        )
+        if until is not None:
+            query = query.where(snapshots.c.position <= min(until, LARGEST_POSITION))
+        row = connection.execute(query.order_by(snapshots.c.position.desc()).limit(1)).first()
+        return (0, Fold()) if row is None else (row.position, unpack_fold(row.records))
+
+    def _found(self, connection: Connection, wanted: Range) -> list[Event]:
+        """The events of a range's own rows, oldest first."""
+        both = [x for x in (wanted.subject, wanted.anchor) if x is not None]
+        numbers = self.numbers_of(connection, {y for x in both for y in (x, x.anchor)})
+        subject = numbers.get(wanted.subject, 0) if wanted.subject else 0
+        anchor = numbers.get(both[0].anchor, 0) if both else 0
+        query = query_of(self.number, wanted, subject, anchor)
+        return self._events(connection, connection.execute(query).all()[::-1])
+
+    def _portions(self, connection: Connection, wanted: Range) -> Iterator[list[Event]]:
+        """The events of a range's own rows, some at a time, oldest first."""
+        after, until = wanted.after, wanted.until
+        last = LARGEST_POSITION if until is None else until
+        last = min(last, last_position(connection, self.number))
+        while after < last:
+            end = min(after + _ROWS_AT_A_TIME, last)
+            yield self._found(connection, replace(wanted, after=after, until=end, limit=None))
+            after = end
+
+    def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
+        """Events of rows. Of what a lost name was about, as by a damaged file, nothing is known."""
+        self._learn_names(connection, rows)
+        made: list[Event] = []
+        for row in rows:
+            if (subject := self._subjects.get(row.subject)) is not None:
+                run = self._runs.get(row.run, "") if row.run else ""
+                made.append(event_of(row, subject, run, self.project))
+        return made
+
+    def _learn_names(self, connection: Connection, rows: Sequence[Any]) -> None:
+        unknown = {x.subject for x in rows} - self._subjects.keys()
+        for some in portions(unknown):
+            for x in connection.execute(select(subjects).where(subjects.c.id.in_(some))):
+                self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
+        strange = {x.run for x in rows if x.run} - self._runs.keys()
+        if strange:
+            query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(strange))
+            self._runs |= {x.number: x.id for x in connection.execute(query)}
+
+    def _take(self, fold: Fold, some: Iterable[Event]) -> None:
+        try:
+            fold.take(some)
+        except (AttributeError, LookupError, TypeError, ValueError) as cause:
+            raise Unreadable("A row is not what was written.") from cause
+
+    def _implied(
+        self, connection: Connection, heads: Sequence[Event]
+    ) -> dict[int, Sequence[tuple[str, str]]]:
+        """What these events say of tools of which no row tells, by their positions."""
+        if not heads:
+            return {}
+        found: dict[int, Sequence[tuple[str, str]]] = {}
+        offered: dict[Subject, list[tuple[str, str]]] = {}  # until a tool of the source changes
+        positions = {x.position for x in heads}
+        first = min(positions)
+        last = max(x.position + (x.followed_by or 0) for x in heads)
+        fold = self.fold_at(connection, first - 1, Range(changes=INVENTORY))
+        wanted = Range(after=first - 1, until=last, changes=INVENTORY)
+        told = [x for some in self._portions(connection, wanted) for x in some]
+        for number, event in enumerate(told):
+            source = event.subject.anchor
+            if event.position in positions:
+                if source not in offered:
+                    offered[source] = fold.offered(source)
+                tools: Sequence[tuple[str, str]] = offered[source]
+                if event.followed_by:
+                    behind = islice(told, number + 1, number + 1 + event.followed_by)
+                    others = {x.subject.tool for x in behind}
+                    tools = [x for x in tools if x[0] not in others]
+                found[event.position] = tools
+            elif event.subject.tool is not None:
+                offered.pop(source, None)
+            fold.take([event])
+        return found
 
 
-def append(
-    connection: Connection,
-    project: int,
-    new: Iterable[Event],
-    bodies: Mapping[str, str],
-    definition_of: Callable[[Subject], str] = lambda _: "",
-    known: Mapping[Subject, int] = NONE_KNOWN,
-) -> tuple[int, int]:
-    """Add events at the end; the position of the last one, and how many rows they are.
-
-    Within a transaction for writing, which keeps others from taking the same positions; where that
-    does not hold, as on some network disks, it fails, and nothing is kept of it. `bodies` are
-    definitions as JSON text by their digests; one that is known already is not written again.
-    `definition_of` tells what was known of a tool until then, by its digest; `known` are numbers.
-    """
-    whose = project_named(connection, project)
-    groups = list(grouped(new, whose))
-    numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups), known)
-    known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
-    known_callers = caller_numbers(connection, project, {names_of_caller(x) for x, _ in groups})
-    last, made = last_position(connection, project), list[tuple[Any, ...]]()
-    for head, tools in groups:
-        bundle = bundled(head, tools, lambda x: definition_of(x.subject))
-        if bundle is not None and bundle.inventory is not None:
-            near = _last_inventory(connection, project, numbers[head.subject])
-            keep_inventory(connection, project, bundle.inventory, near)
-        last += 1 + len(tools)
-        row = row_of(project, last, head, bundle, numbers, known_runs, whose)
-        made.append((*row, known_callers.get(names_of_caller(head))))
-    insert_rows(connection, definitions, sorted(bodies.items()))
-    insert_rows(connection, rows, made, are_new=True)
-    return last, len(made)
+def _chosen(row: LogRow, wanted: Range) -> LogRow:
+    """What of a row is wanted."""
+    event, tools, is_wanted = row.event, row.tools, True
+    if wanted.subject is not None and event.subject != wanted.subject:
+        is_wanted, tools = False, [x for x in tools if x[0] == wanted.subject.tool]
+    elif wanted.subject is not None:
+        tools = ()
+    if wanted.changes:
+        is_wanted = is_wanted and event.change in wanted.changes
+        tools = tools if tools and row.implied_change in wanted.changes else ()
+    if wanted.text:
+        is_wanted = is_wanted and has_text(event, wanted.text)
+        implied = zip(tools, replace(row, tools=tools).implied(), strict=True) if tools else ()
+        tools = [x for x, y in implied if has_text(y, wanted.text)]
+    return replace(row, tools=tools, is_wanted=is_wanted)
 
 
-def project_named(connection: Connection, project: int) -> Project:
-    """The project that has this number."""
-    row = connection.execute(_PROJECT, {"project": project}).one()
-    return Project(row.name, row.repo_hash)
+def keep_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
+    """Write what the log comes to at this position."""
+    row = (project, position, Fold.version, pack_fold(fold))
+    insert_rows(connection, snapshots, [row], update=snapshots.c.records.name)
 
 
 def last_position(connection: Connection, project: int) -> int:
     """The position of the newest event; 0 before the first."""
-    return connection.execute(_NEWEST, {"project": project}).scalar() or 0
+    query = select(func.max(events.c.position)).where(events.c.project == project)
+    return connection.execute(query).scalar() or 0
 
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
@@ -204,9 +409,34 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
 
     The one written last, and not the one of the latest time: clocks are set back.
     """
-    is_by_then = rows.c.project == project, rows.c.time <= moment
-    newest = select(func.max(rows.c.position)).where(*is_by_then)
-    return connection.execute(newest).scalar() or 0
+    is_by_then = events.c.project == project, events.c.time <= moment
+    query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
+    return connection.execute(query.limit(1)).scalar() or 0
+
+
+def begin_of(connection: Connection, project: int) -> int:
+    """The position before the first event that is kept."""
+    query = select(func.min(events.c.position)).where(events.c.project == project)
+    first = connection.execute(query).scalar()
+    return 0 if first is None else first - 1
+
+
+def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
+    """What sources said of tools, by the digests; those that were lost are left out."""
+    found: dict[str, JsonObject] = {}
+    for some in portions(digests):
+        rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
+        found |= {x.digest: loaded(x.body) for x in rows}
+    return found
+
+
+def known_digests(connection: Connection, digests: Collection[str]) -> set[str]:
+    """Of these digests those of which the store has the definition."""
+    found: set[str] = set()
+    for some in portions(digests):
+        query = select(definitions.c.digest).where(definitions.c.digest.in_(some))
+        found |= set(connection.execute(query).scalars())
+    return found
 
 
 def calls_at(
@@ -215,234 +445,9 @@ def calls_at(
     """Of which tools, by their digests, there are calls at these times."""
     if not times:
         return set()
-    query = select(subjects.c.digest, rows.c.time).join(subjects, _IS_SUBJECT)
-    within = rows.c.time.between(min(times), max(times)), rows.c.change.in_((_CALLED, _BEGUN))
-    found = connection.execute(query.where(rows.c.project == project, *within))
-    return {(digest, time) for digest, time in found}
-
-
-def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:
-    """The events of a range, in the order they happened or the other way round."""
-    whose, known = project_named(connection, project), dict[str, JsonObject]()
-    found = (
-        entry.event if number < 0 else entry.event_of(number, whose)
-        for entry in _entries(connection, project, wanted, whose)
-        for number in _numbers(entry, wanted)
-    )  # fmt: skip
-    found = islice(found, wanted.limit)
-    while some := list(islice(found, _DIGESTS_AT_A_TIME)):
-        digests = {x.definition or "" for x in some if is_told_by_definition(x)}
-        known = known if len(known) < _MOST_DEFINITIONS else {}
-        known |= definitions_of(connection, digests - known.keys())
-        yield from (with_definition(x, known) for x in some)
-
-
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """What a row tells that is in a range: by number, -1 is its own event."""
-
-    entry: Entry
-    numbers: Sequence[int]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it tells all that the row does."""
-        return len(self.numbers) == 1 + len(self.entry.tools)
-
-    def groups(self, most: int) -> Iterator[tuple[list[Event], int]]:
-        """Events that are alike, at most so many of each kind, and how many there are.
-
-        They come without links, and without what definitions tell.
-        """
-        entry, numbers = self.entry, self.numbers
-        if -1 in numbers:
-            yield [entry.event], 1
-        if self.is_whole and len(numbers) > 1:
-            special = entry.tools.special()
-            those = set(special)
-            usual = (x for x in range(len(entry.tools)) if x not in those)
-            if count := len(entry.tools) - len(those):
-                yield [entry.event_of(x) for x in islice(usual, most)], count
-        else:
-            special = [x for x in numbers if x >= 0]
-        for _, group in groupby(sorted(special, key=self._kind), self._kind):
-            alike = list(group)
-            yield [entry.event_of(x) for x in alike[:most]], len(alike)
-
-    def _kind(self, number: int) -> tuple[str, str]:
-        told = self.entry.tools[number]
-        return told.change, told.reason
-
-
-def tellings(connection: Connection, project: int, wanted: Range) -> Iterator[Telling]:
-    """The rows of which something is in a range; its limit is for rows."""
-    all_entries = _entries(connection, project, wanted, None)
-    found = (Telling(x, _all_or_some(x, wanted)) for x in all_entries)
-    return islice((x for x in found if x.numbers), wanted.limit)
-
-
-def entries(connection: Connection, project: int, wanted: Range) -> Iterator[Entry]:
-    """The rows of which something is in a range. All but its `subject` and its `limit` count.
-
-    Their events come without links, and without what definitions tell.
-    """
-    return _entries(connection, project, replace(wanted, subject=None, limit=None), None)
-
-
-def links(
-    connection: Connection, project: int, until: int | None = None
-) -> Iterator[tuple[Subject, Links, int]]:
-    """What the events that tell facts link each subject to, and how often they do so."""
-    whose = project_named(connection, project)
-    alike = (
-        subjects.c.kind, subjects.c.source_name, subjects.c.tool, rows.c.change, rows.c.links,
-        rows.c.event_kind, rows.c.inventory, rows.c.told, rows.c.reason,
-    )  # fmt: skip
-    first = rows.c.position - rows.c.span + 1
-    query = select(*alike, func.count()).join(subjects, _IS_SUBJECT).group_by(*alike)
-    query = query.where(rows.c.project == project, rows.c.change != _CALLED)
-    if until is not None:
-        query = query.where(first <= min(until, LARGEST_POSITION))
-    for *names, change, of_event, kind, inventory, told, reason, count in connection.execute(query):
-        if (kind or usual_kind(change)) != "fact":
-            continue
-        subject = subject_of(*names)
-        yield subject, links_in(of_event, change, subject, whose), count
-        bundle = _bundle(connection, project, inventory, told, reason)
-        for number in range(len(bundle)):
-            tool = subject_of(*names[:2], bundle[number].tool)
-            yield tool, links_of(bundle[number].change, tool, whose), count
-
-
-def _last_inventory(connection: Connection, project: int, source: int) -> str | None:
-    """That of the newest row of a source that has one."""
-    mine = rows.c.project == project, rows.c.subject == source, rows.c.inventory.is_not(None)
-    query = select(rows.c.inventory).where(*mine).order_by(rows.c.position.desc()).limit(1)
-    return connection.execute(query).scalar()
-
-
-def _entries(
-    connection: Connection, project: int, wanted: Range, whose: Project | None
-) -> Iterator[Entry]:
-    """With the links where `whose` is given."""
-    known_callers = KnownCallers(connection, project)
-    for row in _rows(connection, project, wanted):
-        event = _event(row, whose, known_callers)
-        bundle = _bundle(connection, project, row.inventory, row.told, row.reason)
-        first, end = event.position, LARGEST_POSITION if wanted.until is None else wanted.until
-        numbers = range(max(0, wanted.after - first), max(0, min(len(bundle), end - first)))
-        is_within = wanted.after < first <= end
-        if is_within or numbers:  # else the range ends before it
-            yield Entry(event, bundle, numbers, is_within)
-
-
-def _event(row: Any, whose: Project | None, known_callers: KnownCallers) -> Event:
-    subject, change = subject_of(row.kind, row.source_name, row.tool), row.change
-    payload = payload_of(change, row.seconds, row.payload)
-    return Event(
-        subject=subject,
-        change=change,
-        time=row.time,
-        payload=payload if row.caller is None else payload | known_callers[row.caller],
-        links=_NO_LINKS if whose is None else links_in(row.links, change, subject, whose),
-        definition=row.definition,
-        reason=row.reason or "",
-        run=row.run_id or "",
-        position=row.position - row.span + 1,
-        event_kind=row.event_kind or usual_kind(change),
-        source=row.source or usual_teller(change),
+    query = select(subjects.c.digest, events.c.time).join(
+        subjects, subjects.c.id == events.c.subject
     )
-
-
-def _bundle(
-    connection: Connection,
-    project: int,
-    inventory: str | None,
-    told: JsonObject | None,
-    reason: str | None,
-) -> Bundle:
-    if told is None:
-        return _NO_TOOLS
-    listed = None if inventory is None else inventory_of(connection, project, inventory)
-    return bundle_from(told, listed, reason or "")
-
-
-def _all_or_some(entry: Entry, wanted: Range) -> Sequence[int]:
-    """As `_numbers`, in order; a range where it can be, which takes no room."""
-    is_filter = wanted.subject or wanted.changes or wanted.failed or wanted.text
-    if is_filter or wanted.agent is not None:
-        return sorted(_numbers(entry, wanted))
-    return range(-1 if entry.is_within else entry.numbers.start, entry.numbers.stop)
-
-
-def _numbers(entry: Entry, wanted: Range) -> Iterable[int]:
-    """Which of it are wanted, by number; -1 is its own event."""
-    subject, head = wanted.subject, entry.event
-    found = list[int]()
-    is_told = not wanted.changes or head.change in wanted.changes
-    if entry.is_within and is_told and subject in (None, head.subject) and wanted.fits(head):
-        found.append(-1)
-    if subject is None or (subject.tool is not None and head.subject.tool is None):
-        numbers = entry.tools.numbers(subject and subject.tool, wanted.changes)
-        within = (x for x in numbers if x in entry.numbers)
-        is_all = not (wanted.failed or wanted.text or wanted.agent is not None)
-        found += (x for x in within if is_all or wanted.fits(entry.event_of(x)))
-    return reversed(found) if wanted.newest_first else found
-
-
-def _rows(connection: Connection, project: int, wanted: Range) -> Iterator[Any]:
-    """What may have to do with a range: of one tool, also what is told of all of its source."""
-    order = rows.c.position.desc() if wanted.newest_first else rows.c.position
-    most = None if wanted.limit is None else min(wanted.limit, LARGEST_POSITION)
-    query = _query(project, wanted).order_by(order)
-    if wanted.subject is None and wanted.anchor is None:
-        # Of some kinds: a row may tell of tools, and nothing of these.
-        yield from _streamed(connection, query.limit(None if wanted.is_filter else most))
-        return
-    both = {x for x in (wanted.subject, wanted.anchor) if x}
-    numbers = numbers_of(connection, project, both | {x.anchor for x in both})
-    if wanted.anchor is not None:
-        query = query.where(rows.c.anchor == numbers.get(wanted.anchor, 0))
-    if wanted.subject is None:
-        yield from _streamed(connection, query.limit(None if wanted.is_filter else most))
-        return
-    own = query.where(rows.c.subject == numbers.get(wanted.subject, 0))
-    anchor = numbers.get(wanted.subject.anchor, 0)
-    told = query.where(rows.c.subject == anchor, rows.c.span > 1)
-    found = [_streamed(connection, own.limit(None if wanted.is_filter else most))]
-    if wanted.subject.tool is not None:
-        found.append(_streamed(connection, told))
-    yield from merge(*found, key=lambda x: x.position, reverse=wanted.newest_first)
-
-
-def _streamed(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    # An option of the query: as one of the connection it would be that of all that follows.
-    with connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME)) as found:
-        yield from found
-
-
-def _query(project: int, wanted: Range) -> Select[Any]:
-    columns = [rows.c[x] for x in _COLUMNS]
-    names = (subjects.c.kind, subjects.c.source_name, subjects.c.tool)
-    query = select(*columns, *names, runs.c.id.label("run_id")).join(subjects, _IS_SUBJECT)
-    query = query.outerjoin(runs, _IS_RUN).where(rows.c.project == project)
-    # The position of a row is that of its last event.
-    query = query.where(rows.c.position > min(wanted.after, LARGEST_POSITION))
-    if wanted.until is not None:
-        until = min(wanted.until, LARGEST_POSITION)
-        after = select(func.min(rows.c.position)).where(
-            rows.c.project == project, rows.c.position >= until
-        )
-        query = query.where(rows.c.position <= func.coalesce(after.scalar_subquery(), until))
-    query = query.where(
-        *conditions(project, failed=wanted.failed, agent=wanted.agent, text=wanted.text)
-    )
-    if wanted.changes:
-        query = query.where(or_(rows.c.change.in_(wanted.changes), rows.c.span > 1))
-    if wanted.since is not None:
-        is_since = rows.c.project == project, rows.c.time >= wanted.since
-        # From the first one on: where a clock was set back, what came then has an earlier time.
-        query = query.where(
-            rows.c.position >= select(func.min(rows.c.position)).where(*is_since).scalar_subquery()
-        )
-    return query
+    within = events.c.time.between(min(times), max(times))
+    of_calls = events.c.project == project, events.c.change.in_(("called", "begun")), within
+    return {(digest, time) for digest, time in connection.execute(query.where(*of_calls))}

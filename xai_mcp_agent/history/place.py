@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.errors import SettingsError
@@ -19,6 +19,7 @@ from ..settings.models import Settings
 from .event import Project
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
+PROJECT_VARIABLE = "XAI_MCP_PROJECT"
 IN_MEMORY = "memory"
 OFF = "off"
 """Named as a place: nothing is remembered."""
@@ -66,7 +67,7 @@ class Place:
     is that of the project. A store `is_own` when it lies in that folder, and so is the project's
     wherever the folder is moved to. From one of `any_project` the history is read that is in it,
     whosever it is. A file that `is_still` is read as it is now, and nothing is made beside it. A
-    `problem` is why nothing can be kept there.
+    `problem` is why nothing can be kept there. `project` is the name that somebody gave it.
     """
 
     url: str
@@ -77,6 +78,7 @@ class Place:
     any_project: bool = False
     is_still: bool = False
     problem: str = ""
+    project: str = ""
 
     @property
     def is_lasting(self) -> bool:
@@ -105,6 +107,7 @@ def find_place(
     What is `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`,
     `off`, a file, or a URL such as `postgresql://user@host/database`. Without any it is
     `.xircuits/history.db` beside the settings file; in memory for settings that are no file's.
+    The project has the name that `XAI_MCP_PROJECT` or `project` in the settings file give it.
 
     Raises:
         SettingsError: what was `given` is a URL of a kind of database that is not supported.
@@ -112,13 +115,15 @@ def find_place(
     """
     environ = os.environ if environ is None else environ
     folder = _project_folder(settings)
+    project = environ.get(PROJECT_VARIABLE, "").strip() or settings.project
     if isinstance(given, Path):
-        return _file(str(given), folder)
-    named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
-    place = _named(named, settings, folder)
+        place = _file(str(given), folder)
+    else:
+        named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
+        place = _named(named, settings, folder)
     if place.problem and given:
         raise SettingsError("the place for the history", "", place.problem, KINDS)
-    return place
+    return replace(place, project=project)
 
 
 def identity_of(file: Path | None) -> tuple[int, int] | None:
@@ -175,10 +180,10 @@ def _current_folder() -> Path:
         return Path.home()
 
 
-def project_of(folder: Path) -> Project:
-    """The project that this folder is in: by where its repository comes from, else by its path."""
-    place = _origin(folder) or str(folder)
-    name = re.split(r"[/\\]", place.rstrip("/\\"))[-1] or _NO_NAME
+def project_of(folder: Path, named: str = "") -> Project:
+    """The project of this name; else by where the folder's repository comes from, or its path."""
+    place = named or _origin(folder) or str(folder)
+    name = named or re.split(r"[/\\]", place.rstrip("/\\"))[-1] or _NO_NAME
     return Project(
         name, hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
@@ -213,10 +213,6 @@ class Known:
     source: SourceRecord | None
     tools: Mapping[str, ToolRecord]
 
-    def available(self) -> list[ToolRecord]:
-        """The tools that it had at last, by their names."""
-        return [x for _, x in sorted(self.tools.items()) if x.is_available]
-
     def vanished(self, listed: Mapping[str, Tool]) -> list[ToolRecord]:
         """The tools it offered at last, and does not now: also those lost with its connection."""
         missing = sorted(self.tools.keys() - listed.keys())
@@ -248,50 +244,83 @@ class Fold:
     thousands. `tool` and `records` tell how they are with their source.
     """
 
+    version = 1
+    """Another one wherever the same events come to something else: snapshots are made anew."""
+
     def __init__(self, sources: Iterable[SourceRecord] = (), tools: Iterable[ToolRecord] = ()):
         self.sources = {x.subject: x for x in sources}
-        self.tools = {x.subject: x for x in tools}
-        self.changed: set[Subject] = set()
-        """Of which the record is another one than at the begin."""
+        self._tools: dict[Subject, dict[Subject, ToolRecord]] = {}
+        for tool in tools:
+            self._put(tool)
 
     def take(self, events: Iterable[Event]) -> Fold:
         """Take these in; itself."""
         calls: dict[Subject, list[Event]] = {}
         for event in events:
             subject = event.subject
-            if event.change == "called" and subject in self.tools:
+            if event.change == "called" and self.plain_tool(subject):
                 # Most events are calls, and change nothing else of the tool: all at once, below.
                 calls.setdefault(subject, []).append(event)
+            elif subject.tool is None:
+                self.sources[subject] = fold_source(self.sources.get(subject), event)
             else:
-                self._take(subject, event)
+                source = self.sources.get(subject.anchor)
+                self._put(fold_tool(self.plain_tool(subject), event, source))
         for subject, made in calls.items():
-            record = self.tools[subject]
-            self.tools[subject] = replace(record, usage=record.usage.with_calls(map(_call, made)))
-            self.changed.add(subject)
+            record = self._tools[subject.anchor][subject]
+            self._put(replace(record, usage=record.usage.with_calls(map(_call, made))))
         return self
 
     def tool(self, subject: Subject) -> ToolRecord | None:
         """What is known of a tool, with what is known of its source."""
-        return self.require(subject) if subject in self.tools else None
+        record = self.plain_tool(subject)
+        return record and _with_source(record, self.sources.get(subject.anchor))
 
     def require(self, subject: Subject) -> ToolRecord:
-        """What is known of a tool that is known."""
-        return _with_source(self.tools[subject], self.sources.get(subject.anchor))
+        """The same of a tool that is known."""
+        return _with_source(self._tools[subject.anchor][subject], self.sources.get(subject.anchor))
+
+    @property
+    def count(self) -> int:
+        """How many tools it knows."""
+        return sum(map(len, self._tools.values()))
+
+    def plain_tool(self, subject: Subject) -> ToolRecord | None:
+        """What is known of a tool by itself: available as long as its source offers it."""
+        return self._tools.get(subject.anchor, {}).get(subject)
+
+    def plain_tools(self) -> Iterator[ToolRecord]:
+        """All of them by themselves."""
+        return (x for tools in self._tools.values() for x in tools.values())
+
+    def offered(self, source: Subject) -> list[tuple[str, str]]:
+        """The tools that a source offers, by name, with the digests of their definitions."""
+        tools = self._tools.get(source, {}).values()
+        return sorted((x.name, x.definition) for x in tools if x.is_available and x.definition)
+
+    def known(self, source: Subject) -> Known:
+        """What is known of a source and of all the tools it ever had."""
+        record, tools = self.sources.get(source), self._tools.get(source, {})
+        return Known(record, {x.name: _with_source(x, record) for x in tools.values()})
+
+    def forget(self, tools: Iterable[Subject]) -> None:
+        """Know nothing of these tools any more."""
+        for subject in tools:
+            del self._tools[subject.anchor][subject]
 
     def records(self) -> Records:
         """All of them, as `tool`."""
-        return Records(self.sources, {x: self.require(x) for x in self.tools})
+        return Records(
+            dict(self.sources),
+            {
+                subject: _with_source(tool, self.sources.get(source))
+                for source, tools in self._tools.items()
+                for subject, tool in tools.items()
+            },
+        )
 
-    def _take(self, subject: Subject, event: Event) -> None:
-        if subject.tool is None:
-            self.sources[subject] = fold_source(self.sources.get(subject), event)
-            self.changed.add(subject)
-            return
-        before = self.tools.get(subject)
-        after = fold_tool(before, event, self.sources.get(subject.anchor))
-        if after is not before:
-            self.tools[subject] = after
-            self.changed.add(subject)
+    def _put(self, record: ToolRecord) -> None:
+        self._tools.setdefault(record.subject.anchor, {})[record.subject] = record
 
 
 def records_of(events: Iterable[Event]) -> Records:
@@ -302,13 +331,6 @@ def records_of(events: Iterable[Event]) -> Records:
 def is_usual_end(reason: str) -> bool:
     """Whether a source is not connected just because nobody needs it now."""
     return reason.casefold() in _AS_USUAL
-
-
-def as_offered(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
-    """A record as `Fold` has it, of one as it was kept once: as it is with its source."""
-    if not tool.definition or source is None or state_of(tool, source) != "at rest":
-        return tool
-    return replace(tool, is_available=True, unavailable_since=None, reason="")
 
 
 def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:

@@ -1,52 +1,51 @@
-"""A database that holds a history: opened, migrated, and used one transaction at a time."""
+"""A database that holds a history: opened, looked after, and used one transaction at a time."""
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
+import threading
 import time
-from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+import weakref
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..core.errors import StoreFailed
 from ..secrets.private_files import open_private
-from .backup import back_up, backup_of, forget_backup, is_due
+from .backup import (
+    back_up,
+    backup_of,
+    forget_backup,
+    is_due,
+    is_sound,
+    set_aside,
+    wait_until_free,
+)
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
-from .failures import (
-    failure,
-    is_damage,
-    is_locked,
-    is_mistake,
-    is_of_missing_table,
-    is_to_read_only,
-    may_be_damage,
-    not_mended,
-)
-from .forks import ClosedInForks, importing
-from .gate import wait_until_free
-from .integrity import is_file_intact
-from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
+from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
-from .repair import set_aside
-from .tables import Unreadable, projects
+from .tables import Unreadable, facts, metadata, projects
+
+_VERSION = 7
+"""Of the tables. There are no steps from one to another before the first release."""
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
 _TRACES_MS = 2000  # whoever reads is done sooner, or reads something large
-_LOOK_AGAIN_SECONDS = 60.0  # through a file that was found to be intact
-# Looked through in some hundredths of a second whenever it is opened; larger ones once a day.
-_SMALL_BYTES = 4 * 2**20
+_FORK_SECONDS = 1.0  # a transaction takes milliseconds; one that waits for others takes longer
 _GONE = "The file was deleted, or another one put in its place, while it was used."
-_NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
+_UPDATE = (
+    "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "
+    "XAI_MCP_STORE."
+)
+_MOVE = "Move the file away; it was made before the first release."
 
 
 class NoHistory(StoreFailed):
@@ -59,53 +58,33 @@ class Store:
     One that `is_to_read` is left as it is, and may be a file that nobody can write.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        engine: Engine,
-        *,
-        is_to_read: bool = False,
-    ) -> None:
+    def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
         self.place = place
         self.is_to_read = is_to_read
+        self.is_damaged = False
+        """Whether damage was found in it; the one that is opened next takes its place."""
         self._engine = engine
-        self._forks = ClosedInForks(self._close_file)
+        self._in_use = threading.RLock()
         self._file: tuple[int, int] | None = None
-        self._is_damaged = self._lacks_table = False
-        self._looked = -math.inf
         self._opened: int | None = None
+        _open_stores.add(self)
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
-            _look_through(connection, place)
-            is_ready = is_up_to_date(connection)
-            is_older = not is_ready and has_tables(connection)
-            if not is_ready and not is_older and _is_replaced(place):
-                raise Unreadable("There is a backup of a history, and here is none.")
-            known = _project(connection, place) if is_ready else None
-            if known is None and is_to_read:
-                raise OlderStore if is_older else NoHistory(place.shown, *_NOTHING_THERE)
+            is_made = self._is_made(connection)
+            known = self._project(connection) if is_made else None
         if known is None:
-            if place.file is not None and is_older:
-                back_up(place.file)
+            if is_to_read:
+                raise self._no_history()
             with self.writing() as connection:
-                was_older = bring_up_to_date(connection)
-                known = _project(connection, place) or _new_project(connection, place)
-            if was_older:
-                self.shrink()
+                known = self._make(connection)
         self.project, self.project_id = known
         self._opened = self.project_id
 
     @property
-    def is_damaged(self) -> bool:
-        """Whether damage was found in it; the one that is opened next is mended."""
-        return self._is_damaged
-
-    @property
     def is_usable(self) -> bool:
         """Whether it may work again by itself; if not, it has to be opened anew."""
-        is_whole = not (self._is_damaged or self._lacks_table)
-        return is_whole and self._file == identity_of(self.place.file)
+        return not self.is_damaged and self._file == identity_of(self.place.file)
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:
@@ -133,27 +112,48 @@ class Store:
         with self._connected() as connection, for_reading(connection).begin():
             yield connection
 
+    def back_up_if_due(self) -> None:
+        """Copy the file beside it, if nobody did this day.
+
+        Raises:
+            StoreFailed: it turns out to be damaged; the one that is opened next takes its place.
+        """
+        file = self.place.file
+        if file is not None and not self.is_to_read and is_due(file) and not back_up(file):
+            self.is_damaged = True
+            raise failure(self.place, Unreadable("A page is not what was written."))
+
     def clear_traces(self) -> None:
         """Leave nothing beside the file of what was removed, unless somebody reads there now."""
         if self.place.file is not None:
             forget_backup(self.place.file)
         self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def back_up_if_due(self) -> None:
-        """Copy the file beside it, if nobody did this day.
-
-        Raises:
-            StoreFailed: it turns out to be damaged; the one that is opened next is mended.
-        """
-        file = self.place.file
-        if file is not None and not self.is_to_read and is_due(file) and not back_up(file):
-            self._is_damaged = True
-            raise failure(self.place, Unreadable("A row is not what was written."))
-
     def shrink(self) -> None:
         """Give the room back of what was removed from a file, unless somebody uses it now."""
         self._unless_used("VACUUM")
         self.clear_traces()
+
+    def close(self) -> None:
+        """Let go of the database. One that is damaged is set aside."""
+        self._engine.dispose()
+        if self.is_damaged:
+            _set_aside(self.place, self._file, self.is_to_read)
+
+    def before_fork(self) -> bool:
+        """Close the file, which the next transaction opens again, and keep it closed.
+
+        SQLite: an open connection must not be carried across a fork.
+        """
+        if not self._in_use.acquire(timeout=_FORK_SECONDS):
+            return False
+        if self.place.file is not None:
+            self._engine.dispose()
+        return True
+
+    def after_fork(self) -> None:
+        """Let it be used again."""
+        self._in_use.release()
 
     def _unless_used(self, statement: str) -> None:
         """Have a file seen to; not where that would have to wait for long."""
@@ -164,103 +164,124 @@ class Store:
                 raw.execute(statement)
                 raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
 
-    def close(self) -> None:
-        """Let go of the database. One that is damaged is set aside."""
-        self._engine.dispose()
-        if self._is_damaged:
-            _mended(self.place, self._file, self.is_to_read)
-
     def _check_file(self) -> None:
         if self._file != identity_of(self.place.file):
             raise StoreFailed(self.place.shown, _GONE, _GOES_ON)
 
-    def _close_file(self) -> None:
-        """Close a file, which is opened again by the next transaction."""
-        if self.place.file is not None:
-            self._engine.dispose()
-
     @contextmanager
     def _connected(self) -> Generator[Connection]:
         try:
-            with self._forks.used(), self._engine.connect() as connection:
+            with self._in_use, self._engine.connect() as connection:
                 yield connection
         except SQLAlchemyError as raised:
-            cause = (self._damage() if may_be_damage(raised) else self._mark(raised)) or raised
-            self._is_damaged |= is_damage(cause)
-            self._lacks_table |= is_of_missing_table(cause)
-            if cause is raised and is_mistake(cause):
+            self.is_damaged |= is_damage(raised) or self._is_found_damaged(raised)
+            if not self.is_damaged and is_mistake(raised):
                 raise
+            cause = Unreadable("The file is damaged.") if self.is_damaged else raised
             raise failure(self.place, cause) from cause
 
-    def _mark(self, raised: BaseException) -> Unreadable | None:
-        """What is wrong with a file that says that it is only to be read, and is not."""
-        file = self.place.file
-        if file is None or self.is_to_read or not is_to_read_only(raised):
-            return None
-        if not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
-            return None
-        return Unreadable("It says that it is of a version of SQLite that there never was.")
+    def _is_found_damaged(self, raised: SQLAlchemyError) -> bool:
+        """Whether a look at the file finds why something of it could not be used."""
+        if self.place.file is None or not may_be_damage(raised):
+            return False
+        with suppress(sqlite3.Error):
+            return not is_sound(self.place.file)
+        return False
 
-    def _damage(self) -> Unreadable | None:
-        """What is wrong with the file, of which something could not be used; not always looked."""
-        now = time.monotonic()
-        if self.place.file is None or now - self._looked < _LOOK_AGAIN_SECONDS:
-            return None
-        try:
-            if is_file_intact(self.place.file):
-                self._looked = now
-                return None
-        except sqlite3.Error:
-            return None
-        return Unreadable("A row is not what was written.")
+    def _is_made(self, connection: Connection) -> bool:
+        """Whether our tables are there.
+
+        Raises:
+            StoreFailed: they are those of another version.
+        """
+        if not inspect(connection).has_table(facts.name):
+            if self.place.file is not None and backup_of(self.place.file).exists():
+                raise Unreadable("There is a backup of a history, and here is none.")
+            return False
+        query = select(facts.c.value).where(facts.c.name == "version")
+        version = connection.execute(query).scalar()
+        if version is None or not version.isdigit():
+            raise Unreadable("The history does not say of which version it is.")
+        if int(version) > _VERSION:
+            newer = "It was made by a newer version of this library."
+            raise StoreFailed(self.place.shown, newer, _UPDATE)
+        if int(version) < _VERSION:
+            older = "It was made by an older version of this library."
+            raise StoreFailed(self.place.shown, older, _MOVE)
+        return True
+
+    def _make(self, connection: Connection) -> tuple[Project, int]:
+        if not self._is_made(connection):
+            metadata.create_all(connection)
+            connection.execute(insert(facts).values(name="version", value=str(_VERSION)))
+        if (known := self._project(connection)) is not None:
+            return known
+        here = project_of(self.place.folder, self.place.project)
+        made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
+        return here, connection.execute(made.returning(projects.c.id)).scalar_one()
+
+    def _project(self, connection: Connection) -> tuple[Project, int] | None:
+        """The project of the place's folder. A store of its own remembers whose it is."""
+        place = self.place
+        is_any = (place.is_own or place.any_project) and not place.project
+        known = connection.execute(select(projects).order_by(projects.c.id)).all()
+        here = project_of(place.folder, place.project).repo_hash
+        mine = [x for x in known if x.repo_hash == here] or (known if is_any else ())
+        return (Project(mine[0].name, mine[0].repo_hash), mine[0].id) if mine else None
+
+    def _no_history(self) -> NoHistory:
+        with self.reading() as connection:
+            query = select(projects.c.name)
+            is_made = self._is_made(connection)
+            return no_history(self.place, connection.execute(query).scalars() if is_made else ())
 
 
-def open_store(place: Place) -> Store:
-    """Open the database of a place; it is made where there is none yet.
+_MOST_NAMES = 20
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_closed_for_fork: list[Store] = []
 
-    A file that is damaged is set aside, and a new one begun with all that can still be read.
+
+def _before_fork() -> None:
+    _closed_for_fork[:] = [x for x in tuple(_open_stores) if x.before_fork()]
+
+
+def _after_fork() -> None:
+    for store in _closed_for_fork:
+        store.after_fork()
+    _closed_for_fork.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
+    """Which project was looked for, and which there are."""
+    project = project_of(place.folder, place.project).name
+    known = ", ".join(sorted(names)[:_MOST_NAMES])
+    next_step = f"It has: {known}. Name one in XAI_MCP_PROJECT." if known else "Name another place."
+    return NoHistory(
+        place.shown, f"There is no history of the project {project!r} in it.", next_step
+    )
+
+
+def open_store(place: Place, *, is_to_read: bool = False) -> Store:
+    """Open the database of a place; it is made where there is none yet, unless it `is_to_read`.
+
+    A file that is damaged is set aside, and its backup, or a new one, takes its place.
 
     Raises:
-        StoreFailed: it cannot be opened, or was made by a newer version of this library.
+        NoHistory: it `is_to_read`, and there is none, or none of this project.
+        StoreFailed: it cannot be opened, or was made by another version of this library; also if
+            a file that somebody named to read it is damaged.
     """
-    return _opened_in_time(place, is_to_read=False)
-
-
-def open_to_read(place: Place) -> Store:
-    """Open the history that is kept in a place; nothing is made, and no other file is touched.
-
-    Of a file of an older version a copy in memory is brought up to date.
-
-    Raises:
-        NoHistory: there is none, or none of this project.
-        StoreFailed: as with `open_store`; also if a file that somebody named is damaged.
-    """
-    try:
-        return _opened_in_time(place, is_to_read=True)
-    except OlderStore:
-        return open_store(place) if place.file is None else _copied(place)
-
-
-def _copied(place: Place) -> Store:
-    """The history of a file, brought up to date in memory."""
-    try:
-        with closing(engine_for(place, is_to_read=True).raw_connection()) as old:
-            engine = engine_for(replace(place, url="sqlite://", file=None))
-            with closing(engine.raw_connection()) as new:
-                cast(Any, old.driver_connection).backup(new.driver_connection)
-            with engine.connect() as connection, for_writing(connection).begin():
-                bring_up_to_date(connection)
-    except SQLAlchemyError as cause:
-        raise failure(place, cause) from cause
-    return Store(place, engine, is_to_read=True)
-
-
-def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:
     deadline = time.monotonic() + LOCK_SECONDS
     has_mended = False
     while True:
         try:
-            return _opened(place, is_to_read)
+            return _open(place, is_to_read)
         except StoreFailed as reason:
             if is_damage(reason.__cause__) and not has_mended:
                 has_mended = True
@@ -268,6 +289,40 @@ def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:
                 time.sleep(_OPENING_PAUSE_SECONDS)
             else:
                 raise
+
+
+def _open(place: Place, is_to_read: bool) -> Store:
+    if place.is_off:
+        raise NoHistory(place.shown, *NOTHING_KEPT)
+    if place.problem:
+        raise StoreFailed(place.shown, place.problem, KINDS)
+    if place.file is not None and place.file.is_dir():
+        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
+    if is_to_read and _is_missing(place.file):
+        raise no_history(place)
+    if place.file is not None:
+        wait_until_free(place.file)
+    found = identity_of(place.file)
+    try:
+        if place.file is not None and not is_to_read:
+            place.file.parent.mkdir(parents=True, exist_ok=True)
+            _keep_to_its_owner(place)
+        engine = engine_for(place, is_to_read=is_to_read)
+    except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
+        raise failure(place, cause) from cause
+    try:
+        return Store(place, engine, is_to_read=is_to_read)
+    except BaseException as cause:
+        engine.dispose()
+        is_damaged = isinstance(cause, StoreFailed) and is_damage(cause.__cause__)
+        if is_damaged and not _set_aside(place, found, is_to_read):
+            raise not_mended(place) from cause
+        raise
+
+
+def _set_aside(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) -> bool:
+    """Whether it was; a file that somebody only named to look at is left as it is."""
+    return (place.is_own or not is_to_read) and set_aside(place, damaged)
 
 
 def _keep_to_its_owner(place: Place) -> None:
@@ -287,56 +342,6 @@ def _keep_to_its_owner(place: Place) -> None:
         os.close(open_private(place.file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
-def _opened(place: Place, is_to_read: bool) -> Store:
-    if place.is_off:
-        raise NoHistory(place.shown, *NOTHING_KEPT)
-    if place.problem:
-        raise StoreFailed(place.shown, place.problem, KINDS)
-    if place.file is not None and place.file.is_dir():
-        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
-    if is_to_read and _is_missing(place.file):
-        raise NoHistory(place.shown, *_NOTHING_THERE)
-    if place.file is not None:
-        wait_until_free(place.file)
-    found = identity_of(place.file)
-    try:
-        if place.file is not None and not is_to_read:
-            place.file.parent.mkdir(parents=True, exist_ok=True)
-            _keep_to_its_owner(place)
-        with importing():  # the libraries for this kind of database
-            engine = engine_for(place, is_to_read=is_to_read)
-    except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
-        raise failure(place, cause) from cause
-    try:
-        return Store(place, engine, is_to_read=is_to_read)
-    except NewerStore as cause:
-        engine.dispose()
-        raise StoreFailed(place.shown, str(cause), cause.next_step) from cause
-    except BaseException as cause:
-        engine.dispose()
-        is_damaged = isinstance(cause, StoreFailed) and is_damage(cause.__cause__)
-        if is_damaged and not _mended(place, found, is_to_read):
-            raise not_mended(place) from cause
-        raise
-
-
-def _look_through(connection: Connection, place: Place) -> None:
-    """Have a small file looked through: from a damaged index SQLite gives wrong answers only."""
-    try:
-        if place.file is None or place.file.stat().st_size > _SMALL_BYTES:
-            return
-    except OSError:  # it is gone, which is found out as well
-        return
-    found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-    if found != "ok":
-        raise Unreadable("SQLite finds something wrong in it.")
-
-
-def _is_replaced(place: Place) -> bool:
-    """Whether something else is where a history was."""
-    return place.file is not None and backup_of(place.file).exists()
-
-
 def _is_missing(file: Path | None) -> bool:
     """Whether there is certainly none, and not only none that may be seen."""
     try:
@@ -345,23 +350,3 @@ def _is_missing(file: Path | None) -> bool:
         return True
     except OSError:
         return False
-
-
-def _mended(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) -> bool:
-    """Whether it was; a file that somebody only named to look at is left as it is."""
-    return (place.is_own or not is_to_read) and set_aside(place, damaged)
-
-
-def _project(connection: Connection, place: Place) -> tuple[Project, int] | None:
-    """The project of the place's folder. A store of its own remembers whose it is."""
-    is_any = place.is_own or place.any_project
-    known = connection.execute(select(projects).order_by(projects.c.id)).all()
-    here = project_of(place.folder).repo_hash
-    mine = [x for x in known if x.repo_hash == here] or (known if is_any else ())
-    return (Project(mine[0].name, mine[0].repo_hash), mine[0].id) if mine else None
-
-
-def _new_project(connection: Connection, place: Place) -> tuple[Project, int]:
-    here = project_of(place.folder)
-    made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
-    return here, connection.execute(made.returning(projects.c.id)).scalar_one()

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Dialect,
     Double,
@@ -39,8 +40,8 @@ class Words(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """As `kept_words`."""
-        return None if value is None else kept_words(value)
+        """As `encode_text`."""
+        return None if value is None else encode_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """As it was."""
@@ -54,12 +55,12 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """As `kept_moment`."""
-        return None if value is None else kept_moment(value)
+        """As `encode_time`."""
+        return None if value is None else encode_time(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
         """In UTC."""
-        return None if value is None else _EPOCH + timedelta(microseconds=value)
+        return None if value is None else time_of(value)
 
 
 class Json(TypeDecorator[Any]):
@@ -69,21 +70,21 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """As `kept_json`; None is no value."""
-        return None if value is None else kept_json(value)
+        """As `encode_json`; None is no value."""
+        return None if value is None else encode_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """As it was."""
         return None if value is None else loaded(value)
 
 
-def kept_words(text: str) -> str:
+def encode_text(text: str) -> str:
     """As JSON writes it, without the quotes."""
     is_plain = text.isascii() and text.isprintable() and "\\" not in text
     return text if is_plain else json.dumps(text)[1:-1]
 
 
-def kept_json(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """As text in ASCII."""
     try:
         return to_json(value).decode("ascii")
@@ -91,10 +92,15 @@ def kept_json(value: Any) -> str:
         return _encode(value)
 
 
-def kept_moment(time: datetime) -> int:
+def encode_time(time: datetime) -> int:
     """Microseconds since 1970 in UTC."""
     passed = time - _EPOCH
     return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def time_of(moment: int) -> datetime:
+    """The time that is written so, in UTC."""
+    return _EPOCH + timedelta(microseconds=moment)
 
 
 _Digest = String(32)
@@ -108,9 +114,6 @@ facts = Table(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-
-RECORDS, STALE = "records", "stale"
-"""A fact: what is in `subjects` is not what the log comes to, and must be made anew."""
 
 LEARNED = "learned:{}"
 """A fact of each project: the revision of what runs taught. Where it is lost all is read anew."""
@@ -126,18 +129,17 @@ projects = Table(
 runs = Table(
     "xai_mcp_runs",
     metadata,
-    Column("id", _Run, primary_key=True),
+    Column("number", Integer, primary_key=True),  # by which events name it
+    Column("id", _Run, nullable=False, unique=True),
     Column("project", Integer, nullable=False),
-    Column("number", Integer),  # by which the log names it
     Column("host", Words, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("pid_started", Float, nullable=False),  # a process number is given again
-    Column("started", Moment, nullable=False),
     Column("seen", Moment, nullable=False),
     Column("ended", Moment),
-    Index("runs_of_a_project", "project", "ended"),
-    Index("runs_by_number", "project", "number"),
+    sqlite_autoincrement=True,
 )
+"""The processes that write."""
 
 definitions = Table(
     "xai_mcp_definitions",
@@ -149,85 +151,60 @@ definitions = Table(
 subjects = Table(
     "xai_mcp_subjects",
     metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True),
+    Column("project", Integer, nullable=False),
     Column("digest", _Digest, nullable=False),
-    Column("anchor", Integer, nullable=False),
     Column("kind", String(40), nullable=False),
     Column("source_name", Words, nullable=False),
     Column("tool", Words),
-    Column("record", Json),
     Index("subjects_by_digest", "project", "digest", unique=True),
-    Index("subjects_of_a_source", "project", "anchor"),
+    sqlite_autoincrement=True,  # no number is given again: processes remember them
 )
-"""Every source (of which `anchor` is its own number) and tool there ever was, and in `record` what
-the log comes to of it."""
+"""The sources and tools that events are about, by number."""
 
-log_rows = Table(
-    "xai_mcp_log",
+events = Table(
+    "xai_mcp_events",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("time", Moment, nullable=False),
-    Column("run", Integer, nullable=False),
+    Column("run", Integer),
     Column("change", String(20), nullable=False),
     Column("subject", Integer, nullable=False),
     Column("anchor", Integer, nullable=False),
-    Column("span", Integer, nullable=False),
-    Column("seconds", Double),
-    Column("payload", Json),
+    Column("followed_by", Integer),
     Column("definition", _Digest),
     Column("reason", Words),
-    Column("inventory", _Digest),
-    Column("told", Json),
-    Column("links", Json),
-    Column("event_kind", String(20)),
-    Column("source", String(20)),
-    Column("caller", Integer),
-    Index("log_of_a_subject", "project", "subject", "position"),
-    Index("log_of_a_source", "project", "anchor", "position"),
-    Index("log_in_time", "project", "time", "position"),
+    Column("payload", Json),
+    Column("seconds", Double),
+    Column("failed", Boolean),
+    Column("agent", Words),
+    Column("teller", String(20)),
+    Index("events_of_a_subject", "project", "subject", "position"),
+    Index("events_of_a_source", "project", "anchor", "position"),
 )
-"""The log. Rows are only ever added; `position` counts events within a project.
+"""The log: what changed, one event a row, in the order of `position`; rows are only ever added.
 
-A row is an event, or `span` of them: that of a source, and behind it those of its tools, which are
-`told`. It has the position of its last one. `payload`, `links`, `event_kind` and `source` are None
-where they are those that the kind of event, its definition or its `seconds` tell. `caller` is the
-number of the names of who made a call.
+A row that has `followed_by` speaks of all tools of its source: of so many the rows behind it tell,
+and of the others it is implied that they are there as before, or gone with their source.
+`payload`, `failed` and `teller` are None where the change tells them.
 """
 
-callers = Table(
-    "xai_mcp_callers",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("digest", _Digest, nullable=False),
-    Column("agent", Words),
-    Column("names", Json, nullable=False),
-    Index("callers_by_digest", "project", "digest", unique=True),
-)
-"""Who made calls: agents, their workflows, nodes and toolbelts, each combination once."""
-
-inventories = Table(
-    "xai_mcp_inventories",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("digest", _Digest, primary_key=True),
-    Column("base", _Digest),
-    Column("steps", Integer, nullable=False),
-    Column("content", LargeBinary, nullable=False),
-)
-"""Which tools a source listed, with the digests of their definitions; or what is different from
-`base`, and so many `steps` lie below it."""
+_is_forgotten = events.c.change == "forgotten"
+Index(
+    "events_of_forgetting", events.c.project, events.c.time,
+    sqlite_where=_is_forgotten, postgresql_where=_is_forgotten,
+)  # fmt: skip
 
 snapshots = Table(
     "xai_mcp_snapshots",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
     Column("records", LargeBinary, nullable=False),
 )
-"""What the log came to at some positions, so that views of the past need not begin at the first."""
+"""What the log came to at some positions, made by a `version` of the fold."""
 
 vectors = Table(
     "xai_mcp_vectors",
@@ -294,19 +271,6 @@ observed_shapes = Table(
     Column("revision", BigInteger, nullable=False),
 )
 """What results of tools looked like: names and kinds. Beside the log as well."""
-
-
-names = Table(
-    "xai_mcp_names",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("tool", Words),
-)
-"""The names in `subjects` once more: without them nobody could tell what the log is about, and a
-damaged page of a file must not cost them. Last, and so far from the others in a new file."""
 
 
 def loaded(text: str) -> Any:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from .database import insert_rows
-from .store import Store
-from .tables import kept_moment, vectors
+from .history import History
+from .tables import encode_time, vectors
 
 MOST = 50_000
 """So many of those used last are kept. Of 384 numbers each they take 80 MB."""
@@ -23,32 +23,32 @@ _HASH_CHARS = 32
 _AT_ONCE = 500  # in one statement, which may have no more than some thousands of parameters
 
 
-def read_vectors(store: Store, model: str, contents: Sequence[str]) -> dict[str, array[float]]:
+def read_vectors(history: History, model: str, contents: Sequence[str]) -> dict[str, array[float]]:
     """The vectors that are kept of texts with these hashes. That they were used is noted."""
     wanted = list(dict.fromkeys(contents))
     found: dict[str, array[float]] = {}
     old: list[str] = []
     a_day_ago = _now() - _DAY
     columns = select(vectors.c.content, vectors.c.vector, vectors.c.used)
-    with store.reading() as connection:
+    with history.reading() as connection:
         for some in _portions(wanted):
             for row in connection.execute(columns.where(_are(model, some))):
                 found[row.content] = _unpacked(row.vector)
                 old += [row.content] if row.used < a_day_ago else []
-    if old and not store.is_to_read:
-        with store.writing(everything=True) as connection:
+    if old and not history.store.is_to_read:
+        with history.writing(everything=True) as connection:
             for some in _portions(old):
                 connection.execute(update(vectors).where(_are(model, some)).values(used=_now()))
     return found
 
 
 def write_vectors(
-    store: Store, model: str, made: Mapping[str, Sequence[float]], most: int = MOST
+    history: History, model: str, made: Mapping[str, Sequence[float]], most: int = MOST
 ) -> None:
     """Keep these vectors by the hashes of their texts; those long unused go."""
-    now = kept_moment(_now())
+    now = encode_time(_now())
     rows = [(_digest(model), x, _packed(vector), now) for x, vector in made.items()]
-    with store.writing(everything=True) as connection:
+    with history.writing(everything=True) as connection:
         for some in _portions(list(made)):  # others of this name: the model has changed
             connection.execute(delete(vectors).where(_are(model, some)))
         insert_rows(connection, vectors, rows)

@@ -51,7 +51,7 @@ from .lockfile import Change, LockFile
 from .review import Standing
 
 if TYPE_CHECKING:
-    from ..history.store import Store
+    from ..history.history import History
 
 SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
 _NOT_KNOWN = (
@@ -425,11 +425,11 @@ def changes_between(before: JsonObject | None, after: JsonObject | None) -> tupl
     return difference_in_full(before, after) or (_HIDDEN,)
 
 
-def _definition(digest: str, store: Store) -> dict[str, JsonObject]:
+def _definition(digest: str, history: History) -> dict[str, JsonObject]:
     # In the thread that owns the store: SQLAlchemy takes a while.
-    from ..history.kept_definitions import definitions_of
+    from ..history.log import definitions_of
 
-    with store.reading() as connection:
+    with history.reading() as connection:
         return definitions_of(connection, [digest])
 
 

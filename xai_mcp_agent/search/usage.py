@@ -19,8 +19,8 @@ from .remembered import NOTHING_REMEMBERED, Intent, Remembered
 from .terms import terms
 
 if TYPE_CHECKING:
+    from ..history.history import History
     from ..history.intents import KeptIntent
-    from ..history.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +131,9 @@ class UsageMemory:
 
     def _read(self, toolbelt: str, scope: _Scope) -> None:
         state, digested = scope.state, scope.digested
-        asked = self._recorder.read(lambda store: _read(store, toolbelt, state, digested), _NOTHING)
+        asked = self._recorder.read(
+            lambda history: _read(history, toolbelt, state, digested), _NOTHING
+        )
         scope.began = time.monotonic()
         scope.reading = _on_loop(asked)
         scope.reading.add_done_callback(lambda x: self._take(scope, x))
@@ -166,16 +168,16 @@ def _asks(text: str) -> bool:
 
 
 def _read(
-    store: Store, toolbelt: str, known: _State, digested: Mapping[str, Mapping[str, float]]
+    history: History, toolbelt: str, known: _State, digested: Mapping[str, Mapping[str, float]]
 ) -> _Read | None:
     """What is remembered; None where it is as it is `known`."""
     from ..history.intents import Which, intents_in, state_of  # loads SQLAlchemy
 
     now = datetime.now(UTC)
-    state = (*state_of(store, toolbelt), now.date())
+    state = (*state_of(history, toolbelt), now.date())
     if state == known:
         return None
-    kept = intents_in(store, Which(toolbelt))
+    kept = intents_in(history, Which(toolbelt))
     words = {x.intent: digested.get(x.intent) or Counter(terms(x.words)) for x in kept}
     return _Read(_remembered(kept, words, now), state, words)
 

@@ -51,7 +51,8 @@ class Settings:
     `problems` says why the others are not usable, `problem_kinds` of what kind they would be.
     `secrets` are all secret texts seen.
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
-    `store` is where the history is kept, as it is written there; `record` says what it keeps of
+    `store` is where the history is kept, as it is written there, `project` the name that its
+    project has there; `record` says what it keeps of
     calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
@@ -71,6 +72,7 @@ class Settings:
     searched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     store: str = ""
+    project: str = ""
     record: frozenset[str] = frozenset()
     is_from_python: bool = False
     is_vouched: bool = False

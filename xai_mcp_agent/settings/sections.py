@@ -178,6 +178,7 @@ class OtherSections(Section):
     retention: Annotated[Retention, written_as("history")] = Retention()
     approval: Approval = field(default_factory=dict[str, ApprovalWord])
     store: Annotated[str, read_by(_store)] = ""
+    project: Annotated[str, read_by(read_text)] = ""
     record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
         frozenset()
     )

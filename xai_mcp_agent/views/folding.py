@@ -11,7 +11,7 @@ from ..history.records import is_usual_end
 from .times import day_text
 
 if TYPE_CHECKING:
-    from ..history.log import Telling
+    from ..history.log import LogRow
 
 _CLOSINGS = ("disconnected", "left")
 
@@ -26,12 +26,12 @@ class FoldedSessions:
     sessions: int = 1
 
 
-def folded(found: Iterable[Telling]) -> Iterator[Telling | FoldedSessions]:
+def folded(found: Iterable[LogRow]) -> Iterator[LogRow | FoldedSessions]:
     """The same, oldest first, with uneventful sessions told at their ends."""
-    tellings = list(found)
-    ends, left_out = _sessions(tellings)
+    rows = list(found)
+    ends, left_out = _sessions(rows)
     last: FoldedSessions | None = None
-    for number, telling in enumerate(tellings):
+    for number, row in enumerate(rows):
         if (session := ends.get(number)) is not None:
             if last is None or day_text(last.time) != day_text(session.time):
                 if last is not None:
@@ -40,51 +40,44 @@ def folded(found: Iterable[Telling]) -> Iterator[Telling | FoldedSessions]:
             else:
                 sources = tuple(dict.fromkeys((*last.sources, *session.sources)))
                 count = last.sessions + 1
-                last = replace(last, until=session.until, sources=sources, sessions=count)
+                until = max(last.until, session.until)
+                last = replace(last, until=until, sources=sources, sessions=count)
         elif number not in left_out:
             if last is not None:
                 yield last
             last = None
-            yield telling
+            yield row
     if last is not None:
         yield last
 
 
-def _sessions(tellings: list[Telling]) -> tuple[dict[int, FoldedSessions], set[int]]:
+def _sessions(rows: list[LogRow]) -> tuple[dict[int, FoldedSessions], set[int]]:
     """Those that are uneventful by the number of their end, and the numbers of all in them."""
     begun: dict[tuple[object, str], list[int]] = {}
     ends, inside = dict[int, FoldedSessions](), set[int]()
-    for number, telling in enumerate(tellings):
-        head = telling.entry.event
-        of = (head.subject.anchor, head.run)
-        if _is_as_before(telling):
+    for number, row in enumerate(rows):
+        event = row.event
+        of = (event.subject.anchor, event.run)
+        if _is_as_before(row):
             begun.setdefault(of, []).append(number)
             continue
         session = begun.pop(of, [])
-        if session and _is_usual_end(telling) and _is_begin(tellings[session[0]]):
-            first = tellings[session[0]].entry.event
+        if session and _is_usual_end(row) and rows[session[0]].event.change == "reconnected":
+            first = rows[session[0]].event
             inside.update(session)
-            name = head.subject.shown_source
-            ends[number] = FoldedSessions(first.time, head.time, (name,))
+            name = event.subject.shown_source
+            ends[number] = FoldedSessions(first.time, event.time, (name,))
     return ends, inside
 
 
-def _is_begin(telling: Telling) -> bool:
-    return telling.entry.event.change == "reconnected"
-
-
-def _is_as_before(telling: Telling) -> bool:
-    """Whether a source is there again, or listed again, and all is as it was."""
-    head, tools = telling.entry.event, telling.entry.tools
-    if head.subject.tool is not None or head.change not in ("reconnected", "refreshed"):
+def _is_as_before(row: LogRow) -> bool:
+    """Whether a source is there again, or listed again; what changed would be a row of its own."""
+    event = row.event
+    if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
         return False
-    is_news = any(x == "transport" or x.endswith("_name") for x in head.payload)
-    if is_news or "changes_left_out" in head.payload or -1 not in telling.numbers:
-        return False
-    return not tools.changes - {"confirmed"} and telling.is_whole
+    is_news = any(x == "transport" or x.endswith("_name") for x in event.payload)
+    return row.is_wanted and not is_news and not event.followed_by
 
 
-def _is_usual_end(telling: Telling) -> bool:
-    head = telling.entry.event
-    is_closing = head.change in _CLOSINGS and is_usual_end(head.reason)
-    return is_closing and telling.is_whole
+def _is_usual_end(row: LogRow) -> bool:
+    return row.is_wanted and row.event.change in _CLOSINGS and is_usual_end(row.event.reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..console.text import count, one_line, wrap
@@ -16,7 +16,7 @@ from .folding import FoldedSessions
 from .times import clock_text, day_text, seconds_text, time_text, utc_text
 
 if TYPE_CHECKING:
-    from ..history.log import Telling
+    from ..history.log import LogRow
 
 NOTHING = "Nothing is remembered yet."
 NO_CHANGE = "Nothing changed."
@@ -108,14 +108,20 @@ def events_text(events: Iterable[Event], width: int) -> str:
     return lines_text(_lines(_Line([x], 1) for x in events), width) or NOTHING
 
 
-def lines_of(tellings: Iterable[Telling | FoldedSessions]) -> Iterator[HistoryLine]:
+def lines_of(rows: Iterable[LogRow | FoldedSessions]) -> Iterator[HistoryLine]:
     """What is told in lines of their own, oldest first."""
-    for is_folded, group in groupby(tellings, lambda x: isinstance(x, FoldedSessions)):
+    for is_folded, group in groupby(rows, lambda x: isinstance(x, FoldedSessions)):
         if is_folded:
             yield from cast("Iterable[FoldedSessions]", group)
             continue
-        found = cast("Iterable[Telling]", group)
-        yield from _lines(_Line(*x) for telling in found for x in telling.groups(_MOST_NAMES + 1))
+        yield from _lines(x for row in cast("Iterable[LogRow]", group) for x in _lines_of_row(row))
+
+
+def _lines_of_row(row: LogRow) -> Iterator[_Line]:
+    if row.is_wanted:
+        yield _Line([row.event], 1)
+    if row.tools:
+        yield _Line([*islice(row.implied(), _MOST_NAMES + 1)], len(row.tools))
 
 
 def lines_text(
@@ -320,7 +326,8 @@ def _of_calls(line: _Line) -> str:
                 else (f"failed after {took}: {_short(errors[0])}")
             )
         return f"called{by}, {took}"
-    begin, end = clock_text(line.first.time), clock_text(line.last.time)
+    times = [x.time for x in line.events]
+    begin, end = clock_text(min(times)), clock_text(max(times))
     until = "" if begin == end else f" until {end}"
     mean = seconds_text(sum(seconds) / len(seconds))
     text = f"called{by} {len(line.events):,} times{until}, {mean} each, {took} at most"

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ...history.diff.changes import ToolChanged, Version
     from ...history.event import Event
     from ...history.graph import Graph
+    from ...history.history import History as KeptHistory
+    from ...history.history import When
     from ...history.intents import Which
     from ...history.learned import Learnings
-    from ...history.queries import ToolsTold, When
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
-    from ...history.store import Store
 
 T = TypeVar("T")
 
@@ -44,7 +44,9 @@ ANSWER_SECONDS = 120.0
 class Reading(Context):
     """Asks the store."""
 
-    async def answer(self, question: Callable[[Store], T], *, from_any_file: bool = False) -> T:
+    async def answer(
+        self, question: Callable[[KeptHistory], T], *, from_any_file: bool = False
+    ) -> T:
         """What the history says, after all that happened before.
 
         `from_any_file`: also from one that can be read and not written, as it was before.
@@ -64,7 +66,7 @@ class Reading(Context):
                 "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
             ) from None
 
-    async def look_up(self, question: Callable[[Store], T]) -> T:
+    async def look_up(self, question: Callable[[KeptHistory], T]) -> T:
         """As `answer`, for what only reads: also from a file that we cannot write, as it is."""
         is_only_to_read = self.engine.recorder.place.is_only_to_read
         return await self.answer(question, from_any_file=is_only_to_read)
@@ -88,7 +90,8 @@ class History(Tools, Reading):
         """What happened, oldest first: to all, to one server and its tools, or to one tool.
 
         Only what `failed`, was called by an `agent`, or has a `text` in it; and `until` a moment.
-        `limit` is for the newest so many. A time without a zone is one of this machine's.
+        `limit` is for the newest so many rows: a connection or loss is one, with all that it says
+        of its tools. A time without a zone is one of this machine's.
 
         Raises:
             UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
@@ -98,16 +101,15 @@ class History(Tools, Reading):
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
         since = zoned(since)
 
-        def events(store: Store) -> list[Event]:
-            from ...history.log import Range
-            from ...history.queries import check_agent, events_about, position_of
+        def events(kept: KeptHistory) -> list[Event]:
+            from ...history.events_table import Range  # loads SQLAlchemy, as all in that thread
 
-            check_agent(store, agent)
-            last = position_of(store, when(until))
+            kept.check_agent(agent)
+            last = kept.position_of(when(until))
             wanted = Range(
                 since=since, until=last, failed=failed, agent=agent, text=text, limit=limit
             )
-            return events_about(store, server, tool, wanted)
+            return kept.events(wanted, server, tool)
 
         return await self.look_up(events)
 
@@ -117,7 +119,7 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
         """
-        records = await self.look_up(partial(_records, at))
+        records = await self.look_up(lambda kept: kept.records(when(at)))
         if at is None:
             await self.engine.decisions.read()
             records.tools = {x: self._marked(y) for x, y in records.tools.items()}
@@ -131,7 +133,7 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: as `records`.
         """
-        return await self.answer(partial(_stats, zoned(since)), from_any_file=True)
+        return await self.answer(lambda kept: kept.stats(zoned(since)), from_any_file=True)
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """What is known of one tool: since when it is there, how often it was called and failed.
@@ -139,7 +141,7 @@ class History(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        record = await self.look_up(partial(_tool_record, server, tool))
+        record = await self.look_up(lambda kept: kept.tool_record(server, tool))
         await self.engine.decisions.read()
         return self._marked(record)
 
@@ -153,7 +155,9 @@ class History(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        return await self.look_up(partial(_difference, server, tool, before, after))
+        return await self.look_up(
+            lambda kept: kept.changes(server, tool, when(before), when(after))
+        )
 
     async def learned(
         self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
@@ -188,7 +192,7 @@ class History(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        return await self.look_up(partial(_versions, server, tool))
+        return await self.look_up(lambda kept: kept.versions(server, tool))
 
     async def graph(
         self,
@@ -211,9 +215,9 @@ class History(Tools, Reading):
             await self.engine.decisions.read()
             is_off = self.engine.decisions.is_off
         if server is None and tool is None:
-            graph = await self.look_up(partial(_graph, at))
+            graph = await self.look_up(lambda kept: kept.graph(when(at)))
             return graph.marked(is_off) if is_off else graph
-        told = await self.look_up(partial(_tools_told, at, server, tool))
+        told = await self.look_up(lambda kept: kept.tools_told(when(at), server, tool))
         # In a thread: thousands of tools are read for it.
         around = partial(self.engine.flow_finder.around, told, is_off, limit)
         return await anyio.to_thread.run_sync(around)
@@ -252,7 +256,7 @@ class History(Tools, Reading):
     async def _refreshed(self, server: str, force: bool) -> Refreshed:
         position, before, trouble = 0, None, ""
         try:
-            position, before = await self.answer(partial(_last_listed, server))
+            position, before = await self.answer(lambda kept: kept.last_listed(server))
         except StoreFailed as reason:
             trouble = str(reason)
         try:
@@ -267,7 +271,9 @@ class History(Tools, Reading):
         changes: Sequence[ToolChanged] | None = None
         if not trouble:
             try:
-                changes = await self.answer(partial(_difference, server, None, position, None))
+                changes = await self.answer(
+                    lambda kept: kept.changes(server, None, when(position), when(None))
+                )
             except StoreFailed as reason:
                 trouble = str(reason)
         told = None if changes is None else tuple(changes)
@@ -287,66 +293,15 @@ def zoned(moment: datetime | None) -> datetime | None:
 # nobody who asks should have to wait for on a loop.
 
 
-def _nothing(_: Store) -> None:
+def _nothing(_: KeptHistory) -> None:
     pass
 
 
-def _records(at: At, store: Store) -> Records:
-    from ...history.queries import records_at
-
-    return records_at(store, when(at))
-
-
-def _stats(since: datetime | None, store: Store) -> Stats:
-    from ...history.counting import stats_since
-
-    return stats_since(store, since)
-
-
-def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
-    from ...history.queries import record_named
-
-    return record_named(store, server, tool)
-
-
-def _difference(
-    server: str | None, tool: str | None, before: At, after: At, store: Store
-) -> list[ToolChanged]:
-    from ...history.queries import changes_between
-
-    return changes_between(store, server, tool, when(before), when(after))
-
-
-def _graph(at: At, store: Store) -> Graph:
-    from ...history.queries import graph_at
-
-    return graph_at(store, when(at))
-
-
-def _tools_told(at: At, server: str | None, tool: str | None, store: Store) -> ToolsTold:
-    from ...history.queries import tools_told
-
-    return tools_told(store, when(at), server, tool)
-
-
-def _versions(server: str, tool: str, store: Store) -> list[Version]:
-    from ...history.queries import versions_named
-
-    return versions_named(store, server, tool)
-
-
 def when(at: At) -> When:
-    """The point of the history as `history.queries` has it. Loads SQLAlchemy."""
-    from ...history.queries import When
+    """The point of the history as it is asked for. Loads SQLAlchemy."""
+    from ...history.history import When
 
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)
-
-
-def _last_listed(server: str, store: Store) -> tuple[int, datetime | None]:
-    """The newest position, and when the server was listed last."""
-    from ...history.queries import last_listed
-
-    return last_listed(store, server)
 
 
 def _which(toolbelt: str | None, server: str | None, tool: str | None) -> Which:
@@ -355,7 +310,9 @@ def _which(toolbelt: str | None, server: str | None, tool: str | None) -> Which:
     return Which(toolbelt, server, tool)
 
 
-def _learned(toolbelt: str | None, server: str | None, tool: str | None, store: Store) -> Learnings:
+def _learned(
+    toolbelt: str | None, server: str | None, tool: str | None, kept: KeptHistory
+) -> Learnings:
     from ...history.learned import learnings_of
 
-    return learnings_of(store, _which(toolbelt, server, tool))
+    return learnings_of(kept, _which(toolbelt, server, tool))

@@ -16,8 +16,8 @@ from .history import Reading
 from .tools import Tools
 
 if TYPE_CHECKING:
+    from ...history.history import History
     from ...history.kept_rules import Check, KeptRules
-    from ...history.store import Store
 
 
 class Rules(Tools, Reading):
@@ -67,7 +67,7 @@ class Rules(Tools, Reading):
         """Take the rules of these names out of the store; raises as `put_rules`."""
         return await self._changed(partial(_remove, names, self._check_rules))
 
-    async def _changed(self, change: Callable[[Store], KeptRules]) -> KeptRules:
+    async def _changed(self, change: Callable[[History], KeptRules]) -> KeptRules:
         """Change the rules of the store; here the new ones count at once."""
         kept = await self.answer(change)
         await self.engine.rules.renew()
@@ -86,21 +86,21 @@ class Rules(Tools, Reading):
 
 
 # In these, because SQLAlchemy takes a while, and few settings have rules in the store.
-def _put(rules: Sequence[JsonObject], check: Check, only: bool, store: Store) -> KeptRules:
+def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History) -> KeptRules:
     from ...history.kept_rules import RulesDamaged
     from ...history.kept_rules import put_rules as put
 
     try:
-        return put(store, rules, check, only=only)
+        return put(history, rules, check, only=only)
     except RulesDamaged as why:
-        raise damaged(store, why) from None
+        raise damaged(history, why) from None
 
 
-def _remove(names: Sequence[str], check: Check, store: Store) -> KeptRules:
+def _remove(names: Sequence[str], check: Check, history: History) -> KeptRules:
     from ...history.kept_rules import RulesDamaged
     from ...history.kept_rules import remove_rules as remove
 
     try:
-        return remove(store, names, check)
+        return remove(history, names, check)
     except RulesDamaged as why:
-        raise damaged(store, why) from None
+        raise damaged(history, why) from None

@@ -61,16 +61,22 @@ class EventBuilder:
         """A source connected, or listed its tools again. `renames` are likely, new ones by old."""
         renames = renames or {}
         was_called = {new: old for old, new in renames.items()}
-        yield self.of_source(report, seen, known.source)
-        for name, tool in sorted(seen.tools.items()):  # as inventories are kept
+        told: list[Event] = []
+        for name, tool in sorted(seen.tools.items()):
             record, digest = known.tools.get(name), seen.digests[name]
-            if report.connected or report.is_forced or _is_news(record, digest):
+            if (change := _change_of(record, digest, known.source)) != "confirmed":
+                subject = Subject(report.source.kind, report.source.source, name)
                 reason = _was_renamed(was_called.get(name))
-                yield self._of_tool(report, tool, digest, record, known.source, reason)
+                payload = _payload(tool)
+                told.append(self._event(change, subject, report, payload, digest, reason=reason))
         for record in known.vanished(seen.tools):
             is_disabled = record.name in report.disabled
             reason = DISABLED if is_disabled else _not_listed(renames.get(record.name))
-            yield self._unavailable(record, report, reason)
+            told.append(self._event("unavailable", record.subject, report, reason=reason))
+        source = self.of_source(report, seen, known.source)
+        is_of_all = report.connected or report.is_forced
+        yield replace(source, followed_by=len(told)) if is_of_all else source
+        yield from told
 
     def of_source(self, report: Listed, seen: ListingDigest, known: SourceRecord | None) -> Event:
         """The source itself is there. All there is to say when it lists what it listed before."""
@@ -83,25 +89,20 @@ class EventBuilder:
         if before is None or report.transport != before.transport:
             payload |= {"transport": report.transport}
         payload |= {"tool_count": len(seen.tools), "status": "connected"}
-        if report.left_out:
-            payload["changes_left_out"] = report.left_out
         again: Change = "reconnected" if report.connected else "refreshed"
         change = "connected" if before is None else again
         return self._event(change, subject, report, payload, seen.inventory)
 
-    def of_loss(self, report: Lost, known: Known) -> Iterator[Event]:
+    def of_loss(self, report: Lost, source: SourceRecord | None) -> Iterator[Event]:
         """A run does not have the source any more. The last one takes the tools along."""
-        source, run = known.source, report.run or self._run
+        run = report.run or self._run
         if source is None or run not in source.runs:
             return
         is_last = source.runs == (run,)
         # Where others have it still, it is true what is known of it.
         change: Change = "disconnected" if is_last else "left"
-        yield self._event(change, report.source, report, reason=report.reason, run=run)
-        if not is_last:
-            return
-        for record in known.available():
-            yield self._unavailable(record, report, report.reason, run)
+        event = self._event(change, report.source, report, reason=report.reason, run=run)
+        yield replace(event, followed_by=0) if is_last else event
 
     def of_failure(self, report: Failed) -> Event:
         """A source could not be reached or listed. How often the same went wrong is one event."""
@@ -179,30 +180,6 @@ class EventBuilder:
             run=self._run, event_kind="action", source="executor",
         )  # fmt: skip
 
-    def _of_tool(
-        self,
-        report: Listed,
-        tool: Tool,
-        digest: str,
-        record: ToolRecord | None,
-        source: SourceRecord | None,
-        reason: str,
-    ) -> Event:
-        subject = Subject(report.source.kind, report.source.source, tool.name)
-        change: Change
-        if record is None or not record.definition:
-            change = "discovered"
-        elif record.definition != digest:
-            change = "changed"
-        else:
-            change = "confirmed" if is_offered(record, source) else "returned"
-        return self._event(change, subject, report, _payload(tool), digest, reason=reason)
-
-    def _unavailable(
-        self, record: ToolRecord, report: Listed | Lost, reason: str, run: str = ""
-    ) -> Event:
-        return self._event("unavailable", record.subject, report, reason=reason, run=run)
-
     def _event(
         self,
         change: Change,
@@ -249,5 +226,10 @@ def _was_renamed(old_name: str | None) -> str:
     return "" if old_name is None else f"Probably renamed from {plain(old_name, _NAME_CHARS)}."
 
 
-def _is_news(record: ToolRecord | None, digest: str) -> bool:
-    return record is None or not record.is_available or record.definition != digest
+def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:
+    """What it says of a tool that it is listed with this definition."""
+    if record is None or not record.definition:
+        return "discovered"
+    if record.definition != digest:
+        return "changed"
+    return "confirmed" if is_offered(record, source) else "returned"

@@ -31,12 +31,10 @@ from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
-from ..forks import importing
 from ..learned_calls import KeptCall
 from ..place import Place
 from ..use import Use, kept_use, used_by
 from .call_journal import CallJournal
-from .off import NoWriter
 from .reports import (
     Answered,
     Begun,
@@ -54,9 +52,9 @@ from .reports import (
 from .writer import HistoryWriter
 
 if TYPE_CHECKING:
+    from ..history import History
     from ..intents import KeptIntent, Which
     from ..learned import Learnings
-    from ..store import Store
     from .report_writer import ReportWriter
 
 logger = logging.getLogger(__name__)
@@ -95,12 +93,12 @@ class HistoryRecorder:
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
         run = uuid.uuid4().hex
         self._journal = journal = CallJournal(place, run, warn)
-        writer = HistoryWriter(
-            lambda before: _open(place, mask, began, before, tell, redact, keep, warn, run),
+        self._writer = HistoryWriter(
+            place,
+            lambda: _open(place, mask, began, tell, redact, keep, run),
             warn,
             lambda written: journal.written(x.entry for x in written if isinstance(x, Called)),
         )
-        self._writer = NoWriter() if place.is_off else writer
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
@@ -255,14 +253,14 @@ class HistoryRecorder:
         """What is told of a tool is about this."""
         return _subject(key)
 
-    def ask(self, do: Callable[[Store], T]) -> Future[T]:
-        """Ask the store something, after all that was reported before; see `history.queries`.
+    def ask(self, do: Callable[[History], T]) -> Future[T]:
+        """Ask the history something, after all that was reported before.
 
-        The future raises `StoreFailed` when the store cannot be used.
+        The future raises `StoreFailed` when it cannot be used.
         """
-        return self._writer.ask(lambda recorder: do(recorder.store))
+        return self._writer.ask(lambda recorder: do(recorder.history))
 
-    def read(self, do: Callable[[Store], T], nothing: T | None = None) -> Future[T]:
+    def read(self, do: Callable[[History], T], nothing: T | None = None) -> Future[T]:
         """As `ask`, for what only reads: also from a file that can be read but not written.
 
         `nothing` is the answer, if given, where none can be written, and none ever was.
@@ -323,23 +321,24 @@ def _tell(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate)
 
 def _look(
     place: Place,
-    do: Callable[[Store], T],
+    do: Callable[[History], T],
     answer: Future[T],
     nothing: T | None,
     reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, with why it cannot be written."""
-    with importing():
-        from ..store import NoHistory, open_to_read
+    from ..history import open_history  # loads SQLAlchemy
+    from ..store import NoHistory
 
     try:
         # A damaged one is mended by who writes: as if it were not our own.
         any_project = place.is_own or place.any_project
-        store = open_to_read(replace(place, is_own=False, any_project=any_project))
+        own = replace(place, is_own=False, any_project=any_project)
+        history = open_history(own, is_to_read=True)
         try:
-            answer.set_result(do(store))
+            answer.set_result(do(history))
         finally:
-            store.close()
+            history.close()
     except Exception as cause:  # noqa: BLE001 - whoever asked is told why nothing can be written
         logger.debug("The history cannot be read as it is: %s", cause)
         if isinstance(cause, NoHistory) and nothing is not None:
@@ -352,34 +351,21 @@ def _open(
     place: Place,
     mask: Callable[[str], str],
     began: datetime,
-    before: ReportWriter | None,
     publish: Callable[[RecordUpdate], None],
     redact: Callable[[str], str],
     keep: Retention | None,
-    warn: Callable[[str], None],
     run: str,
 ) -> ReportWriter:
-    """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile.
+    """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile."""
+    from ..history import open_history
+    from .report_writer import ReportWriter
 
-    The recorder from `before` goes on, in a store that is opened anew if the old one is no good.
-    """
-    with importing():
-        import psutil  # noqa: F401  # pyright: ignore[reportUnusedImport] - for its runs
-
-        from ..store import open_store
-        from .report_writer import ReportWriter
-
-    if before is None:
-        store = open_store(place)
-        try:
-            return ReportWriter(store, mask, began, publish, redact, keep, warn, run)
-        except BaseException:
-            store.close()
-            raise
-    if not before.store.is_usable:
-        before.store.close()
-        before.store = open_store(place)
-    return before
+    history = open_history(place)
+    try:
+        return ReportWriter(history, mask, began, publish, redact, keep, run)
+    except BaseException:
+        history.close()
+        raise
 
 
 def _nothing(_: ReportWriter) -> None:

@@ -17,20 +17,18 @@ from ...core.tools import Tool, definition_text, digest_of
 from ...secrets.redactor import redact_json
 from ...secrets.speech import kept_speech
 from ...settings.sections import Retention
-from .. import learned, log
+from .. import learned
 from ..diff.renames import likely_renames
-from ..event import Forgotten, Subject
+from ..event import Event, Forgotten, Subject
+from ..history import History, open_history
 from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
-from ..kept_definitions import kept_definitions
 from ..learned import Learnings
 from ..learned_calls import calls_as_json
-from ..projection import Projection, Snapshots, rebuild_stale
-from ..records import ENDED, Known, ToolRecord
+from ..log import calls_at, definitions_of, known_digests
+from ..records import ENDED, Fold, Known, ToolRecord
 from ..retention import is_due, prune
 from ..runs import Runs
-from ..store import Store
 from .call_journal import LeftBehind, left_behind
-from .damping import Damping, Repeated
 from .event_builder import EventBuilder
 from .reports import (
     Answered,
@@ -53,7 +51,42 @@ from .reports import (
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 3600.0
-_END_LOST = "Its process ended; what the history had of that was lost."
+_REPEATED_SECONDS = 3600.0  # a failure that comes again and again is counted for so long
+_PART_AT_CLOSE = 0.5  # of the usual distance: who opens it next has less to fold
+
+
+class _Batch:
+    """The events of one transaction, folded in as they are added."""
+
+    def __init__(self, connection: Connection, history: History) -> None:
+        self.connection = connection
+        self.changed: set[Subject] = set()
+        """The tools of which the record is another one, and sources of which all tools may be."""
+        self._log = history.log
+        self._log.catch_up(connection)
+        self._new: list[Event] = []
+        self._bodies: dict[str, str] = {}
+
+    @property
+    def fold(self) -> Fold:
+        """What is known now."""
+        self.write()
+        return self._log.state
+
+    def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
+        """Have these written; `bodies` are definitions that they name and that may be new."""
+        for event in events:
+            self._new.append(event)
+            if event.subject.tool is not None or event.followed_by is not None:
+                self.changed.add(event.subject)
+        self._bodies |= bodies or {}
+
+    def write(self) -> None:
+        """Write all that was added."""
+        new, self._new = self._new, []
+        bodies, self._bodies = self._bodies, {}
+        if new:
+            self._log.append(self.connection, new, bodies)
 
 
 class ReportWriter:
@@ -62,54 +95,60 @@ class ReportWriter:
     `began` is when the run did: before the first report, which may have waited for the store.
     What was written is given to `publish`, in the same thread. `redact` hides more, also what only
     looks like a secret, in what people said. What is not to be kept any more, as `keep` says, is
-    removed now and then; without it nothing is. `warn` is told of what a person should know. `run`
-    is the id of the run.
+    removed now and then; without it nothing is. `run` is the id of the run.
     """
 
     def __init__(
         self,
-        store: Store,
+        history: History,
         mask: Callable[[str], str],
         began: datetime | None = None,
         publish: Callable[[RecordUpdate], None] | None = None,
         redact: Callable[[str], str] | None = None,
         keep: Retention | None = None,
-        warn: Callable[[str], None] = logger.warning,
         run: str = "",
     ) -> None:
+        self.history = history  # another one takes its place when it has to be opened anew
         self._retention = keep
-        self._damping, self._repeated = Damping(store.project_id, warn), Repeated()
         self._looked: float | None = None  # for what is too old
-        self.store = store  # another one takes its place when it has to be opened anew
-        self._used: Store | None = None  # by the last transaction
-        self._snapshots = Snapshots(store.project_id)
+        self._used: History | None = None  # by the last transaction
         self._mask = mask
         self._publish = publish
         self._redact = redact or mask
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
+        # Failures like the one that was written down last of their sources, and since when.
+        self._repeated: dict[Subject, tuple[Failed, float]] = {}
         self._began = began
-        self._runs = Runs(store.project_id, run)  # not begun
-        self._changes = EventBuilder(store.project, self._runs.own)
-        self._left: list[LeftBehind] = []  # that the transaction takes in
-        self.beat()
+        self._runs = Runs(history.project_id, run)  # not begun
+        self._changes = EventBuilder(history.project, self._runs.own)
+        self.record(())
+
+    def open_again(self) -> None:
+        """Go on in a store that is opened anew, if this one is no good any more."""
+        if not self.history.store.is_usable:
+            self.history.close()
+            self.history = open_history(self.history.place)
 
     def record(self, reports: Iterable[Report]) -> None:
-        """Write all of these down, or nothing.
+        """Write all of these down, or nothing; without any, say that this run is still there.
 
         Raises:
             StoreFailed: nothing was written; the same reports may be recorded later.
         """
         taken = tuple(reports)
-        with self._page() as projection:
+        with self._batch() as batch:
             for report in taken:
-                self._take_in(projection, report)
-            self._release(projection)
-            self._learned(projection, [x for x in taken if isinstance(x, Learned)])
-            self._learned_runs(projection, [x for x in taken if isinstance(x, LearnedRun)])
+                self._take_in(batch, report)
+            for source, (_, since) in tuple(self._repeated.items()):
+                if time.monotonic() - since >= _REPEATED_SECONDS:
+                    self._write_repeated(batch, source, datetime.now(UTC))
+            self._learned(batch, [x for x in taken if isinstance(x, Learned)])
+            self._learned_runs(batch, [x for x in taken if isinstance(x, LearnedRun)])
+            update = self._update(batch, taken)
         if self._publish is not None:
-            self._publish(self._update(projection, taken))
+            self._publish(update)
 
     def forget(self, which: Which) -> list[KeptIntent]:
         """Forget what some tools were used for; what was forgotten.
@@ -118,12 +157,12 @@ class ReportWriter:
             StoreFailed: all is remembered still.
         """
         now = datetime.now(UTC)
-        with self._page() as projection:
-            forgotten = forget(projection.connection, self.store.project_id, which)
-            learned.forget_words(projection.connection, self.store.project_id, which)
+        with self._batch() as batch:
+            forgotten = forget(batch.connection, self.history.project_id, which)
+            learned.forget_words(batch.connection, self.history.project_id, which)
             of_tools = Counter((x.tool, x.toolbelt) for x in forgotten)
-            self._note_forgotten(projection, "texts", of_tools, now)
-        self.store.clear_traces()
+            self._note_forgotten(batch, "texts", of_tools, now)
+        self.history.store.clear_traces()
         return forgotten
 
     def forget_runs(self, which: Which) -> Learnings:
@@ -133,34 +172,24 @@ class ReportWriter:
             StoreFailed: all is kept still.
         """
         now = datetime.now(UTC)
-        with self._page() as projection:
-            forgotten = learned.forget(projection.connection, self.store.project_id, which)
+        with self._batch() as batch:
+            forgotten = learned.forget(batch.connection, self.history.project_id, which)
             shapes = ((x.tool, x.toolbelt) for x in forgotten.shapes)
             of_tools = Counter(dict.fromkeys(shapes, 0))
             of_tools.update((y, x.toolbelt) for x in forgotten.runs for y in x.tools)
-            self._note_forgotten(projection, "runs", of_tools, now)
-        self.store.clear_traces()
+            self._note_forgotten(batch, "runs", of_tools, now)
+        self.history.store.clear_traces()
         return forgotten
 
     def _note_forgotten(
         self,
-        projection: Projection,
+        batch: _Batch,
         what: Forgotten,
         of_tools: Mapping[tuple[Subject, str], int],
         now: datetime,
     ) -> None:
         for (tool, toolbelt), count in of_tools.items():
-            projection.read(tool)
-            event = self._changes.of_forgetting(tool, toolbelt, what, count, now)
-            projection.add([event])
-
-    def beat(self) -> None:
-        """Say that this run is still there.
-
-        Raises:
-            StoreFailed: it could not be said.
-        """
-        self.record(())
+            batch.add([self._changes.of_forgetting(tool, toolbelt, what, count, now)])
 
     def prune_if_due(self) -> None:
         """Remove what is not to be kept any more, if nobody looked for a day.
@@ -173,9 +202,9 @@ class ReportWriter:
             self._looked is not None and now - self._looked < _LOOK_SECONDS
         ):
             return
-        with self.store.reading() as connection:
-            due = is_due(connection, self.store.project_id, datetime.now(UTC))
-        is_all = not due or prune(self.store, self._retention, datetime.now(UTC)).is_all
+        with self.history.reading() as connection:
+            due = is_due(connection, self.history.project_id, datetime.now(UTC))
+        is_all = not due or prune(self.history, self._retention, datetime.now(UTC)).is_all
         self._looked = now if is_all else None
 
     def close(self) -> None:
@@ -186,182 +215,155 @@ class ReportWriter:
         """
         try:
             self.prune_if_due()
-            self.store.back_up_if_due()
-            with self._page() as projection:
+            self.history.store.back_up_if_due()
+            with self._batch() as batch:
                 for source in tuple(self._connected):  # usually none is left
-                    self._take_in(projection, Lost(source, datetime.now(UTC), ENDED))
-                for source in tuple(self._repeated.held):
-                    self._write_repeated(projection, source, datetime.now(UTC))
-                self._runs.end(projection.connection)
+                    self._take_in(batch, Lost(source, datetime.now(UTC), ENDED))
+                for source in tuple(self._repeated):
+                    self._write_repeated(batch, source, datetime.now(UTC))
+                self._runs.end(batch.connection)
+                batch.write()
+                self.history.log.take_snapshot(batch.connection, part=_PART_AT_CLOSE)
         finally:
-            self.store.close()
+            self.history.close()
 
-    def _update(self, projection: Projection, taken: Iterable[Report]) -> RecordUpdate:
-        tools, whole = projection.newest_tools()
+    def _update(self, batch: _Batch, taken: Iterable[Report]) -> RecordUpdate:
+        fold = batch.fold
+        whole = {x for x in batch.changed if x.tool is None}
+        of_tools = (fold.tool(x) for x in batch.changed if x.anchor not in whole)
+        tools = [x for x in of_tools if x is not None]
+        tools += (x for source in whole for x in fold.known(source).tools.values())
         sources = (x.source for x in taken if isinstance(x, Listed))
         listed = {x: self._seen[x] for x in sources if x in self._seen}
         return RecordUpdate(by_source(tools), whole, listed)
 
     @contextmanager
-    def _page(self) -> Generator[Projection]:
-        connected, held = dict(self._connected), dict(self._damping.held)
-        repeated = dict(self._repeated.held)
+    def _batch(self) -> Generator[_Batch]:
+        connected, repeated = dict(self._connected), dict(self._repeated)
+        left: list[LeftBehind] = []
         try:
-            with self.store.writing() as connection:
-                if self._used is not self.store:
-                    rebuild_stale(connection)
-                    self._snapshots = Snapshots(self.store.project_id)
-                projection = Projection(connection, self.store.project_id)
+            with self.history.writing() as connection:
+                batch = _Batch(connection, self.history)
                 if not self._runs.beat(connection):
-                    self._begin(projection)
-                elif self._used is not self.store:
-                    self._end_what_is_over(projection)
-                yield projection
-                last = projection.save()
-                self._snapshots.take_if_due(connection, last, projection.rows)
-            self._used = self.store
+                    left = self._begin(batch)
+                elif self._used is not self.history:
+                    self._end_what_is_over(batch, datetime.now(UTC))
+                yield batch
+                batch.write()
+            self._used = self.history
         except BaseException:
-            self._connected, self._damping.held = connected, held
-            self._repeated.held = repeated
-            for left in self._left:
-                left.let_go()
+            self._connected, self._repeated = connected, repeated
+            for one in left:
+                one.let_go()
             raise
-        finally:
-            left_over, self._left = self._left, []
-        for left in left_over:
-            left.remove()
+        for one in left:
+            one.remove()
 
-    def _begin(self, projection: Projection) -> None:
+    def _begin(self, batch: _Batch) -> list[LeftBehind]:
         """Begin a run, and note what those had that ended without a word.
 
         What this process has connected it had in a run that others took for ended, because the
-        machine slept, say.
+        machine slept, say. Gives what processes left behind that were killed.
         """
-        if self._runs.is_known(projection.connection):  # others took it for ended
-            self._runs = Runs(self.store.project_id)
-            self._changes = EventBuilder(self.store.project, self._runs.own)
-        self._runs.begin(projection.connection)
+        if not self._runs.begin(batch.connection):  # others took it for ended
+            self._runs = Runs(self.history.project_id)
+            self._runs.begin(batch.connection)
+            self._changes = EventBuilder(self.history.project, self._runs.own)
         began, self._began = self._began or datetime.now(UTC), None
-        for run, end in self._runs.ended_silently(projection.connection).items():
-            for source in projection.sources_of(run):
-                lost = Lost(source, began, end, run)
-                projection.add(self._changes.of_loss(lost, projection.known(source)))
-            self._runs.end(projection.connection, run)
-        self._end_what_is_over(projection)
-        self._take_in_left_behind(projection)
+        self._end_what_is_over(batch, began)
+        left = self._take_in_left_behind(batch)
         for report in tuple(self._connected.values()):
-            self._listed(projection, replace(report, time=began))
+            self._listed(batch, replace(report, time=began))
+        return left
 
-    def _end_what_is_over(self, projection: Projection) -> None:
-        """Note what runs had that are over, where a damaged file does not tell any more."""
-        known = {x for source in projection.sources() for x in source.runs}
-        for run in self._runs.over(projection.connection, known - {self._runs.own}):
-            for source in projection.sources_of(run):
-                lost = Lost(source, datetime.now(UTC), _END_LOST, run)
-                projection.add(self._changes.of_loss(lost, projection.known(source)))
+    def _end_what_is_over(self, batch: _Batch, time: datetime) -> None:
+        """Note the loss of what runs had that are over."""
+        known = {x for source in batch.fold.sources.values() for x in source.runs}
+        for run, end in self._runs.over(batch.connection, known - {self._runs.own}).items():
+            for source in [x.subject for x in batch.fold.sources.values() if run in x.runs]:
+                lost = Lost(source, time, end, run)
+                batch.add(self._changes.of_loss(lost, batch.fold.sources.get(source)))
+            self._runs.end(batch.connection, run)
 
-    def _take_in_left_behind(self, projection: Projection) -> None:
+    def _take_in_left_behind(self, batch: _Batch) -> list[LeftBehind]:
         """Add the calls of processes that were killed before the store had them."""
-        self._left = left_behind(self.store.place)
-        calls = [(call, left.run) for left in self._left for call in left.calls]
+        found = left_behind(self.history.place)
+        calls = [(call, left.run) for left in found for call in left.calls]
         times = [call.time for call, _ in calls]
-        known = log.calls_at(projection.connection, self.store.project_id, times)
+        known = calls_at(batch.connection, self.history.project_id, times)
         for call, run in sorted(calls, key=lambda x: x[0].time):
             is_over = isinstance(call, Called)
-            if (call.tool.digest, call.time) in known:
-                continue
-            event = self._changes.of_call(call) if is_over else self._changes.of_begun(call)
-            projection.read(call.tool)
-            projection.add([replace(event, run=run)])
+            if (call.tool.digest, call.time) not in known:
+                event = self._changes.of_call(call) if is_over else self._changes.of_begun(call)
+                batch.add([replace(event, run=run)])
+        return found
 
-    def _take_in(self, projection: Projection, report: Report) -> None:
+    def _take_in(self, batch: _Batch, report: Report) -> None:
         if isinstance(report, Listed | Lost):
-            self._write_repeated(projection, report.source, report.time)
+            self._write_repeated(batch, report.source, report.time)
         match report:
             case Listed():
-                self._listed(projection, report)
+                self._listed(batch, report)
             case Lost():
-                if (held := self._damping.held.pop(report.source, None)) is not None:
-                    self._write_listed(projection, held)
                 self._seen.pop(report.source, None)
                 self._connected.pop(report.source, None)
-                known = projection.known(report.source)
-                projection.add(self._changes.of_loss(report, known))
+                batch.add(self._changes.of_loss(report, batch.fold.sources.get(report.source)))
             case Failed():
-                self._failed(projection, report)
+                self._failed(batch, report)
             case Seeded():
-                self._seeded(projection, report)
+                self._seeded(batch, report)
             case Called():
-                projection.read(report.tool)
-                projection.add([self._changes.of_call(report)])
+                batch.add([self._changes.of_call(report)])
             case Learned() | LearnedRun():
                 pass  # all of them together, see `record`
             case Decided():
-                projection.read(report.tool)
-                projection.add([self._changes.of_decision(report)])
+                batch.add([self._changes.of_decision(report)])
             case Answered():
-                projection.read(report.tool)
-                projection.add([self._changes.of_answer(report)])
+                batch.add([self._changes.of_answer(report)])
             case Refused():
-                projection.read(report.tool)
-                projection.add([self._changes.of_refusal(report)])
+                batch.add([self._changes.of_refusal(report)])
 
-    def _failed(self, projection: Projection, report: Failed) -> None:
+    def _failed(self, batch: _Batch, report: Failed) -> None:
         """Written down, or counted if it is what went wrong before."""
-        source = projection.source(report.source)
+        source = batch.fold.sources.get(report.source)
         if source is not None and source.last_error == report.problem:
-            self._repeated.hold(report)
+            before, since = self._repeated.get(report.source, (None, time.monotonic()))
+            times = report.times + (before.times if before else 0)
+            self._repeated[report.source] = replace(report, times=times), since
             return
-        self._write_repeated(projection, report.source, report.time)
-        projection.add([self._changes.of_failure(report)])
+        self._write_repeated(batch, report.source, report.time)
+        batch.add([self._changes.of_failure(report)])
 
-    def _write_repeated(self, projection: Projection, source: Subject, now: datetime) -> None:
+    def _write_repeated(self, batch: _Batch, source: Subject, now: datetime) -> None:
         """As of now: who looks back at the time before must see what was known then."""
-        if (held := self._repeated.take(source)) is not None:
-            projection.read(source)
-            report = replace(held, time=max(held.time, now))
-            projection.add([self._changes.of_failure(report)])
+        if source in self._repeated:
+            held, _ = self._repeated.pop(source)
+            batch.add([self._changes.of_failure(replace(held, time=max(held.time, now)))])
 
-    def _listed(self, projection: Projection, report: Listed) -> None:
+    def _listed(self, batch: _Batch, report: Listed) -> None:
         self._connected[report.source] = report
-        report = self._damping.merged(report)
         seen = digest_listing(report.tools, self._seen.get(report.source))
         self._seen[report.source] = replace(seen, texts={})
-        source = projection.source(report.source)
+        source = batch.fold.sources.get(report.source)
         if source is None or self._runs.own not in source.runs:
             report = replace(report, connected=True)
-        is_news = report.connected or report.is_forced
-        if source and not is_news and source.inventory == seen.inventory:
-            projection.add([self._changes.of_source(report, seen, source)])
+        is_as_before = source is not None and source.inventory == seen.inventory
+        if is_as_before and not (report.connected or report.is_forced):
+            batch.add([self._changes.of_source(report, seen, source)])
             return
-        if is_news or not self._damping.hold(projection.connection, report):
-            self._write_listed(projection, report, seen)
-
-    def _release(self, projection: Projection) -> None:
-        """Write down what was held back, where so much time has passed."""
-        for source in self._repeated.due():
-            self._write_repeated(projection, source, datetime.now(UTC))
-        for held in tuple(self._damping.held.values()):
-            now = replace(held, time=max(held.time, datetime.now(UTC)))
-            if not self._damping.is_too_often(projection.connection, now):
-                self._write_listed(projection, self._damping.held.pop(held.source))
-
-    def _write_listed(
-        self, projection: Projection, report: Listed, seen: ListingDigest | None = None
-    ) -> None:
-        seen = seen or digest_listing(report.tools, self._seen.get(report.source))
-        known = projection.known(report.source)
-        renames = self._renames(projection, known.vanished(seen.tools), known.came(seen.tools))
+        known = batch.fold.known(report.source)
+        renames = self._renames(batch, known.vanished(seen.tools), known.came(seen.tools))
         events = self._changes.of_listing(report, seen, known, renames)
-        projection.add(events, self._bodies(projection, seen, known))
+        batch.add(events, self._bodies(batch, seen, known))
 
     def _renames(
-        self, projection: Projection, vanished: list[ToolRecord], came: list[Tool]
+        self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
     ) -> dict[str, str]:
         """The likely ones. Only where there are both are definitions read from the store."""
         if not vanished or not came:
             return {}
-        before = projection.definitions(record.definition for record in vanished)
+        batch.write()  # definitions of this transaction may be among them
+        before = definitions_of(batch.connection, {x.definition for x in vanished})
         gone = [
             {**before[x.definition], "name": x.name} for x in vanished if x.definition in before
         ]
@@ -369,47 +371,47 @@ class ReportWriter:
         new = [{**json.loads(self._body(tool)), "name": tool.name} for tool in came]
         return likely_renames(gone, new)
 
-    def _bodies(self, projection: Projection, seen: ListingDigest, known: Known) -> dict[str, str]:
+    def _bodies(self, batch: _Batch, seen: ListingDigest, known: Known) -> dict[str, str]:
         """The definitions that the store may not have: the new ones, and those that were lost."""
-        told = (d for x, d in seen.digests.items() if _has(known, x, d))
-        kept = kept_definitions(projection.connection, told)
+        told = {d for x, d in seen.digests.items() if _has(known, x, d)}
+        kept = known_digests(batch.connection, told)
         new = {d: x for x, d in seen.digests.items() if d not in kept}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
 
-    def _seeded(self, projection: Projection, report: Seeded) -> None:
+    def _seeded(self, batch: _Batch, report: Seeded) -> None:
         digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
-        new = [x for x in report.tools if self._is_new(projection, report, x, digests[x.name])]
+        new = [x for x in report.tools if self._is_new(batch, report, x, digests[x.name])]
         bodies = {digests[tool.name]: self._body(tool) for tool in new}
         report = replace(report, tools=tuple(new))
-        projection.add(self._changes.of_seeds(report, digests), bodies)
+        batch.add(self._changes.of_seeds(report, digests), bodies)
 
-    def _is_new(self, projection: Projection, report: Seeded, tool: Tool, digest: str) -> bool:
+    def _is_new(self, batch: _Batch, report: Seeded, tool: Tool, digest: str) -> bool:
         """Whether it is not what it was when this process, in whatever run, said so last."""
-        known = projection.tool(Subject(report.kind, tool.source, tool.name))
+        known = batch.fold.tool(Subject(report.kind, tool.source, tool.name))
         if known is None or not known.is_available or known.definition != digest:
             return True
         # One from the future was told before a clock was set back.
         return not self._runs.process_began <= known.last_seen <= datetime.now(UTC)
 
-    def _learned(self, projection: Projection, reports: list[Learned]) -> None:
+    def _learned(self, batch: _Batch, reports: list[Learned]) -> None:
         """Reports may have waited for long: what was forgotten meanwhile does not come back."""
         if not reports:
             return
-        project, connection = self.store.project_id, projection.connection
+        project, connection = self.history.project_id, batch.connection
         forgotten = forgotten_since(connection, project, "texts", min(x.time for x in reports))
         now = datetime.now(UTC)
         for report in reports:
             last = forgotten.get((report.tool.digest, report.toolbelt))
             if not _is_forgotten(last, report.time, now):
-                self._keep(projection, report)
+                self._keep(batch, report)
         keep_bounds(connection, project, {x.toolbelt for x in reports})
 
-    def _learned_runs(self, projection: Projection, reports: list[LearnedRun]) -> None:
+    def _learned_runs(self, batch: _Batch, reports: list[LearnedRun]) -> None:
         """As `_learned`; of requests nothing is kept where what they taught was forgotten."""
         if not reports:
             return
-        project, connection = self.store.project_id, projection.connection
+        project, connection = self.history.project_id, batch.connection
         first, now = min(x.time for x in reports), datetime.now(UTC)
         runs = forgotten_since(connection, project, "runs", first)
         texts = forgotten_since(connection, project, "texts", first)
@@ -421,7 +423,7 @@ class ReportWriter:
 
     def _keep_run(self, connection: Connection, report: LearnedRun, request: str) -> None:
         """Nothing is kept of what has a secret in a name."""
-        project, words = self.store.project_id, kept_speech(request, self._redact)
+        project, words = self.history.project_id, kept_speech(request, self._redact)
         if self._is_plain(calls_as_json(report.calls)):
             learned.keep_run(connection, project, report.toolbelt, words, report.calls, report.time)
         for tool, text in report.shapes:
@@ -431,14 +433,13 @@ class ReportWriter:
     def _is_plain(self, text: str) -> bool:
         return self._mask(text) == text
 
-    def _keep(self, projection: Projection, report: Learned) -> None:
+    def _keep(self, batch: _Batch, report: Learned) -> None:
         """Nothing is written where no words are left."""
-        project, connection = self.store.project_id, projection.connection
+        project, connection = self.history.project_id, batch.connection
         for text in report.texts:
             if words := kept_speech(text, self._redact):
                 intent = keep(connection, project, report.tool, report.toolbelt, words, report.time)
-                projection.read(report.tool)
-                projection.add([self._changes.of_learning(report, intent)])
+                batch.add([self._changes.of_learning(report, intent)])
 
     def _body(self, tool: Tool) -> str:
         return redact_json(definition_text(tool), self._mask)

@@ -20,8 +20,7 @@ class Listed:
     """A source listed its tools: right after it `connected`, or again.
 
     With `is_forced` every tool is written down, though nothing may have changed. `disabled` are
-    names that the settings leave out. So many changed listings were `left_out` before it, because
-    there were too many.
+    names that the settings leave out.
     """
 
     source: Subject
@@ -32,7 +31,6 @@ class Listed:
     title: str = ""
     is_forced: bool = False
     disabled: tuple[str, ...] = ()
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ...core.errors import StoreFailed
 from .recorder import HistoryRecorder
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..history import History
 
 logger = logging.getLogger(__name__)
 
@@ -29,20 +29,20 @@ class StoredVectors:
     def read(self, hashes: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Those that are kept of the texts with these hashes."""
 
-        def look(store: Store) -> Mapping[str, Sequence[float]]:
+        def look(history: History) -> Mapping[str, Sequence[float]]:
             from ..vectors import read_vectors  # in the writer's thread, which has SQLAlchemy
 
-            return read_vectors(store, self._model, hashes)
+            return read_vectors(history, self._model, hashes)
 
         return _answer(self._recorder.read(look, {}), {})
 
     def write(self, vectors: Mapping[str, Sequence[float]]) -> None:
         """Keep these."""
 
-        def keep(store: Store) -> None:
+        def keep(history: History) -> None:
             from ..vectors import write_vectors
 
-            write_vectors(store, self._model, vectors)
+            write_vectors(history, self._model, vectors)
 
         _answer(self._recorder.ask(keep), None)
 

@@ -1,4 +1,4 @@
-"""Single writer thread: a bounded queue of reports and questions, retried while the store fails."""
+"""The writer thread: a bounded queue of reports and questions, retried while it fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
-from .reports import Called, Learned, LearnedRun, Listed, Report, Seeded
+from ..place import NOTHING_KEPT, OFF, Place
+from .reports import Called, Learned, LearnedRun, Report
 
 if TYPE_CHECKING:
     from .report_writer import ReportWriter
@@ -23,10 +24,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Hours of a busy agent, and some tens of megabytes. Listed tools and long texts count, too.
-_MOST_WAITING = 50_000
-_CHARS_PER_REPORT = 250  # of what is kept of a call, which take about as much room as a report
-_TOOLS_PER_REPORT = 2  # of the newest listing, which the session has as well
+_MOST_WAITING = 50_000  # hours of a busy agent, and some tens of megabytes
 # In one transaction: others want to write, too.
 _MOST_AT_ONCE = 1000
 # Calls come in numbers and are written down together; nothing waits for them.
@@ -41,7 +39,7 @@ _GOES_ON = "The agent goes on; what happens is written down when the history wor
 
 
 @dataclass(frozen=True)
-class Question:
+class _Question:
     """Something to be done with the store, for somebody who waits for it."""
 
     do: Callable[[ReportWriter], Any]
@@ -60,128 +58,38 @@ class Question:
             self.answer.set_exception(reason)
 
     def refuse(self, reason: StoreFailed) -> None:
-        """Have whoever waits for it told why there is no answer."""
+        """Raise this where it was asked."""
         if self.answer.set_running_or_notify_cancel():
             self.answer.set_exception(reason.with_traceback(None))
-
-
-class ReportQueue:
-    """Reports and questions in their order. Used from any thread.
-
-    `left_out` is how many reports were; the newest one is always kept.
-    """
-
-    def __init__(self) -> None:
-        self.left_out = 0
-        self._items: deque[tuple[Report | Question, int]] = deque()
-        self._weight = 0
-        # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
-        self._changing = threading.RLock()
-
-    def __len__(self) -> int:
-        """How many reports and questions there are."""
-        return len(self._items)
-
-    def put(self, item: Report | Question) -> None:
-        """Add it at the end."""
-        weight = _weight(item)
-        with self._changing:
-            self._items.append((item, weight))
-            self._weight += weight
-            if self._weight > _MOST_WAITING:
-                self._leave_out()
-
-    def put_back(self, reports: Iterable[Report]) -> None:
-        """Have these, which were taken, come first again."""
-        weighed = [(x, _weight(x)) for x in reports]
-        with self._changing:
-            self._items.extendleft(reversed(weighed))
-            self._weight += sum(weight for _, weight in weighed)
-            self._leave_out()
-
-    def take_question(self) -> Question | None:
-        """The first of all, if it is a question."""
-        with self._changing:
-            if self._items and isinstance(self._items[0][0], Question):
-                item, _ = self._items.popleft()
-                return item if isinstance(item, Question) else None
-        return None
-
-    def take_reports(self) -> list[Report]:
-        """Some before the next question."""
-        taken: list[Report] = []
-        with self._changing:
-            while self._items and len(taken) < _MOST_AT_ONCE:
-                item, weight = self._items[0]
-                if isinstance(item, Question):
-                    break
-                self._items.popleft()
-                self._weight -= weight
-                taken.append(item)
-        return taken
-
-    def take_questions(self) -> list[Question]:
-        """All of them; the reports stay."""
-        with self._changing:
-            items, self._items = self._items, deque()
-            self._items.extend(x for x in items if not isinstance(x[0], Question))
-        return [x for x, _ in items if isinstance(x, Question)]
-
-    def _leave_out(self) -> None:
-        questions: list[tuple[Report | Question, int]] = []
-        while self._weight > _MOST_WAITING and len(self._items) > 1:
-            item, weight = self._items.popleft()
-            if isinstance(item, Question):
-                questions.append((item, weight))
-            else:
-                self._weight -= weight
-                self.left_out += 1
-        self._items.extendleft(reversed(questions))
-
-
-def _weight(item: Report | Question) -> int:
-    """How much room it takes, in reports that tell little. A question is soon answered."""
-    match item:
-        case Question():
-            return 0
-        case Listed() | Seeded():
-            return 1 + len(item.tools) // _TOOLS_PER_REPORT
-        case Called():
-            kept = (item.arguments, item.result)
-            chars = sum(len(str(x)) for x in kept if x is not None)
-            return 1 + chars // _CHARS_PER_REPORT
-        case LearnedRun():
-            return 1 + len(item.calls) + sum(len(x) for _, x in item.shapes) // _CHARS_PER_REPORT
-        case Learned():
-            return 1 + sum(map(len, item.texts)) // _CHARS_PER_REPORT
-        case _:
-            return 1
 
 
 class HistoryWriter:
     """Used from any thread. Its own begins with the first report or question.
 
-    `open_recorder` is called in that thread, with the recorder that failed before if there was
-    one. It may raise `StoreFailed`. What a person should know of its trouble is given to `warn`,
-    and what the store has now, or never will, to `written`.
+    `open_recorder` is called in that thread and may raise `StoreFailed`. What a person should know
+    of its trouble is given to `warn`, and what the store has now, or never will, to `written`.
     """
 
     def __init__(
         self,
-        open_recorder: Callable[[ReportWriter | None], ReportWriter],
+        place: Place,
+        open_recorder: Callable[[], ReportWriter],
         warn: Callable[[str], None] = logger.warning,
         written: Callable[[Iterable[Report]], None] = lambda _: None,
     ) -> None:
+        self._is_off = place.is_off
         self._warn = warn
         self._written = written
         self._open_recorder = open_recorder
         self._recorder: ReportWriter | None = None
-        self._waiting = ReportQueue()
+        self._waiting: deque[Report | _Question] = deque()
+        self._left_out = 0
+        # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
+        self._changing = threading.RLock()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
         self._is_closing, self._is_wanted = threading.Event(), threading.Event()
         self._trouble: StoreFailed | None = None
         self._said: set[str] = set()
-        self._has_said_left_out = False
         # Held by who begins to wait for an answer, or sees to it that nobody begins to.
         self._asking = threading.RLock()
         self._starting = threading.Lock()
@@ -195,8 +103,8 @@ class HistoryWriter:
 
     def report(self, report: Report) -> None:
         """Have this written down soon."""
-        if self._is_closing.is_set() or self._pid != os.getpid():
-            return  # as in `_is_over`
+        if self._is_closing.is_set() or self._pid != os.getpid() or self._is_off:
+            return  # as in `_is_over`, on the way of a call
         self._put(report)
         if not isinstance(report, Called | Learned | LearnedRun):
             self._is_urgent.set()
@@ -207,7 +115,10 @@ class HistoryWriter:
         The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
         when this was closed. Whether it can be used now is then tried at once.
         """
-        question = Question(do)
+        question = _Question(do)
+        if self._is_off:
+            question.refuse(StoreFailed(OFF, *NOTHING_KEPT))
+            return question.answer
         if self._is_over():  # looked at first: in a fork the lock may be held for ever
             question.refuse(_closed())
             return question.answer
@@ -259,12 +170,24 @@ class HistoryWriter:
         """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
         return self._is_closing.is_set() or self._pid != os.getpid()
 
-    def _put(self, item: Report | Question) -> None:
-        self._waiting.put(item)
+    def _put(self, item: Report | _Question) -> None:
+        with self._changing:
+            self._waiting.append(item)
+            if len(self._waiting) > _MOST_WAITING:
+                self._leave_out()
         if not self._is_work.is_set():
             self._is_work.set()
         if self._thread is None:
             self._start()
+
+    def _leave_out(self) -> None:
+        """Let go of the oldest reports where too many wait."""
+        while len(self._waiting) > _MOST_WAITING:
+            oldest = next((x for x in self._waiting if not isinstance(x, _Question)), None)
+            if oldest is None:
+                return
+            self._waiting.remove(oldest)
+            self._left_out += 1
 
     def _start(self) -> None:
         with self._starting:
@@ -287,7 +210,10 @@ class HistoryWriter:
             self._await_work()
             is_last_try = self._is_closing.is_set()
             reason = self._problem_with_work()
-            self._say_what_is_left_out()
+            if self._left_out:
+                self._say(
+                    "So much waits to be written into the history that the oldest is left out."
+                )
             if reason is None:
                 pause = _FIRST_PAUSE_SECONDS
                 continue
@@ -312,9 +238,9 @@ class HistoryWriter:
             try:
                 self._work_off()
             except StoreFailed:
-                if not self._is_damaged():
+                if self._recorder is None or not self._recorder.history.store.is_damaged:
                     raise
-                self._work_off()  # in the one that is opened now, and mended
+                self._work_off()  # in the one that takes its place
         except StoreFailed as reason:
             return reason
         except Exception as reason:
@@ -325,63 +251,82 @@ class HistoryWriter:
             self._trouble = None
         return None
 
-    def _is_damaged(self) -> bool:
-        return self._recorder is not None and self._recorder.store.is_damaged
-
     def _work_off(self) -> None:
         """Do all that waits; without any, say that this run is still there."""
-        if self._recorder is None or self._trouble is not None or self._is_damaged():
-            self._recorder = self._open_recorder(self._recorder)
+        if self._recorder is None:
+            self._recorder = self._open_recorder()
+        recorder = self._recorder
+        if self._trouble is not None or recorder.history.store.is_damaged:
+            recorder.open_again()
         if not self._waiting:
-            self._recorder.beat()
-            self._recorder.prune_if_due()
-            self._recorder.store.back_up_if_due()
+            recorder.record(())
+            recorder.prune_if_due()
+            recorder.history.store.back_up_if_due()
         while self._waiting:
-            if (question := self._waiting.take_question()) is not None:
-                question.ask(self._recorder)
+            if isinstance(self._waiting[0], _Question):
+                with self._changing:
+                    question = self._waiting.popleft()
+                if isinstance(question, _Question):
+                    question.ask(recorder)
             else:
-                self._record(self._recorder)
+                self._record(recorder)
 
     def _record(self, recorder: ReportWriter) -> None:
         """Write down the reports before the next question; until that is done they wait."""
-        batch = self._waiting.take_reports()
+        batch: list[Report] = []
+        with self._changing:
+            while self._waiting and len(batch) < _MOST_AT_ONCE:
+                if isinstance(item := self._waiting[0], _Question):
+                    break
+                self._waiting.popleft()
+                batch.append(item)
+        done = 0
         try:
-            recorder.record(batch)
-        except StoreFailed:
-            self._waiting.put_back(batch)
-            raise
-        except Exception as reason:  # noqa: BLE001 - one of them is told below
-            logger.debug("A batch of reports is written one by one: %r", reason)
-            self._record_singly(recorder, batch)
-        self._written(batch)
-
-    def _record_singly(self, recorder: ReportWriter, batch: list[Report]) -> None:
-        for number, report in enumerate(batch):
             try:
-                recorder.record([report])
+                recorder.record(batch)
+                done = len(batch)
             except StoreFailed:
-                self._waiting.put_back(batch[number:])
-                self._written(batch[:number])
                 raise
-            except Exception:
-                logger.exception("A report was not written into the history: %.200r", report)
+            except Exception as reason:  # noqa: BLE001 - one of them is told below
+                logger.debug("A batch of reports is written one by one: %r", reason)
+                for report in batch:
+                    self._record_one(recorder, report)
+                    done += 1
+        finally:
+            with self._changing:
+                self._waiting.extendleft(reversed(batch[done:]))
+                self._leave_out()
+            self._written(batch[:done])
+
+    def _record_one(self, recorder: ReportWriter, report: Report) -> None:
+        try:
+            recorder.record([report])
+        except StoreFailed:
+            raise
+        except Exception:
+            logger.exception("A report was not written into the history: %.200r", report)
 
     def _refuse(self, reason: StoreFailed) -> None:
         """The store cannot be used: say so once, and to all who ask."""
         with self._asking:
             self._trouble = reason
-        if str(reason) not in self._said:
-            self._said.add(str(reason))
-            self._tell(f"{reason} {_GOES_ON}")
-        for question in self._waiting.take_questions():
-            question.refuse(reason)
+        self._say(f"{reason} {_GOES_ON}")
+        self._refuse_questions(reason)
 
-    def _say_what_is_left_out(self) -> None:
-        if self._waiting.left_out and not self._has_said_left_out:
-            self._has_said_left_out = True
-            self._tell("So much waits to be written into the history that the oldest is left out.")
+    def _refuse_questions(self, reason: StoreFailed) -> None:
+        with self._changing:
+            items = [*self._waiting]
+            self._waiting.clear()
+            self._waiting.extend(x for x in items if not isinstance(x, _Question))
+        for item in items:
+            if isinstance(item, _Question):
+                item.refuse(reason)
 
-    def _tell(self, text: str) -> None:
+    def _say(self, text: str) -> None:
+        """Once."""
+        if text in self._said:
+            return
+        self._said.add(text)
         try:
             self._warn(text)
         except Exception:  # stdout may be closed
@@ -390,9 +335,8 @@ class HistoryWriter:
     def _end(self) -> None:
         atexit.unregister(self._finish)
         with self._asking:  # nobody asks any more: it is closing
-            for question in self._waiting.take_questions():
-                question.refuse(self._trouble or _closed())
-        if lost := self._waiting.left_out + len(self._waiting):
+            self._refuse_questions(self._trouble or _closed())
+        if lost := self._left_out + len(self._waiting):
             what = "thing" if lost == 1 else "things"
             logger.warning("%d %s that happened could not be written into the history.", lost, what)
         if self._recorder is not None:

@@ -1,0 +1,220 @@
+"""Events as rows of the log and back, and which rows an asker wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, Select, Text, and_, func, or_, select, type_coerce
+
+from ..core.json import JsonObject
+from .event import (
+    Change,
+    Event,
+    Project,
+    Subject,
+    links_of,
+    tool_payload,
+    usual_kind,
+    usual_payload,
+    usual_teller,
+)
+from .tables import events, subjects
+
+LARGEST_POSITION = 2**63 - 1
+"""Databases compare with no larger number."""
+
+LISTINGS: tuple[Change, ...] = ("connected", "reconnected", "refreshed")
+_FAILURES: tuple[Change, ...] = ("failed", "refused")
+_OF_DEFINITIONS = ("description", "parameters")  # `diff` shows them
+_ESCAPED = frozenset('"\\%_')  # in JSON, or in a pattern
+_AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which events are wanted: all of the project by default.
+
+    `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
+    positions, the first not included; `since` is a time: whatever was written after the first event
+    of then counts, whatever its clock said. `changes` are the kinds that are wanted, if not all.
+    Only failures with `failed`, only what an `agent` called, only what has a `text` in it. `limit`
+    is for the newest so many rows, or the first with `oldest_first`; a row is one event with all
+    that it implies.
+    """
+
+    subject: Subject | None = None
+    anchor: Subject | None = None
+    after: int = 0
+    until: int | None = None
+    since: datetime | None = None
+    changes: tuple[Change, ...] = ()
+    limit: int | None = None
+    failed: bool = False
+    agent: str | None = None
+    text: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the database finds all that is wanted, and nothing else."""
+        is_of_tool = self.subject is not None and self.subject.tool is not None
+        implied = {"confirmed", "unavailable"} & {*self.changes}
+        return not (self.text or implied or is_of_tool)
+
+
+def row_of(
+    project: int, event: Event, numbers: Mapping[Subject, int], run: int | None
+) -> JsonObject:
+    """What is stored of an event that has its position."""
+    change, payload, seconds = event.change, event.payload, None
+    agent = payload.get(_AGENT)
+    if is_told_by_definition(event) or payload == usual_payload(change):
+        payload, agent = None, None
+    elif change == "called":
+        seconds = payload.get("seconds")
+        payload = {x: y for x, y in payload.items() if x not in ("status", "seconds", _AGENT)}
+    elif isinstance(agent, str):
+        payload = {x: y for x, y in payload.items() if x != _AGENT}
+    return {
+        "project": project,
+        "position": event.position,
+        "time": event.time,
+        "run": run,
+        "change": change,
+        "subject": numbers[event.subject],
+        "anchor": numbers[event.subject.anchor],
+        "followed_by": event.followed_by,
+        "definition": event.definition,
+        "reason": event.reason or None,
+        "payload": payload or None,
+        "seconds": seconds,
+        "failed": is_failure(event) or None,
+        "agent": agent if isinstance(agent, str) else None,
+        "teller": None if event.source == usual_teller(change) else event.source,
+    }
+
+
+def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
+    """The event of a row, but for what its definition says."""
+    change: Change = row.change
+    payload: JsonObject | None = row.payload
+    if change == "called":
+        status = "error" if row.failed else "ok"
+        payload = {"status": status, "seconds": row.seconds or 0.0, **(payload or {})}
+    elif payload is None:
+        payload = usual_payload(change)
+    if row.agent is not None:
+        payload = {**payload, _AGENT: row.agent}
+    return Event(
+        subject, change, row.time, payload, links_of(change, subject, project), row.definition,
+        row.reason or "", run, row.position,
+        "decision" if row.teller == "user" else usual_kind(change),
+        row.teller or usual_teller(change), row.followed_by,
+    )  # fmt: skip
+
+
+def is_told_by_definition(event: Event) -> bool:
+    """Whether its payload is not stored, because its definition tells it."""
+    is_tool = event.subject.tool is not None
+    return is_tool and event.event_kind == "fact" and bool(event.definition)
+
+
+def payload_of(definition: JsonObject | None) -> JsonObject:
+    """What spec 2 tells of a tool; nothing where its definition was lost, as by a damaged file."""
+    if definition is None:
+        return {}
+    return tool_payload(definition["name"], definition["description"], definition["input_schema"])
+
+
+def is_failure(event: Event) -> bool:
+    """Whether it tells that a call failed or was refused, or that a server could not be used."""
+    return event.change in _FAILURES or (event.change == "called" and "error" in event.payload)
+
+
+def has_text(event: Event, text: str) -> bool:
+    """Whether what is told of it has this text in it, in capitals or not."""
+    wanted = text.casefold()
+    return any(wanted in x.casefold() for x in _texts_of(event))
+
+
+def query_of(project: int, wanted: Range, subject: int, anchor: int) -> Select[Any]:
+    """The rows of a range, and some more where it `is_exact` not; these are its own numbers."""
+    query = select(events).where(
+        events.c.project == project, events.c.position > min(wanted.after, LARGEST_POSITION)
+    )
+    if wanted.until is not None:
+        query = query.where(events.c.position <= min(wanted.until, LARGEST_POSITION))
+    if wanted.since is not None:
+        # From the first one on: where a clock was set back, what came then has an earlier time.
+        is_since = events.c.project == project, events.c.time >= wanted.since
+        first = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
+        query = query.where(events.c.position >= first.scalar_subquery())
+    query = query.where(*_conditions(project, wanted, subject, anchor))
+    newest = query.order_by(events.c.position.desc())
+    if wanted.is_exact and wanted.limit is not None:
+        newest = newest.limit(min(wanted.limit, LARGEST_POSITION))
+    return newest
+
+
+def _conditions(
+    project: int, wanted: Range, subject: int, anchor: int
+) -> Iterator[ColumnElement[bool]]:
+    implies = events.c.followed_by.is_not(None)
+    if wanted.anchor is not None:
+        yield events.c.anchor == anchor
+    if wanted.subject is not None:
+        own = events.c.subject == subject
+        is_of_tool = wanted.subject.tool is not None
+        yield or_(own, and_(events.c.subject == anchor, implies)) if is_of_tool else own
+    if wanted.changes:
+        of_kind = events.c.change.in_(wanted.changes)
+        implying = [x for x, y in _IMPLIED.items() if y in wanted.changes]
+        yield or_(of_kind, and_(events.c.change.in_(implying), implies)) if implying else of_kind
+    if wanted.failed:
+        yield events.c.failed.is_(True)
+    if wanted.agent is not None:
+        yield events.c.agent == wanted.agent
+    text = wanted.text
+    if text.isascii() and text.isprintable() and _ESCAPED.isdisjoint(text):
+        name = subjects.c.source_name + "." + func.coalesce(subjects.c.tool, "")
+        named = or_(subjects.c.source_name == "", _has(name, text))  # those have names of ours
+        whose = select(subjects.c.id).where(subjects.c.project == project, named)
+        own = (events.c.payload, events.c.reason, events.c.change, events.c.agent)
+        yield or_(implies, events.c.subject.in_(whose), *(_has(x, text) for x in own))
+
+
+_IMPLIED: Mapping[Change, Change] = {
+    **dict.fromkeys(LISTINGS, "confirmed"),
+    "disconnected": "unavailable",
+}
+
+
+def implied_by(change: Change) -> Change:
+    """What such an event says of the tools that no row behind it tells of."""
+    return _IMPLIED[change]
+
+
+def _has(column: Any, text: str) -> ColumnElement[bool]:
+    return func.lower(type_coerce(column, Text)).contains(text.lower())
+
+
+def _texts_of(event: Event) -> Iterator[str]:
+    subject = event.subject
+    yield subject.shown_source if subject.tool is None else f"{subject.shown_source}.{subject.tool}"
+    yield event.change
+    yield event.reason
+    yield from _texts_in(x for key, x in event.payload.items() if key not in _OF_DEFINITIONS)
+
+
+def _texts_in(values: Iterable[Any]) -> Iterator[str]:
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += cast("dict[str, Any]", value).values()
+        elif isinstance(value, list):
+            waiting += cast("list[Any]", value)
+        elif isinstance(value, str):
+            yield value

@@ -1,0 +1,473 @@
+"""A project's history: everything that can be asked of it, by name and as of a time.
+
+Raised by each question: `StoreFailed`, where the store cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Connection, case, cast, func, select
+
+from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
+from ..core.json import JsonObject
+from ..core.names import did_you_mean, nearest
+from .diff.changes import Defined, ToolChanged, Version, compared, differences
+from .event import Change, Event, Project, Subject
+from .events_table import LARGEST_POSITION, Range
+from .graph import Graph, graph_of
+from .log import (
+    INVENTORY,
+    EventLog,
+    LogRow,
+    begin_of,
+    definitions_of,
+    last_position,
+    position_at,
+)
+from .place import Place
+from .records import (
+    BUCKET_GROWTH,
+    SHORTEST_SECONDS,
+    Fold,
+    Records,
+    ToolRecord,
+    is_offered,
+    last_seen,
+)
+from .stats import CountedCalls, Stats, sorted_stats, stats_of_records
+from .store import Store, open_store
+from .tables import events
+
+# By which a definition may be another one than before.
+_DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
+_OF_TOOLS: tuple[Change, ...] = (*_DEFINING, "returned", "unavailable")
+_MOST_NAMES = 10  # of those that are told to somebody who wrote another one
+# A duration of a day is in bucket 233, of a microsecond in -284: there is room between two tools.
+_BUCKETS, _FIRST_BUCKET = 1024, -400
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A point of the history: a time, a position, or now when it has neither."""
+
+    time: datetime | None = None
+    position: int | None = None
+
+
+NOW, ALL = When(), Range()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsTold:
+    """The whole graph, what was asked for in it, and what sources said of the tools they offer.
+
+    Of each tool that was offered then: the digest of its definition, and that.
+    """
+
+    graph: Graph
+    chosen: list[Subject]
+    tools: dict[Subject, tuple[str, JsonObject]]
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """What changed last in the tools of a source, as people call it, and when."""
+
+    source: str
+    time: datetime
+    changes: list[ToolChanged]
+
+
+class History:
+    """The history of one project, in an open store. Used by one thread."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.log = EventLog(store.project, store.project_id)
+
+    @property
+    def place(self) -> Place:
+        """Where it is kept."""
+        return self.store.place
+
+    @property
+    def project(self) -> Project:
+        """Whose it is."""
+        return self.store.project
+
+    @property
+    def project_id(self) -> int:
+        """The number of the project in the store."""
+        return self.store.project_id
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """A transaction that sees one state of the store, from its first query to its last."""
+        with self.store.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, *, everything: bool = False) -> Generator[Connection]:
+        """A transaction that no other writer's can fall into: all of it is kept, or nothing."""
+        try:
+            with self.store.writing(everything=everything) as connection:
+                yield connection
+        except BaseException:
+            self.log.forget()
+            raise
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def rows(
+        self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
+    ) -> list[LogRow]:
+        """The newest rows of a range, oldest first: of one source, one tool, or all.
+
+        A tool without a source is that of every source that has one of this name.
+
+        Raises:
+            UnknownServer, UnknownTool: there never was one.
+        """
+        with self.reading() as connection:
+            return self._rows(connection, wanted, source, tool)
+
+    def events(
+        self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
+    ) -> list[Event]:
+        """As `rows`, each event by itself, also those that are implied."""
+        with self.reading() as connection:
+            rows = self._rows(connection, wanted, source, tool)
+            return self.log.complete(connection, rows)
+
+    def records(self, moment: When = NOW) -> Records:
+        """Every source and tool there was until then, as was known then."""
+        with self.reading() as connection:
+            return self._fold_at(connection, moment).records()
+
+    def tool_record(self, source: str, tool: str) -> ToolRecord:
+        """What is known of one tool; it was there last when its source was, unless it had gone.
+
+        Raises:
+            UnknownServer, UnknownTool: there never was one.
+        """
+        with self.reading() as connection:
+            fold = self.log.catch_up(connection)
+            subject, *_ = _subjects(fold, source, tool)
+            record = fold.require(subject)
+            return replace(record, last_seen=last_seen(record, fold.sources.get(subject.anchor)))
+
+    def records_of_source(self, name: str) -> list[ToolRecord]:
+        """What is known of all tools that the sources of this name ever had."""
+        with self.reading() as connection:
+            fold = self.log.catch_up(connection)
+            named = [x.subject for x in fold.plain_tools() if x.subject.source == name]
+            return [fold.require(x) for x in named]
+
+    def last_listed(self, source: str) -> tuple[int, datetime | None]:
+        """The newest position, and when a source of this name was listed last."""
+        with self.reading() as connection:
+            sources = self.log.catch_up(connection).sources.values()
+            position = last_position(connection, self.project_id)
+            return position, next((x.last_sync for x in sources if x.name == source), None)
+
+    def newest_position(self) -> int:
+        """That of the newest event; 0 before the first."""
+        with self.reading() as connection:
+            return last_position(connection, self.project_id)
+
+    def position_of(self, moment: When) -> int | None:
+        """The position of the newest event of a time; None for now.
+
+        Events stand in the order in which they were written. Where a store was away for a while,
+        or the clocks of two machines differ, that of their times is another.
+        """
+        with self.reading() as connection:
+            return self._position(connection, moment)
+
+    def graph(self, moment: When = NOW) -> Graph:
+        """The event graph, as it was then."""
+        with self.reading() as connection:
+            return self._graph(connection, moment)
+
+    def tools_told(self, moment: When, source: str | None, tool: str | None) -> ToolsTold:
+        """What it takes to see what flows around a source, or one tool, as it was then.
+
+        Raises:
+            UnknownServer, UnknownTool: there never was one.
+        """
+        with self.reading() as connection:
+            chosen = _subjects(self.log.catch_up(connection), source, tool)
+            graph = self._graph(connection, moment)
+            offered = _offered(self._fold_at(connection, moment).records())
+            known = definitions_of(connection, set(offered.values()))
+        tools = {x: (digest, known[digest]) for x, digest in offered.items() if digest in known}
+        return ToolsTold(graph, chosen, tools)
+
+    def versions(self, source: str, tool: str) -> list[Version]:
+        """Every definition that a tool had, the first one first.
+
+        Raises:
+            UnknownServer, UnknownTool: there never was one.
+        """
+        with self.reading() as connection:
+            subject, *_ = _subjects(self.log.catch_up(connection), source, tool)
+        return self.versions_of(subject)
+
+    def versions_of(self, tool: Subject) -> list[Version]:
+        """The same, of a tool that may never have been there."""
+        with self.reading() as connection:
+            rows = self.log.rows(connection, Range(subject=tool, changes=_DEFINING))
+            told = [x.event for x in rows if x.event.definition]
+            known = definitions_of(connection, {x.definition or "" for x in told})
+        found: list[Version] = []
+        for event in told:
+            digest = event.definition or ""
+            if not found or found[-1].digest != digest:
+                now, before = known.get(digest), known.get(found[-1].digest) if found else None
+                lines = differences(before, now, in_full=True) if found else ()
+                found.append(Version(digest, event.time, event.position, now, lines))
+        return found
+
+    def changes(
+        self, source: str | None, tool: str | None, before: When, after: When = NOW
+    ) -> list[ToolChanged]:
+        """What is different between two points: of all, of a source, or of a tool.
+
+        Raises:
+            UnknownServer, UnknownTool: there never was one.
+        """
+        if source is None and tool is None:
+            return self.tools_changed(before, after)
+        with self.reading() as connection:
+            found = _subjects(self.log.catch_up(connection), source, tool)
+        return [x for subject in found for x in self.tools_changed(before, after, subject)]
+
+    def tools_changed(
+        self, before: When, after: When, subject: Subject | None = None
+    ) -> list[ToolChanged]:
+        """What is different between two points: of one tool, of a source, or of all there is.
+
+        A tool is there as long as its source offers it, also while that is not connected. One
+        that was renamed is asked for by either name.
+        """
+        source = subject and subject.anchor
+        with self.reading() as connection:
+            then, now = (self._told(connection, x, source) for x in (before, after))
+            old, new = _offered(then), _offered(now)
+            # By what it was at last, a tool that was renamed later is found more often.
+            last = {x: now.tools[x].definition for x in old.keys() - new.keys() if x in now.tools}
+            different = {x for x in old.keys() | new.keys() if old.get(x) != new.get(x)}
+            digests = {side[x] for side in (old, new, last) for x in different if x in side}
+            known = definitions_of(connection, digests)
+        sides = (
+            {x: Defined(side[x], known.get(side[x])) for x in different & side.keys()}
+            for side in (old, new, last)
+        )
+        found = compared(*sides)
+        return [x for x in found if subject in (None, source, x.tool, x.was)]
+
+    def last_change(self, source: str, until: When = NOW) -> tuple[int, datetime] | None:
+        """The position before the tools of a source changed last until then, and when that was.
+
+        None where nothing was listed by then.
+
+        Raises:
+            UnknownServer: there never was one.
+        """
+        found: list[tuple[int, datetime]] = []
+        with self.reading() as connection:
+            last = self._position(connection, until)
+            for subject in _subjects(self.log.catch_up(connection), source, None):
+                changed = self.log.newest_of(connection, subject, _OF_TOOLS, last)
+                if changed is not None:
+                    # One listing is of one moment and one run.
+                    together = Range(anchor=subject, since=changed.time, until=changed.position)
+                    rows = (x.event for x in self.log.rows(connection, together))
+                    same = [x for x in rows if (x.time, x.run) == (changed.time, changed.run)]
+                    first = min(x.position for x in same if x.change in INVENTORY)
+                    found.append((first - 1, changed.time))
+        return max(found, default=None)
+
+    def last_changes(self, until: When = NOW) -> list[LastChange]:
+        """That of every source that ever listed a tool by then; the newest at the end."""
+        with self.reading() as connection:
+            known = _subjects(self.log.catch_up(connection), None, None)
+        found: list[tuple[int, LastChange]] = []
+        for source in {x.shown_source for x in known}:
+            if (changed := self.last_change(source, until)) is not None:
+                position, time = changed
+                changes = self.changes(source, None, When(position=position), until)
+                found.append((position, LastChange(source, time, changes)))
+        return [x for _, x in sorted(found, key=lambda x: (x[0], x[1].source))]
+
+    def what_changed(self, event: Event) -> tuple[str, ...]:
+        """What a changed definition has that the one before it had not, in lines."""
+        tool = event.subject
+        with self.reading() as connection:
+            until = event.position - 1
+            before = Range(subject=tool, changes=_DEFINING, until=until, limit=1)
+            found = [x.event.definition for x in self.log.rows(connection, before) if x.is_wanted]
+            if not found and begin_of(connection, self.project_id) <= until:  # it was pruned
+                record = self.log.fold_at(connection, until).plain_tool(tool)
+                found = [record.definition] if record else []
+            if not found or not found[0] or not event.definition:
+                return ()
+            known = definitions_of(connection, {found[0], event.definition})
+        return differences(known.get(found[0]), known.get(event.definition))
+
+    def stats(self, since: datetime | None = None) -> Stats:
+        """All calls since then, or all there ever were; percentiles are of recent ones then."""
+        with self.reading() as connection:
+            if since is None:
+                return stats_of_records(self.log.catch_up(connection).plain_tools())
+            return sorted_stats(
+                calls.stats(tool) for tool, calls in self._counted(connection, since).items()
+            )
+
+    def check_agent(self, agent: str | None) -> None:
+        """Refuse the name of an agent that never called a tool.
+
+        Raises:
+            UnknownAgent: it is one.
+        """
+        if agent is None:
+            return
+        of_project = events.c.project == self.project_id, events.c.agent.is_not(None)
+        query = select(events.c.agent).where(*of_project).distinct()
+        with self.reading() as connection:
+            known = sorted(connection.execute(query).scalars())
+        if agent not in known:
+            hint = f"It knows: {', '.join(known[:_MOST_NAMES])}." if known else ""
+            hint = did_you_mean(agent, known) or hint
+            raise UnknownAgent(f"The history knows no agent {agent!r}. {hint}".rstrip())
+
+    def _rows(
+        self, connection: Connection, wanted: Range, source: str | None, tool: str | None
+    ) -> list[LogRow]:
+        if source is None and tool is None:
+            return self.log.rows(connection, wanted)
+        found: list[LogRow] = []
+        for subject in _subjects(self.log.catch_up(connection), source, tool):
+            only = {"anchor": subject} if subject.tool is None else {"subject": subject}
+            found += self.log.rows(connection, replace(wanted, **only))
+        found.sort(key=lambda x: x.event.position)
+        return found[-wanted.limit :] if wanted.limit else found
+
+    def _fold_at(self, connection: Connection, moment: When, wanted: Range | None = None) -> Fold:
+        return self.log.fold_at(connection, self._position(connection, moment), wanted)
+
+    def _graph(self, connection: Connection, moment: When) -> Graph:
+        until = self._position(connection, moment)
+        records = self.log.fold_at(connection, until).records()
+        return graph_of(self.project, records, self.log.links(connection, until))
+
+    def _told(self, connection: Connection, moment: When, source: Subject | None) -> Records:
+        """What was known then of a source and its tools, but not of calls; or all."""
+        if source is None:
+            return self._fold_at(connection, moment).records()
+        fold = self._fold_at(connection, moment, Range(anchor=source, changes=INVENTORY))
+        records, tools = fold.sources.get(source), fold.known(source).tools.values()
+        return Records({source: records} if records else {}, {x.subject: x for x in tools})
+
+    def _position(self, connection: Connection, moment: When) -> int | None:
+        """The position of a point.
+
+        Raises:
+            StoreFailed: what was known then was removed, because it was too old.
+        """
+        position = moment.position and min(moment.position, LARGEST_POSITION)
+        if moment.time is not None:
+            position = position_at(connection, self.project_id, moment.time)
+        begin = 0 if position is None else begin_of(connection, self.project_id)
+        if position is not None and position < begin:
+            raise StoreFailed(
+                self.place.shown,
+                f"it begins behind event {begin}: what was before is not kept any more.",
+                "Ask for a later time; `history` in the settings says how long it is kept.",
+            )
+        return position
+
+    def _counted(self, connection: Connection, since: datetime) -> dict[Subject, CountedCalls]:
+        """The calls since then. One key for tool and size: two take SQLite six times as long."""
+        seconds = func.coalesce(events.c.seconds, 0.0)
+        size = func.floor(func.ln(seconds + SHORTEST_SECONDS) / BUCKET_GROWTH)
+        bucket = cast(size, BigInteger) - _FIRST_BUCKET
+        key = (cast(events.c.subject, BigInteger) * _BUCKETS + bucket).label("key")
+        errors = func.sum(case((events.c.failed.is_(True), 1), else_=0)).label("errors")
+        total, last = func.sum(seconds).label("seconds"), func.max(events.c.position).label("last")
+        query = select(key, func.count().label("calls"), errors, total, last).where(
+            events.c.project == self.project_id,
+            events.c.change == "called",
+            events.c.time >= since,
+        )
+        rows = connection.execute(query.group_by("key")).all()
+        # When the last ones were, by position: in time, another one may be the last.
+        newest: dict[int, int] = {}
+        for row in rows:
+            number = int(row.key) // _BUCKETS
+            newest[number] = max(newest.get(number, 0), row.last)
+        last_calls = self.log.at_positions(connection, newest.values())
+        subjects = {number: last_calls[x] for number, x in newest.items() if x in last_calls}
+        found: dict[Subject, CountedCalls] = {}
+        for row in rows:
+            number, bucket = divmod(int(row.key), _BUCKETS)
+            if (event := subjects.get(number)) is not None:
+                calls = found.setdefault(event.subject, CountedCalls(last=event.time))
+                calls.errors += int(row.errors)
+                calls.seconds += float(row.seconds or 0)
+                calls.durations[bucket + _FIRST_BUCKET] += row.calls
+        return found
+
+
+def open_history(place: Place, *, is_to_read: bool = False) -> History:
+    """Open the history of a place, as `open_store` does."""
+    store = open_store(place, is_to_read=is_to_read)
+    try:
+        return History(store)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _offered(records: Records) -> dict[Subject, str]:
+    """The tools that were there, and the digests of their definitions."""
+    return {
+        tool: record.definition
+        for tool, record in records.tools.items()
+        if is_offered(record, records.sources.get(tool.anchor))
+    }
+
+
+def _subjects(fold: Fold, source: str | None, tool: str | None) -> list[Subject]:
+    """The sources of this name, or the tools; one without a source is that of every source.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+    """
+    tools = [x.subject for x in fold.plain_tools()]
+    anchors = {*fold.sources, *(x.anchor for x in tools)}
+    wanted = {x for x in anchors if source in (None, x.shown_source)}
+    if source is not None and not wanted:
+        names = sorted({x.shown_source for x in anchors})
+        text = f"The history knows no server {source!r}. {_offer(source, names)}"
+        raise UnknownServer(text, source, nearest(source, names))
+    if tool is None:
+        return sorted(wanted, key=lambda x: x.context_id)
+    of_them = [x for x in tools if x.anchor in wanted]
+    found = [x for x in of_them if x.tool == tool]
+    if not found:
+        names = sorted({x.tool or "" for x in of_them})
+        of = f" of {source!r}" if source else ""
+        raise UnknownTool(f"The history knows no tool {tool!r}{of}. {_offer(tool, names)}")
+    return found
+
+
+def _offer(name: str, known: list[str]) -> str:
+    shown = ", ".join(known[:_MOST_NAMES]) + (", ..." if len(known) > _MOST_NAMES else "")
+    return did_you_mean(name, known) or (f"It knows: {shown}." if known else "It is empty.")
