@@ -82,7 +82,7 @@ class A2aAgent:
 
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop working on a task."""
-        await self._get("cancel", {"id": task_id})
+        await self._call("cancel", {"id": task_id})
 
     async def _poll(self, answer: Answer, tell: Tell) -> None:
         """Get the task, with pauses that grow, until it is settled."""
@@ -92,7 +92,7 @@ class A2aAgent:
             await anyio.sleep(pauses.seconds)
             words = answer.words
             try:
-                answer.take(await self._get("get", {"id": answer.task_id, "historyLength": 0}))
+                answer.take(await self._call("get", {"id": answer.task_id, "historyLength": 0}))
             except (SourceFailed, SourceClosed) as cause:
                 misses += 1
                 if misses == _MOST_MISSES:
@@ -125,7 +125,7 @@ class A2aAgent:
                     raise self._failures.too_large()
                 yield await self._http.parse(data, self._update)
 
-    async def _get(self, action: str, params: JsonObject) -> Update:
+    async def _call(self, action: str, params: JsonObject) -> Update:
         return await self._read(await self._request(action, params))
 
     async def _request(self, action: str, params: JsonObject) -> httpx2.Response:
@@ -144,7 +144,10 @@ class A2aAgent:
             if method == "POST":
                 content = json.dumps(params).encode()
         headers = {
-            "a2a-version": "0.3" if interface.is_old else interface.version,
+            # What came before 0.3 is nearest to that.
+            "a2a-version": "0.3"
+            if interface.is_old
+            else ".".join(interface.version.split(".")[:2]),
             "accept": "text/event-stream" if action == "stream" else "application/json",
         }
         if content:
