@@ -70,9 +70,8 @@ def body_arguments(
     if flat is None or not flat.properties or (flat.required and not is_required):
         shown = kind.whole_schema(schema)
         words = as_object(shown).get("description"), request_body.get("description")
-        return BodyArguments(
-            body, whole=Argument(_BODY, _BODY, describe(shown, *words), is_required)
-        )
+        whole = Argument(_BODY, _BODY, describe(shown, *words), is_required)
+        return BodyArguments(body, whole=whole)
     notes.add(*flat.notes.lines)
     properties = (
         Argument(name, _BODY, kind.property_schema(name, x), name in flat.required)

@@ -1,6 +1,6 @@
 """How a call of an operation becomes a request: plain data, made once for each tool.
 
-OpenAPI 3.2 decides what the words mean; those of Swagger 2.0 are said in its words.
+The words mean what they do in OpenAPI 3.2; Swagger 2.0 is translated into them.
 """
 
 from __future__ import annotations
@@ -106,19 +106,19 @@ class RequestPlan:
 
     def as_json(self) -> JsonObject:
         """The plan as a person reads it: what is as usual is left out."""
-        return _plain(self)
+        return _to_json(self)
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if is_dataclass(value):
-        named = ((x, getattr(value, x.name)) for x in fields(value))
-        return {x.name: _plain(y) for x, y in named if _is_said(x, y)}
+        members = ((x, getattr(value, x.name)) for x in fields(value))
+        return {x.name: _to_json(y) for x, y in members if _is_shown(x, y)}
     if isinstance(value, Mapping):
         members = cast(Mapping[str, Any], value).items()
-        return {name: _plain(x) for name, x in members}
-    return [_plain(x) for x in cast(Any, value)] if isinstance(value, list | tuple) else value
+        return {name: _to_json(x) for name, x in members}
+    return [_to_json(x) for x in cast(Any, value)] if isinstance(value, list | tuple) else value
 
 
-def _is_said(known: Field[Any], value: Any) -> bool:
-    is_usual = value is None or value in (known.default, "", (), {})
-    return not is_usual or known.name == "base_url" or (known.name == "style" and bool(value))
+def _is_shown(member: Field[Any], value: Any) -> bool:
+    is_usual = value is None or value in (member.default, "", (), {})
+    return not is_usual or member.name == "base_url" or (member.name == "style" and bool(value))

@@ -5,26 +5,29 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from ...core.errors import SourceClosed, SourceError, SourceFailed
+from ...core.errors import BadSetting, SourceClosed, SourceError, SourceFailed
 from ...core.events import Inventory
+from ...core.patterns import unmatched
 from ...core.places import INTERNET
 from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
+from ..choice import choose
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
 from ..web.origins import is_same_host, origin_of
 from .document import BadReference, Document, Read, files_beside, path_of, read_file
-from .operations import Operation, convert
+from .operations import Operation, Problem, convert
 from .parsing import MAX_BYTES, BadDocument
-from .selection import inventory_of
+from .templates import check_templates
 
 if TYPE_CHECKING:
     from .client import ServiceClient, ServiceResponse
@@ -33,6 +36,7 @@ T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _NOT_MODIFIED = 304
+_MAX_NOTES = 20  # of a kind, in the status
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
 
@@ -269,6 +273,41 @@ def _offer(
     conversion = convert(document, settings.name, settings.base_url.rstrip("/") or None)
     operations = {x.name: x for x in conversion.operations}
     title = f"{document.title} {document.version}".strip()
-    inventory = inventory_of(settings, operations, conversion.problems)
+    inventory = _inventory_of(settings, operations, conversion.problems)
     parts = tuple(document.parts)
     return Offer(title, operations, inventory, files.digest(data, parts), parts)
+
+
+def _inventory_of(
+    settings: OpenApiSettings,
+    operations: Mapping[str, Operation],
+    problems: tuple[Problem, ...],
+) -> Inventory:
+    """Return what a source with these settings offers of these operations."""
+    choice = choose(operations, settings, "which the document does not have")
+    unknown = [f"`operations` names {x!r}, which the document does not have."
+               for x in unmatched(settings.operations, operations)]  # fmt: skip
+    notes = (
+        *_first((f"no tool: {x}" for x in problems), "operations are no tools"),
+        *_first((*choice.notes, *unknown), "names are not in the document"),
+        *_template_notes(settings),
+    )
+    tools = tuple(operations[x].tool for x in choice.names)
+    return Inventory(settings.name, tools, notes=notes, disabled=choice.disabled)
+
+
+def _first(notes: Iterable[str], others: str) -> Iterator[str]:
+    """Yield the first notes, and how many more there are."""
+    several = iter(notes)
+    yield from islice(several, _MAX_NOTES)
+    if more := sum(1 for _ in several):
+        yield f"and {more:,} more {others}."
+
+
+def _template_notes(settings: OpenApiSettings) -> Iterator[str]:
+    """Tell what is wrong in templates of the settings; calls of those operations are refused."""
+    for name, operation in settings.operations.items():
+        try:
+            check_templates(operation)
+        except BadSetting as wrong:
+            yield f"`operations`, at {name}: {wrong}"

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import escape
 
 from ...core.errors import BadSetting, InvalidArguments
-from ...core.json import is_list, is_object
+from ...core.json import is_object
 from ...settings.openapi import OperationSettings
 from .content import base_of, is_json
 from .plan import Body, Location, Placement, RequestPlan, Style
@@ -170,28 +170,18 @@ def _environment(context: Context) -> Any:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class JsonEnvironment(ImmutableSandboxedEnvironment):
-        """Looks up members of JSON values: `args.items` is an argument of that name."""
+        """Looks up members of objects: `args.items` is the argument of that name."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
-            return self.getitem(obj, attribute) if _is_json_value(obj) else super().getattr(
-                obj, attribute
-            )  # fmt: skip
+            is_ours = isinstance(obj, dict | Undefined)
+            return self.getitem(obj, attribute) if is_ours else super().getattr(obj, attribute)
 
         def getitem(self, obj: Any, argument: Any) -> Any:
-            if not _is_json_value(obj):
-                return super().getitem(obj, argument)
             if isinstance(obj, Undefined):
                 return obj  # what is not there has no members either
-            try:
-                return obj[argument] if is_object(obj) or is_list(obj) else self._missing(argument)
-            except (LookupError, TypeError):
-                return self._missing(argument)
-
-        def _missing(self, name: Any) -> Any:
-            return self.undefined(name=str(name))
-
-    def _is_json_value(value: Any) -> bool:
-        return value is None or isinstance(value, str | int | float | dict | list | Undefined)
+            if is_object(obj) and argument not in obj:
+                return self.undefined(name=str(argument))
+            return super().getitem(obj, argument)
 
     environment = JsonEnvironment(
         undefined=StrictUndefined, finalize=_finalizer(context), keep_trailing_newline=True

@@ -70,11 +70,6 @@ def takes_long(data: bytes) -> bool:
     return size > SHORT_BYTES and (size > _LONG_BYTES or _is_much_work(data))
 
 
-def is_too_deep(cause: ValueError) -> bool:
-    """Whether pydantic's reader gave up for this reason; `read_large` can read it then."""
-    return str(cause).startswith("recursion limit")
-
-
 def read_large(data: bytes) -> Any:
     """The value that the JSON holds; never holds the interpreter for long.
 

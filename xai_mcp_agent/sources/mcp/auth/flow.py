@@ -10,12 +10,12 @@ Imported when the first server behind a URL is reached: its libraries are heavy.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -60,11 +60,8 @@ _LONG_AGO = 1.0  # a time when any token had ended
 _NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; registered nowhere
 
 
-class Save(Protocol):
-    """Stores a record."""
-
-    async def __call__(self, record: Record, *, is_renewal: bool = False) -> None:
-        """Use it from now on."""
+Save: TypeAlias = Callable[[Record, bool], Awaitable[None]]
+"""Stores a record, and whether its token is a renewed one."""
 
 
 class TokenFlow:
@@ -86,7 +83,9 @@ class TokenFlow:
         self._write = save
         self._person = person
         self._places = places
-        self._named = {urlsplit(x).hostname for x in (server.url, server.auth.issuer) if x}
+        # Behind a proxy, where the server is itself is not known: at least its own host is right.
+        known = (server.auth.issuer, server.url if proxy_of(server.url) else "")
+        self._named = {urlsplit(x).hostname for x in known if x}
         self._client = WebClient(read_seconds=_ANSWER_SECONDS)
         self._callback: Callback | None = None
         self._page = ""
@@ -371,7 +370,7 @@ class TokenFlow:
 
     async def _save(self, record: Record) -> None:
         self._record = record
-        await self._write(record, is_renewal=self._renews)
+        await self._write(record, self._renews)
 
     def _new_record(self, tokens: OAuthToken | None) -> Record:
         context = self._context

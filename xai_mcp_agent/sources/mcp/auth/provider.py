@@ -161,7 +161,7 @@ class ServerAuth(httpx2.Auth):
             self._record = record
         return self._record
 
-    async def _save(self, record: Record, *, is_renewal: bool = False) -> None:
+    async def _save(self, record: Record, is_renewal: bool) -> None:
         """Use this from now on, and store it; its secrets are hidden from here on."""
         self._server.secrets.update(record.secrets())
         if is_renewal:
