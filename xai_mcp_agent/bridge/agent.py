@@ -40,21 +40,21 @@ from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 
 T = TypeVar("T")
 
-ToolGiven: TypeAlias = str | Callable[..., Any]
+ToolbeltPart: TypeAlias = str | Callable[..., Any]
 """The name of a source or of a group of the settings, or a function."""
 
-Asked: TypeAlias = str | Iterable[Mapping[str, Any]]
+AgentInput: TypeAlias = str | Iterable[Mapping[str, Any]]
 """A question, or messages as a former run gave them back, with the next question at their end."""
 
 
 @dataclass(frozen=True)
 class AgentResult:
-    """What a run came to. `stopped` says why it ended: `answered`, or at which limit.
+    """The result of a run. `stopped` says why it ended: `answered`, or at which limit.
 
-    `conversation` is all that was said, to go on with. `calls` are those of tools, in their order;
-    `usage` counts tokens, turns, calls and seconds; `structured` is the value of an answer of a
-    certain form; `left_out` has a line for each source that could not be used, `notes` what else a
-    person must know.
+    `conversation` has all messages, to go on with. `calls` are the calls of tools, in order;
+    `usage` counts tokens, turns, calls and seconds; `structured` is the answer as a value, with an
+    `output_schema`; `left_out` has a line for each source that could not be used, `notes` what
+    else a person must know.
     """
 
     answer: str
@@ -70,16 +70,16 @@ class AgentResult:
 class Agent:
     """Answers questions with the tools of a bridge, as AgentRun does on the canvas.
 
-    `toolbelt` names what it may use: servers and other sources of the settings, and groups of
-    them; functions in it become tools, too. Without it, it may use all that can be used.
-    `required` names sources and groups of which it must have a tool; they belong to the toolbelt,
-    too. What is named is waited for, each source to its own limit. Without a toolbelt, once one
-    source is ready, the next is waited for `wait_seconds`; None: as long as the settings say.
-    `model` is `offline`, `provider:name` such as `openai:gpt-5-mini`, or an `AgentModel`. The
-    others are those of the nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. What servers
-    ask, and calls that wait for approval, go to `answer` and `approve` of the bridge.
+    `toolbelt` names the sources and groups of the settings that it may use; functions in it become
+    tools, too. Without a toolbelt it may use all of them. `required` names sources and groups of
+    which it must have a tool; they belong to the toolbelt, too. The run waits for each source of a
+    toolbelt to its own limit; without a toolbelt, once one is ready, for the others at most
+    `wait_seconds`, by default those of the settings. `model` is `offline`, `provider:name` such as
+    `openai:gpt-5-mini`, or an `AgentModel`. The other arguments are those of the nodes AgentInit,
+    AgentMakeToolbelt and AgentPreferTools. Questions of servers and calls that wait for approval
+    go to `answer` and `approve` of the bridge.
 
-    It can be used by several threads and tasks at once; each run is one of its own.
+    Several threads and tasks can use it at once; each run is independent.
 
     Raises:
         UnknownServer, SettingsError: a name that cannot be used.
@@ -90,7 +90,7 @@ class Agent:
     def __init__(
         self,
         bridge: Bridge,
-        toolbelt: Iterable[ToolGiven] | ToolGiven | None = None,
+        toolbelt: Iterable[ToolbeltPart] | ToolbeltPart | None = None,
         *,
         required: Iterable[str] | str = (),
         wait_seconds: float | None = None,
@@ -161,7 +161,7 @@ class Agent:
         self.aio = AioAgent(bridge, caller, spec, tools, wait_seconds)
         """The same methods for callers that own an asyncio loop."""
 
-    def run(self, question: Asked) -> AgentResult:
+    def run(self, question: AgentInput) -> AgentResult:
         """Run to the answer. An interrupt stops it, and cancels its calls.
 
         Raises:
@@ -173,7 +173,7 @@ class Agent:
         """
         return self._bridge.aio.portal.call(self.aio.play, question, _ignore)
 
-    def stream(self, question: Asked) -> AgentStream[AgentResult]:
+    def stream(self, question: AgentInput) -> AgentStream[AgentResult]:
         """Begin to run, and go through what happens: `for event in agent.stream(...)`.
 
         Raises:
@@ -201,18 +201,18 @@ class AioAgent:
         self._tools = tools
         self._wait_seconds = wait_seconds
 
-    async def run(self, question: Asked) -> AgentResult:
+    async def run(self, question: AgentInput) -> AgentResult:
         """See `Agent.run`. Cancelling it stops the run."""
         return await self._bridge.aio.portal.awaited(self.play, question, _ignore)
 
-    def stream(self, question: Asked) -> AioAgentStream[AgentResult]:
+    def stream(self, question: AgentInput) -> AioAgentStream[AgentResult]:
         """See `Agent.stream`: `async for event in agent.aio.stream(...)`."""
         portal = self._bridge.aio.portal
         return AioAgentStream(portal, lambda tell: self.play(question, tell))
 
     async def play(
         self,
-        question: Asked,
+        question: AgentInput,
         tell: Tell,
         host: Host | None = None,
         show_waiting: Callable[[tuple[str, ...]], None] | None = None,

@@ -84,11 +84,11 @@ async def ready_tools(
     *,
     wait_seconds: float = inf,
     state: RunState | None = None,
-    kept: Mapping[str, str] | None = None,
+    earlier_results: Mapping[str, str] | None = None,
 ) -> ReadyTools:
     """Connect an agent's sources and give its tools; for the wait see `SourceToolset.connect`.
 
-    `state` is that of a run that goes on, `kept` are long results of its conversation.
+    `state` is that of a run that goes on, `earlier_results` are long ones of its conversation.
     """
     await operations.engine.rules.renew()
     choice = spec.choice
@@ -100,7 +100,7 @@ async def ready_tools(
         parts,
         tell=listener.tell,
         state=state,
-        kept=kept,
+        earlier_results=earlier_results,
         preferences=spec.preferences,
         budget_tokens=spec.budget_tokens,
         ask_to_accept=describe and partial(_ask_to_accept, operations, describe),

@@ -105,7 +105,7 @@ def agent_tools(
     *,
     tell: Callable[[str], None] = logger.warning,
     state: RunState | None = None,
-    kept: Mapping[str, str] | None = None,
+    earlier_results: Mapping[str, str] | None = None,
     preferences: Preferences | None = None,
     budget_tokens: int | None = None,
     ask_to_accept: AskToAccept | None = None,
@@ -113,9 +113,9 @@ def agent_tools(
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages of long results in its run.
 
-    `state` is that of a run that goes on; `kept` are long results of its conversation, by id. A
-    request shows what fits `budget_tokens`, or the budget of the settings. `planning` makes the
-    tools to plan with from what is available. See `AgentFilter` for `ask_to_accept`.
+    `state` is that of a run that goes on; `earlier_results` are long ones of its conversation, by
+    id. A request shows what fits `budget_tokens`, or the budget of the settings. `planning` makes
+    the tools to plan with from what is available. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
     filter_ = AgentFilter(context, preferences, tell, ask_to_accept)
@@ -127,7 +127,7 @@ def agent_tools(
         return CheckedToolset(FilteredToolset(combined, filter_), engine, tell)
 
     names = state.names if state else ()
-    pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
+    pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
     discovery = DiscoveryToolset(search_for(context, preferences), lambda: tools.available())
     own = [planning(lambda: tools.available())] if planning else []
     combined = CombinedToolset(*parts, pages, discovery, *own, names=names)

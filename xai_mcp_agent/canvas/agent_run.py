@@ -470,7 +470,9 @@ async def _usable_tools(
         agent.get(REQUIRED) or (),
     )
     listener = Listener(workflow.tell, workflow.show_waiting, review_text)
-    return await ready_tools(operations, wanted, listener, state=state, kept=workflow.kept)
+    return await ready_tools(
+        operations, wanted, listener, state=state, earlier_results=workflow.kept
+    )
 
 
 def _plan_for_model(plan: Plan) -> str:
