@@ -8,12 +8,11 @@ from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
-import anyio
 import httpx2
 
-from ...core.backoff import Backoff
 from ...core.errors import SourceClosed, SourceFailed
 from ...core.json import JsonObject, as_list, as_object, as_text, is_object
+from ..polling import NotYet, Pace, poll
 from .answer import Answer, Tell
 from .card import Card
 from .failures import MAX_ANSWER_BYTES
@@ -29,7 +28,7 @@ from .messages import (
     text_in,
 )
 
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+_PACE = Pace(first_seconds=0.1, growth=2, longest_seconds=5.0)
 _MOST_MISSES = 3  # in a row: an agent that restarts is asked again, one that is gone is not
 
 # The methods of JSON-RPC, and method and path of HTTP+JSON.
@@ -85,22 +84,22 @@ class A2aAgent:
         await self._call("cancel", {"id": task_id})
 
     async def _poll(self, answer: Answer, tell: Tell) -> None:
-        """Get the task, with pauses that grow, until it is settled."""
-        pauses, misses = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS), 0
-        while not answer.is_settled:
-            pauses.count()
-            await anyio.sleep(pauses.seconds)
+        """Get the task until it is settled."""
+
+        async def ask(lost: int) -> Answer | NotYet:
             words = answer.words
             try:
                 answer.take(await self._call("get", {"id": answer.task_id, "historyLength": 0}))
             except (SourceFailed, SourceClosed) as cause:
-                misses += 1
-                if misses == _MOST_MISSES:
+                if lost + 1 == _MOST_MISSES:
                     raise self._failures.lost(cause) from cause
-            else:
-                misses = 0
-                if answer.words != words:
-                    await tell(text_in(answer.words))
+                return NotYet(is_lost=True)
+            if answer.words != words:
+                await tell(text_in(answer.words))
+            return answer if answer.is_settled else NotYet()
+
+        if not answer.is_settled:
+            await poll(ask, _PACE)
 
     async def _send(self, request: Request) -> AsyncGenerator[Update]:
         """The updates of a stream, or the one response of an agent that does not stream."""
