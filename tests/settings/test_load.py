@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.watchdog import ends_within
 from xai_mcp_agent import SettingsError, load_settings, settings_from
 from xai_mcp_agent.settings.load import find_settings, user_settings_path
 
@@ -320,3 +321,14 @@ def test_a_parent_that_everybody_may_empty_too_is_passed_over(tmp_path: Path) ->
     (tmp_path / "shared" / "mine").mkdir()
     (tmp_path / "shared").chmod(0o777)
     assert find_settings(tmp_path / "shared" / "mine", {}) != file
+
+
+@pytest.mark.parametrize("depth", [40, 900, 5_000])
+def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int) -> None:
+    """A file of a stranger is read before anybody trusts it; quoting its quotes took forever."""
+    note = "[" * depth + "]" * depth
+    text = f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}'
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(text, encoding="utf-8")
+    with ends_within(30), suppress(SettingsError):
+        assert [*load_settings(file, environ={}).sources] == ["a"]

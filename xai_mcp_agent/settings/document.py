@@ -156,7 +156,7 @@ def _json(text: str, place: Place) -> Any:
     except ValueError:
         raise place.error("it holds a number with too many digits.", "Correct it.") from None
     except RecursionError:
-        raise _too_deep(place) from None
+        raise too_deep(place) from None
     return _json5(text, place, strict)
 
 
@@ -169,7 +169,7 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
     except ValueError as cause:
         mark = _JSON5_PLACE.search(str(cause))
     except RecursionError:
-        raise _too_deep(place) from None
+        raise too_deep(place) from None
     line, column = (int(mark[1]), int(mark[2])) if mark else strict[:2]
     # Plain JSON stops at the first comment; JSON5 got as far as the real mistake.
     problem = strict[2] if (line, column) <= strict[:2] else "Something unexpected"
@@ -179,7 +179,8 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
     ) from None
 
 
-def _too_deep(place: Place) -> SettingsError:
+def too_deep(place: Place) -> SettingsError:
+    """The error of a document that is nested more than Python follows."""
     return place.error("it is nested too deeply.", "Check that this is the settings file.")
 
 
@@ -206,7 +207,7 @@ def parse_yaml(content: bytes | str, place: Place) -> Any:
             raise there.error("an alias or `<<` is not understood here.", fix) from None
         raise there.error("this is not YAML.", "Correct it there or just before.") from None
     except RecursionError:
-        raise _too_deep(place) from None
+        raise too_deep(place) from None
 
 
 def _yaml_loader() -> Any:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from ..core.errors import SettingsError
 from ..secrets.secrets import Secrets
-from .document import Place, kind_of, read_document, repeated_in, without_frames
+from .document import Place, kind_of, read_document, repeated_in, too_deep, without_frames
 from .guards import with_parts
 from .interpolation import Variables
 from .layout import Layout, layout_of
@@ -123,9 +123,12 @@ def settings_from(
 def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
-    layout = layout_of(document, place)
-    settings = _Reader(layout, place, ValidationContext(variables)).settings(searched)
-    return with_parts(settings, layout, variables.environ)
+    try:
+        layout = layout_of(document, place)
+        settings = _Reader(layout, place, ValidationContext(variables)).settings(searched)
+        return with_parts(settings, layout, variables.environ)
+    except RecursionError:
+        raise too_deep(place) from None
 
 
 class _Reader:

@@ -185,7 +185,12 @@ def _variables(value: Any) -> str:
 
 def _shown(key: str, value: Any) -> str:
     if isinstance(value, list | tuple) and value:
-        return ", ".join(shlex.quote(_shown(key, x)) for x in cast(list[Any], value))
+        return ", ".join(shlex.quote(_shown_item(key, x)) for x in cast(list[Any], value))
+    return _shown_item(key, value)
+
+
+def _shown_item(key: str, value: Any) -> str:
+    # A list in a list is JSON: to quote what is quoted doubles its length at each level.
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if key in _ADDRESSES or not key:
         return Redactor((), guesses=True, environ={})(text)
