@@ -96,6 +96,14 @@ def test_a_reference_that_leads_nowhere_costs_its_operation_and_says_why(referen
     assert any(x in problem.reason for x in ("no address", "leads to nothing"))
 
 
+def test_a_definition_with_a_bad_reference_costs_each_operation_that_needs_it():
+    """The second one is not made of what was left over from the first."""
+    named = schemas(A={"properties": {"x": {"$ref": "#/components/schemas/Nothing"}}})
+    paths = {x: {"post": body({"$ref": "#/components/schemas/A"})} for x in ("/a", "/b")}
+    found = service(paths, components=named)
+    assert [x.path for x in found.problems] == ["/a", "/b"]
+
+
 def test_a_bad_reference_in_a_file_costs_nothing_else_in_it():
     found = of_site(
         document({"/a": {"post": body({"$ref": "x.json#/Good"})}}),

@@ -199,7 +199,6 @@ class Schemas:
 
     def _complete(self, definition: Definition) -> Definition:
         if definition.uses is None:
-            definition.uses = frozenset()  # it may refer to itself
             translation = _Translation(self, definition.notes, definition)
             definition.schema = translation.schema(definition.target)
             definition.uses = _uses_of(definition.schema)
