@@ -141,6 +141,17 @@ def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) ->
         assert [x.change for x in events(again)] == ["called"]
 
 
+def test_all_that_is_kept_of_a_call_is_read_back(lasting_place: Place) -> None:
+    journal, subject = CallJournal(lasting_place, "run"), Subject(MCP, "notes", "save")
+    now, by = datetime.now(UTC), (("run_id", "7"), ("caller", "program"))
+    call = Called(subject, now, 0.0, "Full.", {"number": 7}, "", {"saved": [1]}, by=by)
+    journal.end(0, call)
+    journal.close()
+    (left,) = left_behind(lasting_place)
+    assert left.calls == [call]
+    left.remove()
+
+
 def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None:
     """The folder of the history was away until the process ended."""
     place = place_of("", tmp_path)
