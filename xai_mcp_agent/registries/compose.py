@@ -72,7 +72,7 @@ def compose(
     prefer: str = "",
     taken: Collection[str] = (),
 ) -> Composition:
-    """The entry of a server under a name; `prefer` is a type of package, or `remote`.
+    """Return the entry of a server under a name; `prefer` is a type of package, or `remote`.
 
     `taken` are variables that other entries use: this server is not to be given their values.
 
@@ -102,10 +102,10 @@ class _NotThisWay(Exception):
 
 
 def _ways(server: Server, prefer: str) -> list[Package | Remote]:
-    found: list[Package | Remote] = [*server.packages, *server.remotes]
+    ways: list[Package | Remote] = [*server.packages, *server.remotes]
     if prefer:
-        found = [x for x in found if prefer in (x.type, "remote" if isinstance(x, Remote) else "")]
-    return sorted(found, key=lambda x: _ORDER.index(x.type) if x.type in _ORDER else len(_ORDER))
+        ways = [x for x in ways if prefer in (x.type, "remote" if isinstance(x, Remote) else "")]
+    return sorted(ways, key=lambda x: _ORDER.index(x.type) if x.type in _ORDER else len(_ORDER))
 
 
 def _composed(
@@ -144,8 +144,8 @@ def _remote_entry(remote: Remote, values: Values, allow: Collection[str]) -> Jso
         "type": "http" if remote.type == REMOTE_TYPES[0] else "sse",
         "url": url,
     }
-    if told := {key: x for key, x in headers.items() if x is not None}:
-        entry["headers"] = told
+    if headers := {key: x for key, x in headers.items() if x is not None}:
+        entry["headers"] = headers
     return entry
 
 
@@ -198,8 +198,8 @@ def _before(kind: str, options: list[str], names: list[str]) -> list[str]:
         case "npm":
             return options if {"-y", "--yes"} & {*options} else ["-y", *options]
         case "oci":
-            kept = [x for x in options if x not in ("run", "-i", "--interactive", "--rm")]
-            return ["run", "-i", "--rm", *kept, *(x for name in names for x in ("-e", name))]
+            others = [x for x in options if x not in ("run", "-i", "--interactive", "--rm")]
+            return ["run", "-i", "--rm", *others, *(x for name in names for x in ("-e", name))]
         case "nuget":
             return [x for x in options if x not in ("-y", "--yes")]
         case _:
@@ -225,10 +225,10 @@ def _image(package: Package, allow: Collection[str]) -> str:
     image = package.identifier
     if not tag and not has_digest and package.version:
         tag, image = package.version, f"{image}:{package.version}"
-    told = f"its image {image} is named by the tag {tag!r} only" if tag else (
-        f"its image {image} has neither a tag nor a digest"
-    )  # fmt: skip
-    _require("image-tag", has_digest, allow, f"{told}, so another one may run tomorrow")
+    problem = f"its image {image} has neither a tag nor a digest"
+    if tag:
+        problem = f"its image {image} is named by the tag {tag!r} only"
+    _require("image-tag", has_digest, allow, f"{problem}, so another one may run tomorrow")
     return image
 
 
@@ -300,13 +300,9 @@ def _words_of(argument: Argument, values: Values) -> Iterator[str]:
 
 def _is_bare(argument: Argument) -> bool:
     """Whether a flag has nothing that could be its value."""
-    told = (argument.description, argument.placeholder, argument.choices)
-    return (
-        argument.value is None
-        and argument.default is None
-        and argument.name == argument.flag
-        and not any(told)
-    )
+    hints = (argument.description, argument.placeholder, argument.choices)
+    has_value = argument.value is not None or argument.default is not None
+    return not has_value and argument.name == argument.flag and not any(hints)
 
 
 def _require(word: str, is_fine: bool, allow: Collection[str], reason: str) -> None:

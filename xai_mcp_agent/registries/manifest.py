@@ -35,48 +35,48 @@ class RegistryManifest:
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def as_json(self) -> JsonObject:
-        """The same for JSON, under the same names."""
+        """Return the same for JSON, under the same names."""
         return {**asdict(self), "tags": list(self.tags)}
 
 
 def manifest_of(document: Document, package: NpmPackage = _NO_PACKAGE) -> RegistryManifest:
-    """What a document says, and where it says nothing its package."""
-    told = document.extras
+    """Return what a document says, and where it says nothing, its package."""
+    extras = document.extras
     download, checksum = _download(document.server)
     return RegistryManifest(
         document.name,
         document.version,
-        _text(told.get("mcp_version")),
-        _text(told.get("schema_version")),
-        _text(told.get("manifest_url")) or document.place or None,
-        _text(told.get("download_url")) or download or package.tarball or None,
-        _text(told.get("checksum")) or checksum or package.integrity or None,
-        tuple(map(shown, as_texts(told.get("tags"))[:_MOST])),
-        _text(told.get("author")) or package.author or _owner(document.server),
-        _text(told.get("license")) or package.license or None,
-        _dependencies(told.get("dependencies")) or package.dependencies,
+        _text(extras.get("mcp_version")),
+        _text(extras.get("schema_version")),
+        _text(extras.get("manifest_url")) or document.place or None,
+        _text(extras.get("download_url")) or download or package.tarball or None,
+        _text(extras.get("checksum")) or checksum or package.integrity or None,
+        tuple(map(shown, as_texts(extras.get("tags"))[:_MOST])),
+        _text(extras.get("author")) or package.author or _owner(document.server),
+        _text(extras.get("license")) or package.license or None,
+        _dependencies(extras.get("dependencies")) or package.dependencies,
     )
 
 
 def _download(server: JsonObject) -> tuple[str | None, str | None]:
-    """Of the first package that is a file with a hash."""
-    for given in map(as_object, as_list(server.get("packages"))):
-        if sha256 := _text(given.get("fileSha256")):
-            return _text(given.get("identifier")), f"sha256:{sha256}"
+    """Return the address and hash of the first package that is a file."""
+    for package in map(as_object, as_list(server.get("packages"))):
+        if sha256 := _text(package.get("fileSha256")):
+            return _text(package.get("identifier")), f"sha256:{sha256}"
     return None, None
 
 
 def _owner(server: JsonObject) -> str | None:
-    """Whose repository it is, from its address."""
+    """Return whose repository it is, from its address."""
     url = _text(as_object(server.get("repository")).get("url")) or ""
     parts = url.split("/")
     return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
 
 
 def _dependencies(value: Any) -> dict[str, str]:
-    given = dict.fromkeys(as_texts(value), "") if isinstance(value, list) else as_object(value)
-    told = list(given.items())[:_MOST]
-    return {shown(str(key)): shown(x) for key, x in told}
+    names = dict.fromkeys(as_texts(value), "")
+    entries = list((names or as_object(value)).items())[:_MOST]
+    return {shown(str(key)): shown(x) for key, x in entries}
 
 
 def _text(value: Any) -> str | None:

@@ -62,14 +62,14 @@ class Values:
     optional: dict[str, Need] = field(default_factory=dict[str, Need])
     used: set[str] = field(default_factory=set[str])
 
-    def of(self, told: Input, where: str, *, own_name: bool = False) -> str | None:
-        """The text of an input; None where it is left out. `own_name`: it is named as it is set.
+    def of(self, spec: Input, where: str, *, own_name: bool = False) -> str | None:
+        """Return the text of an input; None where it is left out. `own_name`: named as it is set.
 
         Raises:
             NotWritable: it would mean something else in settings.
         """
-        found = self.marked(told, where, own_name=own_name)
-        return None if found is None else finished(found)
+        text = self.marked(spec, where, own_name=own_name)
+        return None if text is None else finished(text)
 
     def template(self, text: str, variables: Mapping[str, Input], where: str) -> str:
         """A text in which every `{name}` is a variable, known or not.
@@ -77,62 +77,63 @@ class Values:
         Raises:
             NotWritable: it would mean something else in settings.
         """
-        known = {x: Input(name=x, is_required=True) for x in _VARIABLE.findall(text)} | {
+        every = {x: Input(name=x, is_required=True) for x in _VARIABLE.findall(text)} | {
             name: _needed(x) for name, x in variables.items()
         }
-        return finished(self._with_variables(text, known, where))
+        return finished(self._with_variables(text, every, where))
 
     def unused(self) -> list[str]:
-        """What was given, and nothing of the entry asks for."""
+        """Return the names of values that nothing of the entry asks for."""
         return sorted({*self.given} - self.used)
 
-    def marked(self, told: Input, where: str, *, own_name: bool = False) -> str | None:
-        """The same, unfinished: what a person gives is between two marks (`GIVEN`)."""
-        if told.value is not None:
-            return self._filled(told, told.value, where)
-        need = self._need(told, where, own_name=own_name)
+    def marked(self, spec: Input, where: str, *, own_name: bool = False) -> str | None:
+        """Return the same, unfinished: what a person gives is between two marks (`GIVEN`)."""
+        if spec.value is not None:
+            return self._filled(spec, spec.value, where)
+        need = self._need(spec, where, own_name=own_name)
         if (typed := self._given(need)) is not None:
             return f"{_APART}{typed}{_APART}"
-        if told.default is not None:
-            return self._filled(told, told.default, where)
-        if not told.is_required:
+        if spec.default is not None:
+            return self._filled(spec, spec.default, where)
+        if not spec.is_required:
             self.optional.setdefault(need.variable, need)
             return None
         self.needs.setdefault(need.variable, need)
         return f"{_APART}${{{need.variable}}}{_APART}"
 
-    def _filled(self, told: Input, text: str, where: str) -> str | None:
+    def _filled(self, spec: Input, text: str, where: str) -> str | None:
         lacking = [
             x
-            for x in told.variables.values()
+            for x in spec.variables.values()
             if not x.is_required and x.value is None and x.default is None
             and self._given(self._need(x, where)) is None
         ]  # fmt: skip
-        if lacking and not told.is_required:
+        if lacking and not spec.is_required:
             for x in lacking:
                 need = self._need(x, where)
                 self.optional.setdefault(need.variable, need)
             return None
-        return self._with_variables(text, {n: _needed(x) for n, x in told.variables.items()}, where)
+        return self._with_variables(text, {n: _needed(x) for n, x in spec.variables.items()}, where)
 
-    def _with_variables(self, text: str, known: Mapping[str, Input], where: str) -> str:
+    def _with_variables(self, text: str, variables: Mapping[str, Input], where: str) -> str:
         parts: list[str] = []
         ends = 0
-        for found in _VARIABLE.finditer(text):
-            if found[1] in known:
-                parts += (text[ends : found.start()], self.marked(known[found[1]], where) or "")
-                ends = found.end()
+        for match in _VARIABLE.finditer(text):
+            if match[1] in variables:
+                value = self.marked(variables[match[1]], where) or ""
+                parts += (text[ends : match.start()], value)
+                ends = match.end()
         return "".join((*parts, text[ends:]))
 
-    def _need(self, told: Input, where: str, *, own_name: bool = False) -> Need:
-        name = _NOT_IN_NAMES.sub("_", told.name.upper()).strip("_") or "VALUE"
-        if own_name and told.name not in self.taken:
-            name = told.name
+    def _need(self, spec: Input, where: str, *, own_name: bool = False) -> Need:
+        name = _NOT_IN_NAMES.sub("_", spec.name.upper()).strip("_") or "VALUE"
+        if own_name and spec.name not in self.taken:
+            name = spec.name
         elif name in self.taken or not name.startswith(f"{self.prefix}_"):
             name = f"{self.prefix}_{name}"
         return Need(
-            name, told.name.lstrip("-"), where, told.description, told.is_secret, told.is_required,
-            told.format, told.choices, told.placeholder,
+            name, spec.name.lstrip("-"), where, spec.description, spec.is_secret, spec.is_required,
+            spec.format, spec.choices, spec.placeholder,
         )  # fmt: skip
 
     def _given(self, need: Need) -> str | None:
@@ -144,13 +145,13 @@ class Values:
 
 
 def prefix_of(name: str) -> str:
-    """What the variables of an entry of this name begin with."""
-    found = _NOT_IN_NAMES.sub("_", name.upper()).strip("_") or "SERVER"
-    return found if not found[0].isdigit() else f"SERVER_{found}"
+    """Return what the variables of an entry of this name begin with."""
+    prefix = _NOT_IN_NAMES.sub("_", name.upper()).strip("_") or "SERVER"
+    return f"SERVER_{prefix}" if prefix[0].isdigit() else prefix
 
 
 def as_it_is(text: str) -> str:
-    """A text that stands for itself in settings."""
+    """Return a text that stands for itself in settings."""
     return text.replace("${", "$${")
 
 
@@ -171,7 +172,7 @@ def finished(text: str) -> str:
 
 
 def checked(need: Need, typed: str) -> str:
-    """What a person gave, if it can be that.
+    """Return the value that a person gave, as settings have it.
 
     Raises:
         BadSetting: it cannot, or is a secret, which is given by a variable.
@@ -203,6 +204,6 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _needed(told: Input) -> Input:
-    """A variable of a text that is used: it has to have some value."""
-    return told if told.is_required else replace(told, is_required=True)
+def _needed(spec: Input) -> Input:
+    """Return a variable of a text that is used: it has to have some value."""
+    return spec if spec.is_required else replace(spec, is_required=True)

@@ -117,7 +117,8 @@ class ServerAuth(httpx2.Auth):
         async with self._one_at_a_time, self._store.locked(self._server):
             record = await self._latest()
             if record.is_fresh() and record.access_token != used:
-                return False  # another request or process was faster
+                self._is_due = False  # another request or process was faster
+                return False
             if self._failure and monotonic() - self._failure[0] < _SAME_FAILURE_SECONDS:
                 failure = self._failure[1]
                 # Anew: a raised exception collects the tracebacks of its travels.
