@@ -121,7 +121,7 @@ async def test_a_look_at_a_file_as_before_reads_nothing(
     monkeypatch.setattr(lockfile, "_COARSE_NS", 0)
     await LockFile(path).change(off("x"))
     file = await looked_at(path)
-    monkeypatch.setattr(lockfile, "_contents", pytest.fail)
+    monkeypatch.setattr(lockfile, "_bytes_of", pytest.fail)
     await file.look()
     assert tools_off(file) == {"x"}
 

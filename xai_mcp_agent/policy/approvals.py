@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -37,18 +37,22 @@ from ..settings.approval import (
     ApprovalWord,
     ApprovalWords,
 )
-from ..settings.entry import SourceSettings
 from ..settings.models import SECTIONS, Settings
 from .lock import ALWAYS
 from .rules import reason
 
+if TYPE_CHECKING:
+    from .decisions import Decisions
+
 logger = logging.getLogger(__name__)
 
-_SAID_SO = "the settings or the toolbelt say that it is asked for"
+_BY_SETTINGS = "the settings or the toolbelt say that it is asked for"
 _DESTROYS = "its source says that it may destroy something"
-_SOUNDS_SO = "its name begins with {!r}, and its source does not say whether it destroys anything"
+_SOUNDS_DESTRUCTIVE = (
+    "its name begins with {!r}, and its source does not say whether it destroys anything"
+)
 _DENIED = "The tool {!r} was not called: the settings do not allow it. Do without it."
-_SAID_NO = (
+_REFUSED = (
     "The tool {!r} was not called: a person was asked first, and it was not approved ({}). Do not "
     "repeat the call. Go on without it, or say what you need it for."
 )
@@ -84,26 +88,6 @@ NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation],
 """Takes a tool, the digest of its definition, and what was said of a call."""
 
 
-class ApprovedTools(Protocol):
-    """What was approved for good."""
-
-    async def read(self) -> None:
-        """Know what was, by other processes too."""
-        ...
-
-    def approved(self, key: ToolKey) -> str:
-        """The digest of the definition that was approved, or `ALWAYS`; empty if none was."""
-        ...
-
-    async def approve(self, key: ToolKey, word: str) -> None:
-        """Write that down.
-
-        Raises:
-            LockFailed: it cannot be written; it counts as long as this process lives.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What counts for a call, and why a person is asked."""
@@ -124,7 +108,7 @@ class Approvals:
         self,
         settings: Settings,
         host: Host,
-        kept: ApprovedTools,
+        decisions: Decisions,
         digest: Callable[[Tool], str],
         current: Callable[[ToolKey], Tool | None],
         mask: Mask,
@@ -132,7 +116,7 @@ class Approvals:
     ) -> None:
         self._settings = settings
         self._host = host
-        self._kept = kept
+        self._decisions = decisions
         self._digest = digest
         self._current = current
         self._mask = mask
@@ -165,15 +149,19 @@ class Approvals:
         """
         own = self._settings.sources.get(tool.source)
         belt = cast(ApprovalWords, caller.approval)
-        found = [
-            *_of_source(tool, own),
-            *_of_all(tool, belt, beside=1),
-            *_of_all(tool, self._settings.approval, beside=0),
+        within = _Names([tool.name], [tool.name])
+        among_all = _Names(names_of(tool.key), sure_names_of(tool.key), tool.source)
+        ranked = [
+            *_ranked(tool, belt.items(), among_all, (0, 1)),
+            *_ranked(tool, self._settings.approval.items(), among_all, (0, 0)),
         ]
-        if found:
-            _, strictness = max(found)
-            if WORDS[strictness] != "allow" or ruling.word != "ask":
-                return Verdict(WORDS[strictness], _SAID_SO)
+        if own is not None:
+            allowed: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
+            ranked += _ranked(tool, (*own.approval.items(), *allowed), within, (1, 0))
+        if ranked:
+            word = WORDS[max(ranked)[1]]
+            if word != "allow" or ruling.word != "ask":
+                return Verdict(word, _BY_SETTINGS)
         if ruling.word == "ask":
             return Verdict("ask", reason(ruling))
         if ruling.word == "allow":
@@ -181,14 +169,14 @@ class Approvals:
         if tool.annotations.destructive:
             return Verdict("ask", _DESTROYS)
         if verb := _destructive_verb(tool):
-            return Verdict("ask", _SOUNDS_SO.format(verb))
+            return Verdict("ask", _SOUNDS_DESTRUCTIVE.format(verb))
         return Verdict("allow")
 
     async def _is_approved(self, caller: Caller, key: ToolKey, digest: str) -> bool:
         if (key, digest) in caller.approvals.granted:
             return True
-        await self._kept.read()
-        return self._kept.approved(key) in (digest, ALWAYS)
+        await self._decisions.read()
+        return self._decisions.approved(key) in (digest, ALWAYS)
 
     async def _ask(self, invocation: ToolInvocation, verdict: Verdict, digest: str) -> None:
         tool, approvals = invocation.tool, invocation.caller.approvals
@@ -244,7 +232,7 @@ class Approvals:
 
     async def _keep(self, key: ToolKey, digest: str) -> None:
         try:
-            await self._kept.approve(key, digest)
+            await self._decisions.approve(key, digest)
         except LockFailed as reason:
             logger.warning("%s", reason)
 
@@ -253,8 +241,8 @@ class Approvals:
     ) -> NotApproved:
         tool, name = invocation.tool, invocation.name
         if answer.was_asked:
-            said_no = _SAID_NO.format(name, answer.reason or "no")
-            return NotApproved(tool.source, tool.name, said_no, is_answer=True)
+            refusal = _REFUSED.format(name, answer.reason or "no")
+            return NotApproved(tool.source, tool.name, refusal, is_answer=True)
         entry = self._settings.of_file.get(tool.source)
         sections = [x for x, kind in SECTIONS.items() if isinstance(entry, kind)]
         where = f"under {sections[0]}.{tool.source}" if sections else "at the top"
@@ -287,34 +275,28 @@ class Approvals:
 
 _allows, _holds = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
 
-_Rank = tuple[int, int]
+_Rank: TypeAlias = tuple[int, int]
 """How specific: 3 for a tool's name, 2 for a pattern and its length, 1 for a source, 0 for all."""
 
 
-def _of_source(tool: Tool, own: SourceSettings | None) -> list[tuple[_Rank, int]]:
-    """What the entry of its source says: how specific it is, and how strict."""
-    if own is None:
-        return []
-    found = list[tuple[_Rank, int]]()
-    allowed: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
-    for pattern, written in (*own.approval.items(), *allowed):
-        word = _word_for(tool, written)
-        if _names(pattern, word, tool, [tool.name]):
-            rank = (1, 0) if pattern == EVERY_TOOL else _rank(pattern)
-            found.append((rank, WORDS.index(word)))
-    return found
+@dataclass(frozen=True)
+class _Names:
+    """What a word may call a tool; one that allows must not call it by a name of another source."""
+
+    of_any: Sequence[str]
+    sure: Sequence[str]
+    source: str = ""
 
 
-def _of_all(tool: Tool, words: ApprovalWords, *, beside: int) -> list[tuple[_Rank, int]]:
-    """The same for words about tools of any source; `beside`: what a word for all weighs."""
-    names, found = names_of(tool.key), list[tuple[_Rank, int]]()
-    sure = sure_names_of(tool.key)
-    for pattern, written in words.items():
+def _ranked(
+    tool: Tool, words: Iterable[tuple[str, ApprovalWord]], names: _Names, all_tools: _Rank
+) -> Iterator[tuple[_Rank, int]]:
+    """How specific each word is that is for the tool, and how strict; `all_tools`: that for `*`."""
+    for pattern, written in words:
         word = _word_for(tool, written)
-        if _names(pattern, word, tool, sure if word == "allow" else names):
-            rank = (1, 0) if pattern == tool.source else _rank(pattern)
-            found.append(((0, beside) if pattern == EVERY_TOOL else rank, WORDS.index(word)))
-    return found
+        if _is_for(pattern, word, tool, names.sure if word == "allow" else names.of_any):
+            rank = (1, 0) if pattern == names.source else _rank(pattern)
+            yield (all_tools if pattern == EVERY_TOOL else rank), WORDS.index(word)
 
 
 def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
@@ -325,7 +307,7 @@ def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
     return "allow" if only_reads else "ask"
 
 
-def _names(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
+def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
     """Whether a word is for this tool; `allow` is not for one whose name only looks alike."""
     if pattern.startswith(METHOD):
         method = tool.operation.method.upper() if tool.operation else ""
@@ -338,8 +320,8 @@ def _destructive_verb(tool: Tool) -> str:
 
     A tool that was drawn is the person's own.
     """
-    said = tool.annotations
-    if said.read_only or said.destructive is not None or tool.key.kind == STATIC.name:
+    claims = tool.annotations
+    if claims.read_only or claims.destructive is not None or tool.key.kind == STATIC.name:
         return ""
     first = _FIRST_WORD.match(skeleton(_CAPITAL.sub("_", tool.name)))
     return _VERB_LOOKS.get(first[0], "") if first else ""

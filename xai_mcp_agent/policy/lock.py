@@ -30,6 +30,7 @@ ALWAYS = "always"
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 _NO_KIND = "no_kind"
+_NO_DIGEST = "must be a digest, of 32 or more of 0-9 and a-f"
 _MOST_CHARS = 60  # of a key in a message
 
 
@@ -42,12 +43,14 @@ def _require_kind(name: str) -> str:
 
 def _require_digest(text: str) -> str:
     if not _DIGEST.fullmatch(text):
-        raise PydanticCustomError("digest", "must be a digest, of 32 or more of 0-9 and a-f")
+        raise PydanticCustomError("digest", _NO_DIGEST)
     return text
 
 
 def _require_digest_or_always(text: str) -> str:
-    return text if text == ALWAYS else _require_digest(text)
+    if text != ALWAYS and not _DIGEST.fullmatch(text):
+        raise PydanticCustomError("digest", f"{_NO_DIGEST} or {ALWAYS!r}")
+    return text
 
 
 _Digest = Annotated[str, AfterValidator(_require_digest)]

@@ -11,8 +11,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 
 MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
-_READ_HERE_BYTES = 256 << 10  # some milliseconds on the event loop; larger ones in a thread
 _LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
 # Of file systems whose clocks are coarse: a file that is as new may change without a trace.
 _COARSE_NS = 2 * 10**9
@@ -45,16 +44,16 @@ _Signature: TypeAlias = tuple[int, ...]
 
 
 def find_lock(
-    settings: Settings, given: str | Path | None = None, environ: Mapping[str, str] | None = None
+    settings: Settings, path: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:
     """The file for these settings; None: decisions are kept in memory.
 
-    What is `given` decides, then `XAI_MCP_LOCK`. Without them it is beside the settings file, in
+    `path` decides, then `XAI_MCP_LOCK`. Without them it is beside the settings file, in
     the current folder where there is none, and in memory for settings that are no file's.
     """
     environ = os.environ if environ is None else environ
     folder = Path(settings.file).parent if _is_of_a_file(settings) else Path(os.path.abspath("."))
-    named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    named = path or environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if named:
         return folder / os.path.expanduser(named)
     return None if settings.is_from_python else folder / LOCK_NAME
@@ -65,22 +64,21 @@ def _is_of_a_file(settings: Settings) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a look into the file found. `trouble` is why it cannot be read."""
+class _Content:
+    """The content of the file at one look. `trouble` is why it cannot be read.
+
+    `is_fresh`: it may change again without a trace in its `signature`.
+    """
 
     signature: _Signature = ()
     lock: DecisionLock | None = None
     trouble: LockFailed | None = None
-    contents: str = ""  # a digest of them
-    is_fresh: bool = False  # it may have changed since without a trace
-    is_looked_at: bool = True
+    digest: str = ""
+    is_fresh: bool = False
 
     @property
     def is_missing(self) -> bool:
         return self.lock is None and self.trouble is None
-
-
-_NOT_LOOKED = _Found(is_looked_at=False)
 
 
 def decided_now(path: Path | None) -> DecisionLock:
@@ -89,14 +87,14 @@ def decided_now(path: Path | None) -> DecisionLock:
     Raises:
         LockFailed: it cannot be read.
     """
-    found = _Found() if path is None else _read(path)
-    if found.trouble is not None:
-        raise found.trouble
-    return found.lock or DecisionLock()
+    content = _Content() if path is None else _read(path)
+    if content.trouble is not None:
+        raise content.trouble
+    return content.lock or DecisionLock()
 
 
 class LockFile:
-    """Used on the bridge's loop. Without a path all is kept in memory.
+    """The file of decisions. Used on the bridge's loop. Without a path all is in memory.
 
     `lock` is what counts: what the file said last, and what was decided here and could not be
     written. `version` is another one when that may be different.
@@ -106,34 +104,35 @@ class LockFile:
         self.path = path
         self.lock = DecisionLock()
         self.version = 0
-        self._found = _NOT_LOOKED
-        self._known = DecisionLock()  # what the file said last that could be read
+        self._content: _Content | None = None  # at the last look
+        self._readable = DecisionLock()  # what the file said last that could be read
         self._unwritten: list[Change] = []
         self._using = anyio.Lock()
         self._was_there = False
 
     @property
     def trouble(self) -> LockFailed | None:
-        """Why it cannot be read; nothing that was decided is known then."""
-        return self._found.trouble
+        """Why it cannot be read, so that nothing that was decided is known."""
+        return self._content.trouble if self._content else None
 
     @property
     def was_looked_at(self) -> bool:
-        """Whether it is known what it says."""
-        return self.path is None or self._found.is_looked_at
+        """Whether it was read at least once."""
+        return self.path is None or self._content is not None
 
     @property
     def is_lost(self) -> bool:
         """Whether it was there, and is not any more. What it said goes on to count here."""
-        return self._found.is_missing and self._was_there
+        return self._was_there and self._content is not None and self._content.is_missing
 
     async def look(self) -> None:
-        """Know what the file says now."""
-        if self.path is None or not self._is_news():
+        """Read the file, if it has changed since the last look."""
+        if self.path is None or not self._may_have_changed(self.path):
             return
         async with self._using:
-            if self._is_news():
-                self._take(await self._read(self.path))
+            if self._may_have_changed(self.path):
+                read = partial(_read, self.path, self._content)
+                self._take(await anyio.to_thread.run_sync(read))
 
     async def change(self, change: Change) -> None:
         """Have a decision count, and write it, with those that could not be written before.
@@ -142,52 +141,38 @@ class LockFile:
             LockFailed: it cannot be written; it counts as long as this process lives.
         """
         if self.path is None:
-            self._known = change(self._known)
+            self._readable = change(self._readable)
             self._count()
             return
-        self.keep(change)
-        async with self._using:
-            changes = tuple(self._unwritten)
-            kept = self._known if self.is_lost else None
-            write = partial(_changed, self.path, changes, kept)
-            found = await anyio.to_thread.run_sync(write)
-            del self._unwritten[: len(changes)]
-            self._take(found)
-
-    def keep(self, change: Change) -> None:
-        """Have a decision count here, to be written with the next one."""
         self._unwritten.append(change)
         self._count()
+        async with self._using:
+            changes = tuple(self._unwritten)
+            lost = self._readable if self.is_lost else None
+            content = await anyio.to_thread.run_sync(partial(_write, self.path, changes, lost))
+            del self._unwritten[: len(changes)]
+            self._take(content)
 
-    def _is_news(self) -> bool:
-        if self._found.is_fresh or not self._found.is_looked_at:
-            return True
-        return self.path is not None and _signature_of(self.path) != self._found.signature
+    def _may_have_changed(self, path: Path) -> bool:
+        content = self._content
+        return content is None or content.is_fresh or _signature_of(path) != content.signature
 
-    async def _read(self, path: Path) -> _Found:
-        read = partial(_read, path, self._found)
-        signature = _signature_of(path)
-        if signature[:1] and signature[0] <= _READ_HERE_BYTES:
-            return read()
-        return await anyio.to_thread.run_sync(_prepared, read)
-
-    def _take(self, found: _Found) -> None:
-        before, self._found = self._found, found
-        if found.lock is not None:
-            self._known, self._was_there = found.lock, True
-        if (found.lock, str(found.trouble)) != (before.lock, str(before.trouble)):
+    def _take(self, content: _Content) -> None:
+        before, self._content = self._content or _Content(), content
+        if content.lock is not None:
+            self._readable, self._was_there = content.lock, True
+        if (content.lock, str(content.trouble)) != (before.lock, str(before.trouble)):
             self._count()
 
     def _count(self) -> None:
-        self.lock = _made(self._unwritten, self._known)
+        self.lock = _apply(self._unwritten, self._readable)
         self.version += 1
 
 
-def _made(changes: Sequence[Change], lock: DecisionLock) -> DecisionLock:
-    def make(before: DecisionLock, change: Change) -> DecisionLock:
-        return change(before)
-
-    return reduce(make, changes, lock)
+def _apply(changes: Sequence[Change], lock: DecisionLock) -> DecisionLock:
+    for change in changes:
+        lock = change(lock)
+    return lock
 
 
 def _signature_of(path: Path) -> _Signature:
@@ -203,51 +188,48 @@ def _signature_of(path: Path) -> _Signature:
         return (-1, getattr(reason, "errno", 0) or 0)
 
 
-def _signature(found: os.stat_result) -> _Signature:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+def _signature(status: os.stat_result) -> _Signature:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
 
 
-def _read(path: Path, before: _Found = _NOT_LOOKED) -> _Found:
-    """What is in the file; what was found `before` saves reading the same text again."""
+def _read(path: Path, before: _Content | None = None) -> _Content:
+    """Read the file; the same text as `before` is not read again. In a thread, if it may be long.
+
+    What will be asked of it is made ready: of very many tools that takes seconds.
+    """
     try:
-        data, signature, is_fresh = _contents(path)
+        data, signature, is_fresh = _bytes_of(path)
     except _NO_FILE:
         if not path.is_symlink():
-            return _Found()
+            return _Content()
         problem = f"it is a link to {os.readlink(path)}, where no file is."
         fix = "Correct the link, or delete it: without a file nothing was decided."
-        trouble = LockFailed(str(path), problem, fix)
-        return _Found(_signature_of(path), trouble=trouble, contents=problem)
+        return _Content(_signature_of(path), trouble=LockFailed(str(path), problem, fix))
     except (OSError, ValueError) as reason:
         problem = getattr(reason, "strerror", None) or str(reason)
         trouble = _unreadable(path, f"it cannot be read: {problem}.")
-        return _Found(_signature_of(path), trouble=trouble, contents=problem)
+        return _Content(_signature_of(path), trouble=trouble)
     digest = hashlib.sha256(data).hexdigest()
-    if digest == before.contents:
-        return _Found(signature, before.lock, before.trouble, digest, is_fresh)
+    if before is not None and digest == before.digest:
+        return replace(before, signature=signature, is_fresh=is_fresh)
     try:
-        lock, trouble = read_lock(_text(data)), None
+        lock = read_lock(_text(data))
     except Unreadable as reason:
-        lock, trouble = None, _unreadable(path, str(reason), reason.fix)
-    return _Found(signature, lock, trouble, digest, is_fresh)
+        trouble = _unreadable(path, str(reason), reason.fix)
+        return _Content(signature, None, trouble, digest, is_fresh)
+    lock.prepare()
+    return _Content(signature, lock, None, digest, is_fresh)
 
 
-def _prepared(read: Callable[[], _Found]) -> _Found:
-    """What is read, in a thread, made quick to ask on the loop."""
-    if (found := read()).lock is not None:
-        found.lock.prepare()
-    return found
-
-
-def _contents(path: Path) -> tuple[bytes, _Signature, bool]:
-    with os.fdopen(open_to_read(path), "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if found.st_size > MAX_BYTES:
+def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
+    with os.fdopen(open_to_read(path), "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES >> 20} MiB")
-        data = opened.read(MAX_BYTES + 1)
-    # Of the file as it was opened: what is written meanwhile is found by the next look.
-    age = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns)
-    return data, _signature(found), 0 <= age < _COARSE_NS
+        data = file.read(MAX_BYTES + 1)
+    # Of the file as it was opened: the next look finds what is written meanwhile.
+    age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
+    return data, _signature(status), 0 <= age < _COARSE_NS
 
 
 def _text(data: bytes) -> str:
@@ -257,7 +239,7 @@ def _text(data: bytes) -> str:
         raise Unreadable(f"it is no UTF-8, from byte {cause.start} on.") from None
 
 
-def _changed(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -> _Found:
+def _write(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -> _Content:
     """Make these changes of what the file says now, or of what it said before it was `lost`."""
     try:
         place = followed(path)
@@ -266,14 +248,13 @@ def _changed(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -
         # Where folders cannot be locked, a file beside it.
         hidden = place.with_name(f".{place.name}.lock")
         with file_lock(place.parent if _CAN_LOCK_FOLDERS else hidden, _LOCK_SECONDS):
-            found = _read(path)
-            if found.trouble is not None:
-                raise found.trouble
-            before = found.lock or lost or DecisionLock()
-            lock = _made(changes, before)
-            if lock != found.lock and (found.lock is not None or lock.decisions):
+            content = _read(path)
+            if content.trouble is not None:
+                raise content.trouble
+            lock = _apply(changes, content.lock or lost or DecisionLock())
+            if lock != content.lock and (content.lock is not None or lock.decisions):
                 replace_file(place, lock.as_text().encode())
-            return _prepared(partial(_read, place))
+            return _read(place)
     except (OSError, ValueError) as reason:
         problem = getattr(reason, "strerror", None) or str(reason)
         raise LockFailed(
