@@ -87,20 +87,22 @@ def test_a_drawn_tool_that_called_others_is_made_of_those() -> None:
     ]  # fmt: skip
 
 
-def test_a_history_has_a_run_for_each_process() -> None:
+def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process() -> None:
     def called(kind: Any, source: str, run: str, **payload: Any) -> Event:
         subject = Subject(kind, source, "do")
         return Event(subject, "called", datetime.now(UTC), {"status": "ok", **payload}, run=run)
 
-    first, second = runs_in_history(
+    second, third, first = runs_in_history(
         [
             called(FUNCTIONS, "shop", "a", arguments={}, result='{"n": 1}'),
             called(STATIC, "", "b"),
+            called(FUNCTIONS, "shop", "a", run_id="r1", agent="helper"),
             called(FUNCTIONS, "shop", "a", arguments={"x": 1}, structured={"n": 2}, result="two"),
         ]
     )
     assert [(x.arguments, x.value) for x in first.calls] == [({}, {"n": 1}), ({"x": 1}, {"n": 2})]
     assert (second.calls[0].source, second.calls[0].arguments) == ("canvas", None)
+    assert (third.id, third.agents, len(third.calls)) == ("r1", ("helper",), 1)
 
 
 def test_a_conversation_and_a_state_are_read() -> None:
