@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
 
 from ...core.calls import ToolInvocation
 from ...core.errors import SourceFailed
 from ...core.events import Inventory
 from ...core.results import ToolResult
-from ...core.tools import FUNCTIONS
+from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
+from ..choice import choose
 from ..reading import ReadSource
 from ..threads import TooManyLeft
 from .calling import FunctionCalls
-from .file import FunctionFile, read_functions
 from .function import Function
-from .modules import stamp_of
+from .modules import PRIVATE, imported, stamp_of
+
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type(lru_cache(len)))
+
+
+@dataclass(frozen=True)
+class FunctionFile:
+    """The functions of a file or a module. `notes` say what is left out, and why."""
+
+    functions: dict[str, Function]
+    notes: tuple[str, ...]
+    disabled: tuple[str, ...]
+    module: str
+
+    def forget(self) -> None:
+        """Let go of a file's module: nobody imports anything from it any more."""
+        if self.module.startswith(PRIVATE):
+            sys.modules.pop(self.module, None)
 
 
 class FunctionSource(ReadSource[FunctionFile]):
@@ -62,10 +83,52 @@ class FunctionSource(ReadSource[FunctionFile]):
     async def _read(self) -> FunctionFile:
         limit = self._settings.start_timeout_seconds
         try:
-            return await self._calls.threads.run(partial(read_functions, self._settings), limit)
+            return await self._calls.threads.run(partial(_read_functions, self._settings), limit)
         except TimeoutError:
             problem = f"importing {self._settings.origin} did not end within {limit:g} s."
             fix = "Look for what takes so long at the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
         except TooManyLeft:
             raise self._calls.too_many() from None
+
+
+def _read_functions(settings: FunctionSettings) -> FunctionFile:
+    """Import what has the functions, and make tools of them. Blocks as long as that wants.
+
+    Raises:
+        SourceFailed: it cannot be read or imported; names the line and what to do.
+    """
+    module = imported(settings)
+    file = getattr(module, "__file__", None) or ""
+    public = dict(_public(module, settings.include))
+    choice = choose(public, settings, "which is none of its functions")
+    notes = [*choice.notes]
+    functions: dict[str, Function] = {}
+    for name in choice.names:
+        try:
+            key = ToolKey(FUNCTIONS.name, settings.name, name)
+            functions[name] = Function.of(key, file, public[name])
+        except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
+            notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
+    return FunctionFile(functions, tuple(notes), choice.disabled, module.__name__)
+
+
+def _public(
+    module: ModuleType, include: Collection[str]
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The functions that it defines itself, by name; of two names for one, the first.
+
+    Also those that it has from elsewhere and that `include` names.
+    """
+    seen: set[Any] = set()
+    for name, value in vars(module).items():
+        if name.startswith("_") or not isinstance(value, _FUNCTIONS):
+            continue
+        is_own = value.__module__ == module.__name__ and value not in seen
+        seen.add(value)
+        if is_own or name in include:
+            yield name, value
+
+
+def _first(cause: BaseException) -> str:
+    return str(cause).strip().partition("\n")[0] or type(cause).__name__
