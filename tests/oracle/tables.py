@@ -33,6 +33,7 @@ _IN_TEXT = (
     (re.compile(r"\b\d+(?:\.\d+)? (?:ms|µs)(?![\w])"), "TIME"),
     (re.compile(r"\b(in|after|for|within) \d+\.\d+ s\b"), r"\1 TIME"),
     (re.compile(r"\b[0-9a-f]{32,}\b"), "DIGEST"),
+    (re.compile(r"^[0-9a-f]{12}$"), "RUN"),
     (re.compile(r"\bpid \d+\b"), "pid NUMBER"),
     (re.compile(r"x{20,}"), "xxx..."),  # how many are shown depends on the path before them
     (re.compile(r"0x[0-9a-f]{6,}"), "ADDRESS"),

@@ -210,7 +210,8 @@ class EventLog:
         implied = self._implied(connection, [x for x in found if x.followed_by is not None])
         for row in (LogRow(x, implied.get(x.position, ())) for x in found):
             head = row.event.subject
-            told: list[tuple[Subject, Change]] = [(head, row.event.change)]
+            own: Change = row.event.change
+            told: list[tuple[Subject, Change]] = [(head, own)]
             told += [
                 (subject_of(head.kind.name, head.source, name), row.implied_change)
                 for name, _ in row.tools
