@@ -6,6 +6,7 @@ all tools along, is implied by the row of the source: reading makes these events
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -204,20 +205,17 @@ class EventLog:
         self, connection: Connection, until: int | None
     ) -> Iterator[tuple[Subject, Links, int]]:
         """What the events that tell facts link each subject to, and how often they do so."""
-        counts: dict[tuple[Subject, Change], int] = {}
+        counts: Counter[tuple[Subject, Change]] = Counter()
         wanted = Range(until=until, changes=(*INVENTORY, "failed"))
         found = [x for some in self._portions(connection, wanted) for x in some]
         implied = self._implied(connection, [x for x in found if x.followed_by is not None])
         for row in (LogRow(x, implied.get(x.position, ())) for x in found):
             head = row.event.subject
-            own: Change = row.event.change
-            told: list[tuple[Subject, Change]] = [(head, own)]
-            told += [
-                (subject_of(head.kind.name, head.source, name), row.implied_change)
-                for name, _ in row.tools
-            ]
-            for key in told:
-                counts[key] = counts.get(key, 0) + 1
+            counts[head, row.event.change] += 1
+            if row.tools:
+                change = row.implied_change
+                for name, _ in row.tools:
+                    counts[subject_of(head.kind.name, head.source, name), change] += 1
         for (subject, change), count in counts.items():
             yield subject, links_of(change, subject, self.project), count
 
