@@ -105,12 +105,6 @@ class Learnings:
     is_whole: bool = True
 
 
-def revision_of(history: History) -> Revision:
-    """Where it stands now."""
-    with history.reading() as connection:
-        return _revision(connection, history.project_id)
-
-
 def learnings_in(
     history: History, toolbelt: str | None = None, since: Revision = NOTHING_YET
 ) -> Learnings:

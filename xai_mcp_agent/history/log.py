@@ -30,7 +30,7 @@ from .events_table import (
     query_of,
     row_of,
 )
-from .records import Fold, Records
+from .records import Fold
 from .snapshots import pack_fold, unpack_fold
 from .tables import Unreadable, definitions, events, loaded, runs, snapshots, subjects
 
@@ -196,10 +196,6 @@ class EventLog:
         for some in self._portions(connection, wanted):
             self._take(fold, some)
         return fold
-
-    def records_at(self, connection: Connection, until: int | None) -> Records:
-        """The same as records."""
-        return self.fold_at(connection, until).records()
 
     def links(
         self, connection: Connection, until: int | None

@@ -1,4 +1,4 @@
-"""The tables of a store, their column types and migrations, for SQLite and PostgreSQL."""
+"""The tables of a store and their column types, alike for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
