@@ -125,8 +125,11 @@ def not_mended(place: Place) -> StoreFailed:
 
 def is_damage(cause: BaseException | None) -> bool:
     """Whether it came of what is in the file, so that it will not get better by itself."""
-    name = _sqlite_name(getattr(cause, "orig", cause))
-    return isinstance(cause, Unreadable) or name.startswith(_DAMAGES)
+    original = getattr(cause, "orig", cause)
+    # Python's own words about a text, which have no code of SQLite's.
+    is_no_text = str(original).startswith("Could not decode to UTF-8")
+    is_named = _sqlite_name(original).startswith(_DAMAGES)
+    return isinstance(cause, Unreadable) or is_named or is_no_text
 
 
 def may_be_damage(cause: SQLAlchemyError) -> bool:
