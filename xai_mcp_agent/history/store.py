@@ -29,6 +29,7 @@ from .backup import (
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
+from .forks import importing
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
@@ -119,7 +120,11 @@ class Store:
             StoreFailed: it turns out to be damaged; the one that is opened next takes its place.
         """
         file = self.place.file
-        if file is not None and not self.is_to_read and is_due(file) and not back_up(file):
+        if file is None or self.is_to_read or not is_due(file):
+            return
+        with self._in_use:  # a child that is forked in the middle cannot open a database
+            is_copied = back_up(file)
+        if not is_copied:
             self.is_damaged = True
             raise failure(self.place, Unreadable("A page is not what was written."))
 
@@ -307,7 +312,8 @@ def _open(place: Place, is_to_read: bool) -> Store:
         if place.file is not None and not is_to_read:
             place.file.parent.mkdir(parents=True, exist_ok=True)
             _keep_to_its_owner(place)
-        engine = engine_for(place, is_to_read=is_to_read)
+        with importing():  # the libraries for this kind of database
+            engine = engine_for(place, is_to_read=is_to_read)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
