@@ -341,4 +341,4 @@ def test_servers_tells_that_decisions_cannot_be_looked_up(
         command(["servers"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "Decisions: they cannot be looked up, so agents are offered no tools. The dec" in shown
-    assert '`sources["mcp:shop"].off` must be a list of names.' in shown
+    assert '`sources["mcp:shop"].off` must be a list.' in shown

@@ -247,6 +247,7 @@ def _unreadable(cause: ValidationError) -> Unreadable:
     key = str(place[-1]) if place else ""
     where = "".join(f".{x}" if str(x).isidentifier() else f"[{_shown(x)}]" for x in place)
     message = error["msg"].replace("Input should be", "must be")
+    message = message.replace("a valid array", "a list").replace("a valid string", "a text")
     problem = f"`{where.lstrip('.')}` {message}." if place else f"it {message}."
     fix = ""
     if error["type"] == "unexpected_keyword_argument":
