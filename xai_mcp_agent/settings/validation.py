@@ -176,11 +176,13 @@ def read(
             hint = did_you_mean(key, keys)
             notes.append(place.at(*path).note(f"ignored, unknown key. {hint}".rstrip()))
         for error in (x for x in errors if x not in unknown):
-            path, reason = _path_of(error), _settings_error(error, place)
+            path = _path_of(error)
             if not is_lenient or section.is_fatal(path, value):
-                raise reason
+                # Never in a variable: with its frame it would hold the run that reads this.
+                raise _settings_error(error, place)
+            note = str(_settings_error(error, place))
             instead = error.get("ctx", {}).get("instead", NOT_WRITTEN)
-            notes.append(f"{reason} {UNTIL_THEN}" if instead is NOT_WRITTEN else str(reason))
+            notes.append(f"{note} {UNTIL_THEN}" if instead is NOT_WRITTEN else note)
             value = _replaced(value, path[:2], instead)
         errors = list[ErrorDetails]()
 
