@@ -41,7 +41,7 @@ async def read(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answer as the SDK gets it, which is valid in every era; and as we read it."""
     before, request = copy.deepcopy(answer), Request()
-    connection = Connection(ServerSettings("s", "stdio"), StderrLog(str))
+    connection = Connection(ServerSettings(name="s", transport="stdio"), StderrLog(str))
     token = current_request.set(request)
     frame = await ServerDispatcher(None, None, connection).frame_of(method, answer)
     current_request.reset(token)
