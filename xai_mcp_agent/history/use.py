@@ -43,8 +43,3 @@ def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
 def names_in(payload: JsonObject) -> Use:
     """What it tells of the caller by name."""
     return tuple((x, payload[x]) for x in NAMES if x in payload)
-
-
-def without_names(payload: JsonObject) -> JsonObject:
-    """The rest of it."""
-    return {key: x for key, x in payload.items() if key not in NAMES}

@@ -142,8 +142,8 @@ class Link {
     }
     for (const question of questions) this.questions.set(question.id, question);
     this.isRead = true;
-    // The end of a run may have overtaken this.
-    if ([...this.runs].some(([id, run]) => !run.isOver && this.ended.has(id))) this.begin();
+    // The end of a run may have overtaken this: ask once more.
+    if ([...this.runs].some(([id, run]) => !run.isOver && this.ended.delete(id))) this.begin();
   }
 
   end() {

@@ -279,14 +279,6 @@ def left_behind(place: Place) -> list[LeftBehind]:
     return found
 
 
-def is_any_left_behind(place: Place) -> bool:
-    """Whether there is something for who writes next."""
-    found = left_behind(place)
-    for left in found:
-        left.let_go()
-    return any(left.calls for left in found)
-
-
 def _stem(place: Place) -> Path | None:
     """What the names of such files begin with."""
     if not place.is_lasting or place.problem:
