@@ -401,12 +401,12 @@ LEAST_SECONDS = 0.01
 
 
 def seconds_for(read: Callable[[str], object], text: str, enough: float = 0.0) -> float:
-    """Processor time of this thread, the least of three: others may use the machine meanwhile.
+    """Processor time of this thread, the least of ten: others may use the machine meanwhile.
 
     Less than `enough` is not measured again: what is asked is whether it takes more.
     """
     least = inf
-    for _ in range(3):
+    for _ in range(10):
         started = time.thread_time()
         with suppress(InvalidArguments):
             read(text)

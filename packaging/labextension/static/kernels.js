@@ -22,6 +22,8 @@ const connected = kernel => new Promise(resolve => {
   look();
 });
 
+const hasEnd = events => events?.some(x => x.event === 'Ended') ?? false;
+
 /** One kernel that the panel shows. `runs` has their events, in the order in which they began. */
 class Link {
   constructor(session, page, changed, createMessage) {
@@ -30,6 +32,7 @@ class Link {
     this.runs = new Map();
     this.questions = new Map();
     this.ended = new Set(); // the cells that have ended since this page came
+    this.missed = new Set(); // the runs whose last events were asked for once more
     this.path = session.path; // also when the session has gone
     this.kernel.iopubMessage.connect((_, message) => {
       const { header, parent_header: parent, content } = message;
@@ -48,19 +51,30 @@ class Link {
     this.begin();
   }
 
-  /** A run is the cell that it is in: its last event may have been dropped on a busy line. */
   endCell(id) {
     this.ended.add(id);
-    if (this.runs.get(id)?.isOver === false) this.begin();
+    this.endRun(id);
+  }
+
+  /** A run is over with its cell; its last events may have been lost on a busy line: ask once more. */
+  endRun(id) {
+    const run = this.runs.get(id);
+    if (!run || run.isOver || !this.ended.has(id)) return;
+    run.isOver = true;
+    if (this.missed.has(id)) return;
+    this.missed.add(id);
+    this.begin();
   }
 
   begin() {
     this.isRead = false; // what happened in it before this page
-    this.attended = this.attend().catch(error => {
+    const attended = this.attend().catch(error => {
+      if (this.attended !== attended) return; // it was begun anew meanwhile
       this.isRead = true;
       console.warn('xai-mcp-agent', error);
       this.changed({ event: 'NotAttended' }, this);
     });
+    this.attended = attended;
   }
 
   /** Ask for what was missed; from then on questions come here, if the kernel takes answers. */
@@ -75,7 +89,7 @@ class Link {
   /** The id of a new subshell; null where the kernel has none. */
   async createSubshell() {
     const { side } = this;
-    await connected(side);
+    await Promise.all([connected(this.kernel), connected(side)]); // the first hears the events
     // `requestCreateSubshell` waits for what the kernel says of itself, and a busy one does not.
     const created = side.sendControlMessage(this.createMessage({
       msgType: 'create_subshell_request', channel: 'control', content: {},
@@ -134,16 +148,14 @@ class Link {
   }
 
   replay({ runs, questions }) {
+    this.isRead = true;
     for (const { events, nodes, is_over: isOver } of runs) {
-      // A run may end while this is on the way: what is known to be over is not begun again.
       const id = events[0]?.run;
-      const hasEnded = isOver || events.some(x => x.event === 'Ended');
-      if (id && !this.runs.get(id)?.isOver) this.runs.set(id, { events, nodes, isOver: hasEnded });
+      if (!id || hasEnd(this.runs.get(id)?.events)) continue; // it ended while this was on the way
+      this.runs.set(id, { events, nodes, isOver: isOver || hasEnd(events) });
+      this.endRun(id);
     }
     for (const question of questions) this.questions.set(question.id, question);
-    this.isRead = true;
-    // The end of a run may have overtaken this: ask once more.
-    if ([...this.runs].some(([id, run]) => !run.isOver && this.ended.delete(id))) this.begin();
   }
 
   end() {

@@ -56,11 +56,15 @@ def test_a_child_in_a_session_of_its_own_ends_when_we_are_killed(tmp_path: Path)
 def test_children_of_many_servers_end_when_we_are_killed_and_the_servers_are_gone_first(
     tmp_path: Path,
 ):
-    """Most servers end as soon as we do; whose their children were was told before."""
+    """Most servers end as soon as we do; whose their children were was known before."""
     body = """
+        from tests.support.processes import wait_until
+        from xai_mcp_agent.sources import guard
+
         some = {f"it{x}": entry(journal=journal, child="apart") for x in range(8)}
         bridge = Bridge({"mcpServers": some})
         bridge.connect(wait=True)
+        wait_until(lambda: len(guard._guard._groups) == 16, "the children were seen")
         say("ready")
         for line in open(journal):
             if line.startswith("pid "):

@@ -106,8 +106,8 @@ class Workspace:
         if len(data) > _MAX_BYTES:
             raise WorkspaceError(f"the text has more than {_MAX_BYTES:,} bytes.")
         *folders, name = parts = _parts(path)
-        self._require_writable(parts)
         with _worded(path):
+            self._require_writable(parts)  # a link that becomes a file meanwhile is an OSError
             os.makedirs(self._folder, exist_ok=True)
             with self._opened(folders, make=True) as folder:
                 _write(folder, name, path, data)
