@@ -15,7 +15,7 @@ class Peer:
     imports: str  # what its users write at the top of their file
     setting: str
     pins: tuple[str, ...] = ()
-    is_another_door: bool = False  # of the bridge: only its calls differ
+    is_another_door: bool = False  # of the bridge or the bare client: only its calls differ
 
 
 # SDK 2.3.0 is what the bridge brings; where a client does not allow it, the newest that it allows.
@@ -71,6 +71,11 @@ PEERS = (
     Peer(
         "from a loop", "bridge:FromALoop", "xai-mcp-agent", "",
         "`bridge.aio` from an event loop of the caller",
+        is_another_door=True,
+    ),
+    Peer(
+        "bare, from a thread", "bare:BehindAPortal", "mcp", "",
+        "`mcp.Client` from a plain thread through anyio's `BlockingPortal`",
         is_another_door=True,
     ),
 )  # fmt: skip

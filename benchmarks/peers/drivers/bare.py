@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
+from anyio.from_thread import start_blocking_portal
 from mcp import StdioServerParameters
 
 from .base import START_SECONDS, Driver, Entry, Owners, Usable
@@ -53,6 +54,36 @@ class Bare(Driver):
 
     async def close(self) -> None:
         await self._owners.end()
+
+
+class BehindAPortal(Driver):
+    """From a plain thread through anyio's portal, as a synchronous program would have it."""
+
+    def __init__(self) -> None:
+        self._door = start_blocking_portal()
+        self._portal = self._door.__enter__()
+        self._bare = Bare()
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        return await asyncio.to_thread(self._portal.call, self._bare.connect, servers, usable)
+
+    async def calls(self, server: str, count: int, in_flight: int) -> None:
+        await asyncio.to_thread(self._calls, server, count, in_flight)
+
+    def _calls(self, server: str, count: int, in_flight: int) -> None:
+        asked = (self._bare.call, server, "echo", {"text": "hello"})
+        for _ in range(count // in_flight):
+            if in_flight == 1:
+                answers = [self._portal.call(*asked)]
+            else:
+                begun = [self._portal.start_task_soon(*asked) for _ in range(in_flight)]
+                answers = [x.result() for x in begun]
+            if any(x != "hello" for x in answers):
+                raise RuntimeError(f"not an echo: {answers}")
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._portal.call, self._bare.close)
+        await asyncio.to_thread(self._door.__exit__, None, None, None)
 
 
 @asynccontextmanager
