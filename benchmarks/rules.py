@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -37,18 +37,20 @@ def rows() -> Iterator[Row]:
     caller, now = Caller("agent", "helper"), datetime(2026, 11, 23, 12, 0)
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     tools = [Tool(ToolKey("mcp", "s", f"send_{x}_write_{x}"), "", schema) for x in range(_TOOLS)]
-    calls = [Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now) for x in range(_CALLS)]
-    yield Row(f"{_RULES} rules, one call", _least(book, calls) / _CALLS * 1e3, " ms", _TARGET_MS)
-    before = [Facts(x, caller) for x in tools]
-    yield Row(f"{_RULES} rules, which of {_TOOLS:,} tools to offer", _least(book, before), " s")
+    one = _least(book, lambda: (
+        Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now) for x in range(_CALLS)
+    ))  # fmt: skip
+    yield Row(f"{_RULES} rules, one call", one / _CALLS * 1e3, " ms", _TARGET_MS)
+    seconds = _least(book, lambda: (Facts(x, caller) for x in tools))
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} tools to offer", seconds, " s")
 
 
-def _least(book: RuleBook, calls: list[Facts]) -> float:
-    """The seconds of processor time of the quickest round."""
-    found: list[float] = []
+def _least(book: RuleBook, calls: Callable[[], Iterable[Facts]]) -> float:
+    """The seconds of processor time of the quickest round. Facts keep what was asked of them."""
+    rounds: list[float] = []
     for _ in range(_ROUNDS):
         started = time.process_time()
-        for call in calls:
+        for call in calls():
             book.ruling(call)
-        found.append(time.process_time() - started)
-    return min(found)
+        rounds.append(time.process_time() - started)
+    return min(rounds)

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent import Agent, AgentModel, Bridge
+from xai_mcp_agent.core.patterns import guard, looks, pieces
 
 ALIKE = (
     "del",
@@ -44,6 +47,16 @@ HOLDING: dict[str, dict[str, Any]] = {
     "rule with a pattern": {"rules": [NEVER | {"when": {"tool": "*Del*"}}]},
     "rule with an expression": {"rules": [NEVER | {"when": {"tool": "regex:.*del.*"}}]},
 }
+
+_WRITTEN = st.text(st.sampled_from("dDeElL\u0435\uff44 _-./\n\u200b"), max_size=6)
+
+
+@for_all(st.lists(_WRITTEN, min_size=1, max_size=3).map("*".join), st.lists(_WRITTEN).map("".join))
+def test_a_name_that_is_held_has_a_piece_of_the_pattern(pattern: str, name: str):
+    """Rules are looked up by these pieces: none may be passed over."""
+    for held in (name, pattern.replace("*", name)):
+        if guard(pattern)(held):
+            assert any(x in looks([held]) for x in pieces(pattern))
 
 
 def listed(name: str, **more: Any) -> dict[str, Any]:

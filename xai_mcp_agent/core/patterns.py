@@ -115,23 +115,38 @@ def guard(*patterns: str) -> Fits:
     """
     plain = frozenset(letters(x) for x in patterns if not is_wild(x))
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
-    starred = [x.split("*") for x in patterns if is_wild(x) and not x.startswith(REGEX)]
-    parts = [tuple(y) for x in starred for y in (x, map(folded, x))]
-    # Dozens of patterns are asked about thousands of names, and most fit by neither end.
-    begins, ends = tuple({x[0] for x in parts}), tuple({x[-1] for x in parts})
+    starred = [y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)]
 
     def is_held(name: str) -> bool:
         if letters(name) in plain:
             return True
-        if not (parts or regexes):
+        if not (starred or regexes):
             return False
-        for look in _looks(name):
-            may_fit = look.startswith(begins) and look.endswith(ends)
-            if (may_fit and any(_fits(x, look) for x in parts)) or any(x(look) for x in regexes):
-                return True
-        return False
+        return any(
+            any(_fits(x, look) for x in starred) or any(x(look) for x in regexes)
+            for look in _looks(name)
+        )
 
     return is_held
+
+
+def pieces(pattern: str) -> tuple[str, ...]:
+    """Texts of which one is in the `looks` of every name that this pattern, as a guard, holds."""
+    if pattern.startswith(REGEX):
+        return ("",)
+    if not is_wild(pattern):
+        return (letters(pattern),)
+    return tuple({max(x, key=len) for x in _starred(pattern)})
+
+
+def looks(names: Iterable[str]) -> str:
+    """How these names may be read, in one text: dozens of patterns are held against thousands."""
+    return "\n".join(y for x in names for y in (letters(x), *_looks(x)))
+
+
+def _starred(pattern: str) -> set[_Parts]:
+    parts = pattern.split("*")
+    return {tuple(parts), tuple(map(folded, parts))}
 
 
 def is_wild(pattern: str) -> bool:

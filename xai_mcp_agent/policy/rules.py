@@ -22,8 +22,8 @@ from ..core.approval import RuleWord, Ruling
 from ..core.calls import Caller, ToolInvocation
 from ..core.errors import RuleDenied, RulesUnknown, StoreFailed
 from ..core.json import JsonObject
-from ..core.patterns import guard
-from ..core.tools import META, Tool
+from ..core.patterns import is_wild, looks, names_of, pieces
+from ..core.tools import META, Tool, ToolKey
 from ..secrets.secrets import Mask, masked_and_cut
 from ..settings.approval import ApprovalWord
 from ..settings.rules import CERTAIN, DERIVED, Limit, Rule
@@ -98,12 +98,11 @@ class _Ready:
         )
         return _Ready(rule, when, unless, prefix)
 
-    @cached_property
-    def tool_patterns(self) -> tuple[str, ...]:
-        """Patterns of which one must fit the tool for it to apply; none where that need not be."""
+    def named(self, field: str) -> tuple[str, ...]:
+        """Patterns of which one must fit this field for it to apply; none without such."""
         for condition in self.rule.when:
             are_patterns = all(x.how == "fits" and not x.negated for x in condition.checks)
-            if condition.field == "tool" and are_patterns:
+            if condition.field == field and are_patterns:
                 return tuple(x.what for x in condition.checks)
         return ()
 
@@ -125,6 +124,35 @@ class _Ready:
         if because and conditions:
             return f"{because} ({conditions})"
         return because or conditions or "it is for all calls"
+
+
+class _Index:
+    """Some rules, looked up by what must be in the name of a tool that they apply to."""
+
+    def __init__(self, rules: Sequence[_Ready]) -> None:
+        self._rules = rules
+        self._of_piece = defaultdict[str, set[int]](set)
+        for number, one in enumerate(rules):
+            for piece in self._pieces(one):
+                self._of_piece[piece].add(number)
+
+    def about(self, tool: ToolKey) -> list[_Ready]:
+        """Those that may apply to this tool."""
+        look = looks(names_of(tool))
+        numbers = set[int]().union(*(y for x, y in self._of_piece.items() if x in look))
+        return [self._rules[x] for x in sorted(numbers)]
+
+    def _pieces(self, one: _Ready) -> set[str]:
+        """Texts of which one must be there; for a rule about a word, those of what derives it."""
+        tools, words = one.named("tool"), one.named(DERIVED)
+        if not tools and words and not any(map(is_wild, words)):
+            derive = [x for x in self._rules if x.rule.derived in words and x.prefix == one.prefix]
+            if not all(x.named("tool") for x in derive):
+                return {""}
+            tools = tuple(y for x in derive for y in x.named("tool"))
+        elif not tools:
+            return {""}
+        return {y for x in tools for y in pieces(x)}
 
 
 def _no_words(every: bool, unknown: bool) -> tuple[()]:
@@ -178,14 +206,10 @@ class RuleBook:
         self.limits = {x.name: x.limit for x in self.rules if x.limit is not None}
         self._mask = mask
         ready = [*map(_Ready.of, rules), *(_Ready.of(x, _OF_STORE) for x in apart)]
+        self._ready = ready
         self._deciding = [x for x in ready if not x.rule.derived]
-        self._deriving = {
-            prefix: [x for x in ready if x.rule.derived and x.prefix == prefix]
-            for prefix in ("", _OF_STORE)
-        }
-        # Asked together whether one of them may be about a tool at all: there may be thousands.
-        self._about_tools = guard(*(y for x in self._deciding for y in x.tool_patterns))
-        self._about_shared: dict[Hashable, list[_Ready]] = {}
+        self._deriving = _by_prefix(ready)
+        self._about_shared: dict[Hashable, _Index] = {}
         self._reads_files = any(x.reads_files for y in ready for x in (*y.when, *y.unless))
 
     def __bool__(self) -> bool:
@@ -208,13 +232,13 @@ class RuleBook:
 
     def ruling(self, facts: Facts) -> Ruling:
         """What the strongest rule says of this call."""
-        words = {prefix: _Derived(x, facts) for prefix, x in self._deriving.items()}
+        about = self._about(facts)
+        words = {prefix: _Derived(x, facts) for prefix, x in _by_prefix(about).items()}
         strongest, limits, perhaps = Ruling(), list[str](), list[Ruling]()
         prefer, preferring = 0.0, list[str]()
-        is_named = any(map(self._about_tools, facts.values("tool") or ()))
-        for one in self._about(facts):
+        for one in about:
             rule = one.rule
-            if one.tool_patterns and not is_named:
+            if rule.derived:
                 continue
             # What lets calls through must be so of each value; what holds them, of one.
             applies = partial(one.applies, facts, words[one.prefix], every=rule.word == "allow")
@@ -250,8 +274,17 @@ class RuleBook:
         if shared not in self._about_shared:
             if len(self._about_shared) >= _MOST_SHARED:
                 self._about_shared.clear()
-            self._about_shared[shared] = [x for x in self._deciding if x.may_be_about(facts)]
-        return self._about_shared[shared]
+            rules = [x for x in self._ready if x.may_be_about(facts)]
+            self._about_shared[shared] = _Index(rules)
+        return self._about_shared[shared].about(facts.tool.key)
+
+
+def _by_prefix(rules: Sequence[_Ready]) -> dict[str, list[_Ready]]:
+    """The rules that derive words, by the prefix of these."""
+    return {
+        prefix: [x for x in rules if x.rule.derived and x.prefix == prefix]
+        for prefix in ("", _OF_STORE)
+    }
 
 
 def rank(word: RuleWord) -> int:

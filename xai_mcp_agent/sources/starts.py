@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import anyio
 
-# Two for each core: a start is also waiting, for the disk and for us.
-_FOR_EACH_CORE = 2
+# Three for each core: a start is also waiting, for the disk and for us.
+_FOR_EACH_CORE = 3
 # One that takes longer, such as a download on first use, is no reason for others to wait.
 _SLOW_SECONDS = 3.0
 
