@@ -449,10 +449,11 @@ def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
         ("- !!python/object/apply:os.system ['true']", "not YAML"),
         ("- &a [*a]", "an alias or `<<` is not"),
         ("a\0b", "not YAML"),
+        ("- {when: {server: x}, then: deny}\n---\n- {}", "line 2, column 1: this is not YAML"),
         ("[" * 5000, "nested too deeply|not YAML"),
         ("- &a {when: {server: a}, then: deny}\n- {<<: *a, then: allow}", "`<<` is not"),
     ],
-    ids=["twice", "open", "number", "python", "ring", "null", "deep", "merge"],
+    ids=["twice", "open", "number", "python", "ring", "null", "documents", "deep", "merge"],
 )
 def test_a_file_of_rules_that_is_wrong_is_told(text: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from ..core import yaml
 from ..core.errors import SettingsError
 
 # Settings are a few kilobytes. Reading JSON5 takes seconds for each megabyte.
 MAX_FILE_BYTES = 1_000_000
-_ALIAS = "an alias"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
 
@@ -185,51 +185,22 @@ def too_deep(place: Place) -> SettingsError:
 
 
 def parse_yaml(content: bytes | str, place: Place) -> Any:
-    """The plain value that a YAML document holds; JSON is YAML, too.
+    """The plain value that a YAML document holds; JSON is YAML, too. Objects remember doubled keys.
 
     Aliases and merged objects are not understood: a few of them stand for millions of values.
 
     Raises:
         SettingsError: it is not YAML.
     """
-    # Here, because few people have such a file.
-    import yaml
-
     try:
-        return yaml.load(content, _yaml_loader())
-    except (yaml.YAMLError, ValueError, TypeError) as cause:
-        mark = getattr(cause, "problem_mark", None)
-        there = place
-        if mark is not None:
-            there = Place(place.file, f"line {mark.line + 1}, column {mark.column + 1}")
-        if isinstance(cause, yaml.constructor.ConstructorError) and cause.problem == _ALIAS:
+        return yaml.parse_yaml(content, strict=True, hook=ParsedObject.of_pairs)
+    except yaml.YamlError as cause:  # its words may quote the text
+        there = Place(place.file, f"line {cause.line}, column {cause.column}")
+        there = there if cause.line else place
+        if isinstance(cause, yaml.AliasError):
             fix = "Write out what it stands for."
             raise there.error("an alias or `<<` is not understood here.", fix) from None
         raise there.error("this is not YAML.", "Correct it there or just before.") from None
-    except RecursionError:
-        raise too_deep(place) from None
-
-
-def _yaml_loader() -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """A loader whose objects remember doubled keys, and that refuses aliases."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
-                mark: Any = self.peek_event().start_mark  # pyright: ignore
-                raise yaml.constructor.ConstructorError(None, None, _ALIAS, mark)  # pyright: ignore
-            return super().compose_node(parent, index)
-
-    def construct_object(loader: Any, node: Any) -> ParsedObject:
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, _ALIAS, key.start_mark)
-        return ParsedObject.of_pairs(loader.construct_pairs(node, deep=True))
-
-    Loader.add_constructor("tag:yaml.org,2002:map", construct_object)
-    return Loader
 
 
 def kind_of(value: Any) -> str:
