@@ -110,7 +110,7 @@ async def test_the_same_methods_exist_as_coroutines(bridge: Bridge):
     assert "echo" in names_of(await aio.list_tools("a"))
     assert await aio.find_server("echo", ["b", "a"]) == "b"
     assert (await aio.call_tool("a", "echo", {"text": "hello"})).text == "hello"
-    assert names_of(await aio.refresh("a"))
+    assert names_of((await aio.refresh("a"))[0].require())
     assert await aio.list_resources("a") == []
     assert await aio.list_prompts("a") == []
     with pytest.raises(UnknownServer):

@@ -74,7 +74,7 @@ def call_every_tool(bridge: Bridge, _context: JsonObject) -> None:
     """List the tools, call each of them with arguments that its schema allows, and list again."""
     for tool in bridge.list_tools(SERVER):
         _call(bridge, tool.name, sample(tool.input_schema))
-    bridge.refresh(SERVER)  # by now a server may want a new authorization
+    bridge.refresh(SERVER)[0].require()  # by now a server may want a new authorization
 
 
 def only_list(bridge: Bridge, _context: JsonObject) -> None:

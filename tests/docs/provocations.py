@@ -202,7 +202,7 @@ def remote_agents() -> Iterator[str]:
     with odd_agent(name_here="travel", supportedInterfaces=[face]) as (agent, made):
         yield _said_by(lambda: made.list_tools("travel"))
         agent.card = {"name": "Odd"}
-        yield _said_by(lambda: made.refresh("travel"))
+        yield _said_by(lambda: made.refresh("travel")[0].require())
 
 
 def without_access(folder: Path) -> Iterator[str]:

@@ -164,7 +164,7 @@ def test_a_refresh_that_fails_is_told_once_and_loses_nothing():
         peer.faults["tools/list"] = refuse(500, "out of memory")
         for _ in range(3):
             with pytest.raises(SourceError):
-                bridge.refresh("it")
+                bridge.refresh("it")[0].require()
         assert changes_of(bridge)[3:] == [("failed", SERVER)]
         records = records_of(bridge)
         (source,) = records.sources.values()

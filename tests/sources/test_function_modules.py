@@ -130,7 +130,7 @@ def test_a_change_that_cannot_be_imported_leaves_the_module_of_before(
         assert bridge.call_tool("it", "a").text == "old"
         assert sys.modules[f"{package}.tools"] is before
         with pytest.raises(SourceFailed, match="pip install nothing_of_that_name"):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
         change(file, "def a(): return 'new'\n")
         assert bridge.call_tool("it", "a").text == "new"
 

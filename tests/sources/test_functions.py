@@ -323,7 +323,7 @@ def test_a_disk_that_hangs_holds_only_its_own_file(
         hangs.set()
         assert bridge.call_tool("it", "f").text == "fine"
         with pytest.raises(SourceFailed, match="whether its disk answers"):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
 
 
 def test_an_import_belongs_to_nobody_who_waits_for_it(file: Path, gate: None) -> None:
@@ -437,7 +437,7 @@ def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> 
         assert bridge.call_tool("it", "a").text == "old"
         assert "not Python" in status_of(bridge, "it").error
         with pytest.raises(SourceFailed, match="not Python"):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
         change(file, "def a(): return 'new'\n")
         assert bridge.call_tool("it", "a").text == "new"
         assert status_of(bridge, "it").error == ""

@@ -86,7 +86,6 @@ class _Face:
     marks = Operation(Operations.marks)
     ping = Operation(Operations.ping)
     refresh = Operation(Operations.refresh)
-    refresh_servers = Operation(Operations.refresh_servers)
     sign_in = Operation(Operations.sign_in)
     sign_out = Operation(Operations.sign_out)
 

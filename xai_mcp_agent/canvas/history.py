@@ -102,7 +102,7 @@ def refresh_tools(
         names = [server] if server else bridge.usable_servers()
         found = ask(
             bridge, server or "servers",
-            lambda operations: operations.refresh_servers(*names, force=bool(force)),
+            lambda operations: operations.refresh(*names, force=bool(force)),
             awaited=f"the tools of {server or 'all servers'}",
             tell=lambda x: count(sum(len(one.tools) for one in x), "tool"),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ..core.errors import UnknownTool
+from ..core.errors import UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.tools import Tool, ToolKey
 from ..history.records import NO_USAGE, ToolRecord, Usage
@@ -83,15 +83,25 @@ class ToolListing(list[Tool]):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What came of listing one server anew. `error` is empty if it was listed.
+    """The outcome of listing one server again. `error` is None if it was listed.
 
-    `before` is when it was listed last; None if it never was. `changes` is None if the history
-    cannot tell, and `trouble` says why.
+    `before` is the time of the listing before; None if there was none. `changes` is None if the
+    history cannot say, and `trouble` has the reason.
     """
 
     server: str
     tools: tuple[CatalogEntry, ...] = ()
     before: datetime | None = None
     changes: tuple[ToolChanged, ...] | None = None
-    error: str = ""
+    error: XaiMcpError | None = None
     trouble: str = ""
+
+    def require(self) -> list[Tool]:
+        """The tools that were listed.
+
+        Raises:
+            XaiMcpError: the `error`, if it could not be listed.
+        """
+        if self.error is not None:
+            raise self.error
+        return [x.require() for x in self.tools]

@@ -147,7 +147,7 @@ def refresh(
         if server:
             bridge.settings.source(server)
         names = [server] if server else bridge.usable_servers()
-        found = bridge.refresh_servers(*names, force=force)
+        found = bridge.refresh(*names, force=force)
         broken = [] if server else [str(x) for x in bridge.settings.problems.values()]
     if as_json:
         echo_json({"servers": [refreshed_json(x) for x in found], "problems": broken})

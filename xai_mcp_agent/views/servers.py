@@ -92,7 +92,7 @@ def refreshed_json(one: Refreshed) -> JsonObject:
         "tools": [x.key.name for x in one.tools],
         "before": one.before and one.before.isoformat(),
         "changes": None if one.changes is None else [change_json(x) for x in one.changes],
-        "error": one.error,
+        "error": str(one.error or ""),
         "trouble": one.trouble,
     }
 
@@ -100,7 +100,7 @@ def refreshed_json(one: Refreshed) -> JsonObject:
 def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
     """What came of a server in a line, and below it what changed, in lines of so many columns."""
     if one.error:
-        return one.error
+        return str(one.error)
     head = f"{one.server}: {count(len(one.tools), 'tool')}"
     if one.changes is None:
         return f"{head}. What changed is not known: {one.trouble}"

@@ -34,7 +34,8 @@ class InAnAgent(Driver):
         return failed
 
     async def list_again(self, server: str) -> int:
-        return len(await self._bridge.aio.refresh(server))
+        (listed,) = await self._bridge.aio.refresh(server)
+        return len(listed.require())
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
         return (await self._bridge.aio.call_tool(server, tool, arguments)).text

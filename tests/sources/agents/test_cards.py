@@ -119,7 +119,7 @@ def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer) -> N
     with reaching(server.url("rest")) as bridge:
         before = bridge.list_tools("it")
         served = len(server.seen()["cards"])
-        assert bridge.refresh("it") == before
+        assert bridge.refresh("it")[0].require() == before
         assert server.seen()["cards"][served:] == [["rest", 304]]
 
 
@@ -150,7 +150,7 @@ def test_a_card_is_looked_at_again_after_a_while_and_the_last_one_stays_usable(
         assert (status.state, status.tool_count) == ("ready", 1)
         assert "cannot be reached" in status.error
         with pytest.raises(SourceFailed, match="cannot be reached"):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
 
 
 # What keeps us out

@@ -157,15 +157,15 @@ def test_what_is_listed_again_is_read_anew_only_where_it_changed():
         before, notes = {x.name: x for x in bridge.list_tools("it")}, status_of(bridge, "it").notes
         other = tool("other", annotations={"readOnlyHint": True})
         bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
-        after = {x.name: x for x in bridge.refresh("it")}
+        after = {x.name: x for x in bridge.refresh("it")[0].require()}
         assert [after[x] is before[x] for x in ("same", "broken", "other")] == [True, True, False]
         assert after["other"].annotations.read_only
         assert status_of(bridge, "it").notes == notes
         assert len(notes) == 3
         bridge.call_tool("it", "set_tools", {"tools": [], "notices": 0})
-        assert not {"same", "broken"} & {x.name for x in bridge.refresh("it")}
+        assert not {"same", "broken"} & {x.name for x in bridge.refresh("it")[0].require()}
         bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
-        assert {x.name: x for x in bridge.refresh("it")} == after
+        assert {x.name: x for x in bridge.refresh("it")[0].require()} == after
 
 
 def test_a_schema_that_refers_to_itself_is_listed_and_checked():

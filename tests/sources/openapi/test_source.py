@@ -211,7 +211,7 @@ def test_a_document_that_has_not_changed_is_not_sent_and_not_converted_again(
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
         count = len(events_of(bridge))
-        assert bridge.refresh("it") == before
+        assert bridge.refresh("it")[0].require() == before
         news = events_of(bridge)[count:]
     assert [x.headers.get(question) for x in service.got] == [None, wanted]
     assert conversions == ["Things"]
@@ -224,11 +224,11 @@ def test_without_validators_the_content_tells_whether_it_changed(
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
         count = len(events_of(bridge))
-        assert bridge.refresh("it") == before
+        assert bridge.refresh("it")[0].require() == before
         assert all(x.links.reinforces for x in events_of(bridge)[count:])
         assert conversions == ["Things"]
         offer(service, "one")
-        assert names_of(bridge.refresh("it")) == ["one"]
+        assert names_of(bridge.refresh("it")[0].require()) == ["one"]
     assert len(conversions) == 2
 
 
@@ -259,7 +259,7 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(
         bridge.refresh("it")
         assert conversions == ["Things"]
         service.replies["/part.json"] = lambda _: as_json(operation("uno"))
-        assert names_of(bridge.refresh("it")) == ["uno"]
+        assert names_of(bridge.refresh("it")[0].require()) == ["uno"]
 
 
 def moved_to(url: str) -> Callable[[Got], Said]:
@@ -346,7 +346,7 @@ def test_an_operation_that_vanished_is_unavailable_until_it_is_back(service: Htt
             bridge.call_tool("it", "two")
         assert not bridge.tool_record("it", "two").is_available
         offer(service, "one", "two")
-        assert names_of(bridge.refresh("it")) == ["one", "two"]
+        assert names_of(bridge.refresh("it")[0].require()) == ["one", "two"]
         assert bridge.tool_record("it", "two").is_available
         told = [x.change for x in bridge.history("it") if "two" in x.context_id]
     assert "unavailable" in told
@@ -370,7 +370,7 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         before = bridge.list_tools("it")
         service.replies["/openapi.json"] = lambda _: said
         with pytest.raises(SourceFailed, match=words):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
         status = status_of(bridge, "it")
         assert words in status.error
         assert status.next_step
@@ -379,7 +379,7 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         assert bridge.list_tools("it") == before
         assert bridge.call_tool("it", "one").structured == {"n": 1}
         offer(service, "one", "two", "three")
-        assert len(bridge.refresh("it")) == 3
+        assert len(bridge.refresh("it")[0].tools) == 3
         assert status_of(bridge, "it").error == ""
 
 
@@ -538,7 +538,7 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
             500, b"", {"location": f"/{KEY}", "x": got.headers["x-token"]}
         )
         with pytest.raises(SourceFailed) as caught:
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
         seen += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
     assert service.got[1].headers["x-key"] == KEY
     assert not [x for x in seen if KEY in x]

@@ -271,9 +271,9 @@ def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path
         assert status.state == "ready"
         assert "it has no nodes" in status.error
         with pytest.raises(SourceFailed, match="it has no nodes"):
-            bridge.refresh("it")
+            bridge.refresh("it")[0].require()
         edit(file, "nothing", "diagram-nodes")
-        assert names_of(bridge.refresh("it")) == ["job"]
+        assert names_of(bridge.refresh("it")[0].require()) == ["job"]
         assert status_of(bridge, "it").error == ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -233,13 +234,14 @@ class History(Tools, Reading):
             return StoreStatus(place.shown, str(reason))
         return StoreStatus(place.shown)
 
-    async def refresh_servers(self, *servers: str, force: bool = False) -> list[Refreshed]:
-        """List the tools of these servers anew, all at once, and compare them with the last time.
+    async def refresh(self, *servers: str, force: bool = False) -> list[Refreshed]:
+        """List the tools of these servers again, in parallel, and compare them with the last time.
 
-        Those that cannot be listed say why, and the others go on. With `force` every tool is
-        written into the history, though nothing may have changed.
+        An `error` of one server leaves the others alone. With `force` every tool is written into
+        the history, though nothing may have changed.
         """
         results: dict[str, Refreshed] = {}
+        await self.engine.rules.renew()
 
         async def refresh(name: str) -> None:
             results[name] = await self._refreshed(name, force)
@@ -260,14 +262,12 @@ class History(Tools, Reading):
         except StoreFailed as reason:
             trouble = str(reason)
         try:
-            self.engine.breakers.reset(server)  # a person asks for it
-            was_ready = self.engine.pool.start(server).state == "ready"
-            tools = await self.tools_of(server)
-            if was_ready or force:  # one that is connected just for this is not listed twice
-                tools = await self.refresh(server, force)
+            tools = await self._listed_again(server, force)
             entries = await self.entries({server: tools})
-        except XaiMcpError as reason:
-            return Refreshed(server, before=before, error=str(reason), trouble=trouble)
+        except XaiMcpError as error:
+            return Refreshed(
+                server, before=before, error=error.with_traceback(None), trouble=trouble
+            )
         changes: Sequence[ToolChanged] | None = None
         if not trouble:
             try:
@@ -276,8 +276,17 @@ class History(Tools, Reading):
                 )
             except StoreFailed as reason:
                 trouble = str(reason)
-        told = None if changes is None else tuple(changes)
-        return Refreshed(server, tuple(entries.values()), before, told, trouble=trouble)
+        changed = None if changes is None else tuple(changes)
+        return Refreshed(server, tuple(entries.values()), before, changed, trouble=trouble)
+
+    async def _listed_again(self, server: str, force: bool) -> tuple[Tool, ...]:
+        engine = self.engine
+        engine.breakers.reset(server)  # a person asks for it
+        source = engine.pool.start(server)
+        with engine.recorder.writing_all(server) if force else nullcontext():
+            if source.state != "ready":
+                return await self.tools_of(server)  # listed once, by connecting
+            return (await source.refresh(self.caller)).tools
 
     def _marked(self, record: ToolRecord) -> ToolRecord:
         lock = self.lock_of(record.subject.source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -148,18 +147,6 @@ class Tools(Context):
             marks = await anyio.to_thread.run_sync(marks_of, catalog.inventories())
             self.engine.marks = version, marks
         return [x for x in marks if not servers or x.source in servers]
-
-    async def refresh(self, server: str, force: bool = False) -> list[Tool]:
-        """List the tools of a server anew. With `force` each is written into the history.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        self.engine.breakers.reset(server)
-        await self.engine.rules.renew()
-        with self.engine.recorder.writing_all(server) if force else nullcontext():
-            return list((await self.engine.pool.start(server).refresh(self.caller)).tools)
 
     async def listed(
         self, choice: ToolChoice | None

@@ -78,7 +78,7 @@ def test_a_large_answer_arrives_as_it_was_sent(era: str, sse: bool):
         answer = bridge.call_tool("it", "result", result)
         assert (answer.text, answer.structured) == (text, [[text]])
         peer.peer.tools.append({"name": "t" * 2_000_000, "inputSchema": {"type": "object"}})
-        assert len(bridge.refresh("it")[-1].name) == 2_000_000
+        assert len(bridge.refresh("it")[0].require()[-1].name) == 2_000_000
 
 
 @pytest.mark.parametrize("data", [b'{"jsonrpc": "2.0", "id": 1, "result"', b'["jsonrpc"', b'"'])
