@@ -440,6 +440,19 @@ def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
     ]
 
 
+def test_a_yaml_file_means_what_it_says(tmp_path: Path) -> None:
+    """YAML 1.2, the core schema: only `true` and `false` are booleans, a time is a text."""
+    (tmp_path / "rules.yaml").write_text(
+        "- {when: {args.reply: no, args.fast: true, args.id: 7.0}, then: ask}\n"
+        "- {when: {time: 22:00-06:00, args.at: 22:00, args.day: 2026-03-12}, then: deny}\n"
+    )
+
+    first, second = written("rules.yaml", tmp_path).rules
+
+    assert [x.checks[0].what for x in first.when] == ["no", True, 7.0]
+    assert [x.checks[0].what for x in second.when] == [(1320, 360), "22:00", "2026-03-12"]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
