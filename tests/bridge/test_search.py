@@ -88,7 +88,7 @@ def test_a_wrong_group_that_is_blocked_keeps_tools_from_being_found(settings: Se
     """Nobody can tell what is blocked."""
     wrong = {"post": {"selector": []}}
     blocked = Bridge({**settings(blocked=["po*"]), "groups": wrong})
-    with blocked, pytest.raises(SettingsError, match="this key is not known"):
+    with blocked, pytest.raises(SettingsError, match="unknown key"):
         blocked.search_tools("pay a bill")
     with Bridge({**settings(trusted=["po*"]), "groups": wrong}) as bridge:
         assert bridge.search_tools("pay a bill")

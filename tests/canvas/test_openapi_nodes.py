@@ -122,5 +122,5 @@ def test_the_node_says_what_it_needs() -> None:
         play({}, make(AgentUseOpenAPI, service_name="bakery", api_key="x"))
     with pytest.raises(BadSetting, match=r"finds no file 'no\.json'"):
         play({}, make(AgentUseOpenAPI, spec="no.json"))
-    with pytest.raises(BadSetting, match="names no host"):
+    with pytest.raises(BadSetting, match="has no host"):
         play({}, make(AgentUseOpenAPI, spec="http://"))

@@ -381,7 +381,7 @@ def test_an_entry_of_the_settings_is_used_by_its_name(use_servers: UseServers) -
         ({"tools": "calculate", "builtin_name": "handy"}, "and not both"),
         ({"tools": "calculator"}, "Did you mean 'calculate'"),
         ({"tools": "read_file"}, "needs a `workspace`"),
-        ({"tools": "write_file", "workspace": "."}, "holds the settings"),
+        ({"tools": "write_file", "workspace": "."}, "contains the settings"),
         ({"tools": 3}, "`tools` of AgentUseBuiltinTools is an int"),
         ({"tools": "calculate", "workspace": 3}, "`workspace` of AgentUseBuiltinTools is an int"),
         (

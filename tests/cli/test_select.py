@@ -28,7 +28,7 @@ def test_a_variable_that_is_no_budget_is_reported(
 ) -> None:
     monkeypatch.setenv("XAI_TOOL_BUDGET", "nonsense")
     _, _, err = command(capsys, *words, "--settings", settings)
-    assert "XAI_TOOL_BUDGET=nonsense is no whole number above 0, so 3800" in err + caplog.text
+    assert "XAI_TOOL_BUDGET=nonsense is not a whole number above 0, so 3800" in err + caplog.text
 
 
 def test_with_less_the_tools_for_the_question_are_shown(settings: str, capsys: Any) -> None:

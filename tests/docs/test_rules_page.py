@@ -11,7 +11,7 @@ from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rules import RuleBook
-from xai_mcp_agent.settings.rules import FIELDS
+from xai_mcp_agent.settings.conditions import FIELDS
 
 PAGE = ROOT / "docs" / "rules.md"
 

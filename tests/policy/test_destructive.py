@@ -140,7 +140,7 @@ def test_a_method_that_is_none_is_a_slip_that_is_reported():
     settings = shop(listed("a"), approval={"method:PUTT": "ask"})
     with Bridge(settings) as bridge:
         (status,) = bridge.servers()
-    assert "names no HTTP method. Did you mean 'PUT'" in status.error
+    assert "has no HTTP method. Did you mean 'PUT'" in status.error
 
 
 LINE = re.compile(r'write "approval": (\{.*?\}) under mcpServers\.shop of the settings')

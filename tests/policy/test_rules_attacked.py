@@ -21,20 +21,20 @@ SUNDAY = datetime(2026, 11, 22, 12, 0)
 @pytest.mark.parametrize(
     ("when", "says"),
     [
-        ({"day": "sat, sun"}, "no day"),
-        ({"day": "mon-tue-sun"}, "no day"),
-        ({"day": "monkey"}, "no day"),
-        ({"time": "08:00-08:00"}, "never"),
-        ({"time": "22:00-24:30"}, "never"),
-        ({"args.n": "> 1,000"}, "no comparison"),
-        ({"args.n": "> 5 EUR"}, "no comparison"),
-        ({"args.n": "== 5"}, "no comparison"),
-        ({"args.n": "not >= many"}, "no comparison"),
-        ({"args.path": "Outside /desk"}, "may be meant as 'outside'"),
-        ({"args.path": "inside"}, "may be meant as 'inside'"),
-        ({"agent": "NOT coder"}, "may be meant as 'not'"),
-        ({"agent": "not not coder"}, "may be meant as 'not'"),
-        ({"agent": "not\tcoder"}, "may be meant as 'not'"),
+        ({"day": "sat, sun"}, "not a day"),
+        ({"day": "mon-tue-sun"}, "not a day"),
+        ({"day": "monkey"}, "not a day"),
+        ({"time": "08:00-08:00"}, "not a valid time"),
+        ({"time": "22:00-24:30"}, "not a valid time"),
+        ({"args.n": "> 1,000"}, "not a valid comparison"),
+        ({"args.n": "> 5 EUR"}, "not a valid comparison"),
+        ({"args.n": "== 5"}, "not a valid comparison"),
+        ({"args.n": "not >= many"}, "not a valid comparison"),
+        ({"args.path": "Outside /desk"}, "looks like a condition with 'outside'"),
+        ({"args.path": "inside"}, "looks like a condition with 'inside'"),
+        ({"agent": "NOT coder"}, "looks like a condition with 'not'"),
+        ({"agent": "not not coder"}, "looks like a condition with 'not'"),
+        ({"agent": "not\tcoder"}, "looks like a condition with 'not'"),
     ],
     ids=str,
 )
@@ -146,7 +146,7 @@ def test_a_small_file_that_stands_for_millions_of_rules_keeps_nobody_busy(
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
 
     def refused() -> None:
-        with pytest.raises(SettingsError, match=r"more than 1,000 rules|`<<` is not"):
+        with pytest.raises(SettingsError, match=r"more than 1,000 rules|`<<` are not"):
             written("rules.yaml", tmp_path)
 
     with ends_within(30):

@@ -134,33 +134,38 @@ def test_a_server_that_is_switched_off_does_not_need_its_variables() -> None:
         ({"command": "a", "env": ["A=b"]}, ".env", "must be an object, but is a list", "NAME"),
         ({"command": "a", "env": {"A": None}}, ".env.A", "a text, but is null", ""),
         ({"command": "a", "env": {"A": {}}}, ".env.A", "a text, but is an object", ""),
-        ({"command": "a", "env": {"A=B": "c"}}, ".env", "not the name of a variable", ""),
-        ({"command": "a", "env": {"": "c"}}, ".env", "not the name of a variable", ""),
+        ({"command": "a", "env": {"A=B": "c"}}, ".env", "not a valid name of a variable", ""),
+        ({"command": "a", "env": {"": "c"}}, ".env", "not a valid name of a variable", ""),
         ({"command": "a", "env": {"T": "${NOPE}"}}, ".env.T", "NOPE is not set", "default"),
         ({"command": "a", "args": ["${NOPE}"]}, ".args[0]", "NOPE is not set", "default"),
         ({"command": "a", "cwd": "${NOPE}"}, ".cwd", "NOPE is not set", "default"),
         ({"command": "${NOPE}"}, ".command", "NOPE is not set", "default"),
         ({"url": "http://${NOPE}"}, ".url", "NOPE is not set", "default"),
         ({"httpUrl": "http://${NOPE}"}, ".httpUrl", "NOPE is not set", "default"),
-        ({"command": "a", "args": ["a\0b"]}, ".args[0]", "no program can be given", "U+0000"),
-        ({"command": "\ud800"}, ".command", "no program can be given", ""),
-        ({"command": "a", "url": "http://h"}, "", "both `command` and `url`", "Remove one"),
+        ({"command": "a", "args": ["a\0b"]}, ".args[0]", "contains U+0000", "Remove"),
+        ({"command": "\ud800"}, ".command", "contains U+0000", ""),
+        ({"command": "a", "url": "http://h"}, "", "`command` and `url` are both", "Remove one"),
         ({"url": "http://h", "httpUrl": "http://h"}, "", "`url` and `httpUrl`", "but one"),
-        ({"command": "a", "type": "pipe"}, ".type", "not a transport we know", "stdio, http or"),
+        ({"command": "a", "type": "pipe"}, ".type", "unknown transport", "stdio, http or"),
         ({"command": "a", "transport": 1}, ".transport", "must be a text", ""),
         ({"command": "a", "type": "http"}, "", "type is http, but there is no `url`", "Add"),
         ({"url": "http://h", "type": "stdio"}, "", "there is no `command`", "Add"),
         ({"url": "http://h", "type": "sse", "transport": "http"}, "", "differ", "Remove one"),
         ({"url": "h/mcp"}, ".url", "does not start with http", "https://example.com/mcp"),
         ({"url": "ftp://h"}, ".url", "does not start with http", ""),
-        ({"url": "http://"}, ".url", "names no host", ""),
+        ({"url": "http://"}, ".url", "has no host", ""),
         ({"url": "http://h:port/"}, ".url", "host or port", ""),
         ({"url": "http://h:99999/"}, ".url", "host or port", ""),
         ({"url": "http://[h/"}, ".url", "host or port", ""),
-        ({"url": "http://h/a b"}, ".url", "blank or a line break", ""),
-        ({"url": "http://h", "headers": {"A B": "c"}}, ".headers", "not the name of a header", ""),
+        ({"url": "http://h/a b"}, ".url", "space or a line break", ""),
+        (
+            {"url": "http://h", "headers": {"A B": "c"}},
+            ".headers",
+            "not a valid name of a header",
+            "",
+        ),
         ({"url": "http://h", "headers": {"A": "${NEWLINE}"}}, ".headers.A", "line break", "ASCII"),
-        ({"url": "http://h", "headers": {"A": "é"}}, ".headers.A", "cannot carry", "ASCII"),
+        ({"url": "http://h", "headers": {"A": "é"}}, ".headers.A", "cannot have", "ASCII"),
         ({"url": "http://h", "headers": {"A": 1}}, ".headers.A", "must be a text", ""),
         ({"command": "a", "timeout": 60000}, ".timeout", "milliseconds", "such as 60"),
         ({"command": "a", "closeTimeout": 6}, ".closeTimeout", "at most 5", ""),
@@ -190,7 +195,7 @@ def test_a_mistake_is_reported_with_its_place_and_the_fix(
 
 def test_unknown_keys_are_noted_with_what_they_may_mean() -> None:
     notes = notes_on({"command": "a", "enviroment": {}, "envFile": "x", "description": "mine"})
-    assert "x.enviroment: ignored, unknown key. Did you mean 'env'?" in notes
+    assert "x.enviroment: unknown key, ignored. Did you mean 'env'?" in notes
     assert "x.envFile" in notes
     assert "description" not in notes
 

@@ -64,7 +64,7 @@ def test_a_group_with_a_mistake_is_not_used_and_nothing_else_suffers(written: An
 
 def test_a_group_may_not_be_called_like_a_source():
     settings = read({"a": {"include": ["a/one"]}})
-    assert any("another section of this file has this name too" in x for x in settings.notes)
+    assert any("another section of this file uses this name too" in x for x in settings.notes)
     assert settings.group("a") is None
     assert settings.source("a").name == "a"
 

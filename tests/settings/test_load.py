@@ -259,7 +259,7 @@ def test_a_word_of_approval_written_twice_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_server_without_a_name_is_a_problem() -> None:
-    assert "needs a name" in settings_from({"": ENTRY}).problems[""].problem
+    assert "must not be empty" in settings_from({"": ENTRY}).problems[""].problem
 
 
 def test_a_name_that_is_not_text_is_a_problem() -> None:

@@ -57,9 +57,9 @@ def test_the_type_follows_from_what_is_written(
         ({"it": {"url": "https://x", "ulr": "y"}}, "Did you mean 'url'?"),
         ({"it": {"type": "nmp"}}, "Did you mean 'npm'?"),
         ({"it": {"type": "list"}}, "either a `url` or a `path`"),
-        ({"it": {"repository": "../../x", "ref": "main"}}, "is no repository"),
-        ({"it": {"repository": "a/b"}}, "names no commit or branch"),
-        ({"it": {"repository": "a/b", "ref": "--x"}}, "names no commit or branch"),
+        ({"it": {"repository": "../../x", "ref": "main"}}, "must be a repository"),
+        ({"it": {"repository": "a/b"}}, "must be a commit or a branch"),
+        ({"it": {"repository": "a/b", "ref": "--x"}}, "must be a commit or a branch"),
         ({"it": {"url": "https://x/${NOT_SET_ANYWHERE}"}}, "NOT_SET_ANYWHERE is not set"),
     ],
 )

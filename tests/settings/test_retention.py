@@ -35,7 +35,7 @@ def test_each_limit_has_a_default_and_may_be_none(
         ({"keep": 0}, "history.keep: must be more than 0."),
         ({"keep": True}, "history.keep: must be a number, but is true or false."),
         ({"max_mb": "200"}, "history.max_mb: must be a number, but is a text."),
-        ({"keeps": 3}, "history.keeps: ignored, unknown key."),
+        ({"keeps": 3}, "history.keeps: unknown key, ignored."),
     ],
 )
 def test_what_is_wrong_is_a_note_and_the_default_counts(written: Any, note: str):

@@ -46,10 +46,10 @@ def test_variables_are_replaced_in_it_too() -> None:
     [
         ("tools.py", "", "must be an object, but is a text", '{"file": ...}'),
         ({}, "", "neither a `file` nor a `module`", '"file": "tools.py"'),
-        ({**FILE, "module": "a.b"}, "", "at once", "Remove one"),
-        ({"module": "a-b"}, ".module", "not the name of a module", "package.module"),
-        ({"module": ".a"}, ".module", "not the name of a module", "package.module"),
-        ({"module": ""}, ".module", "not the name of a module", "package.module"),
+        ({**FILE, "module": "a.b"}, "", "both set", "Remove one"),
+        ({"module": "a-b"}, ".module", "not a valid name of a module", "package.module"),
+        ({"module": ".a"}, ".module", "not a valid name of a module", "package.module"),
+        ({"module": ""}, ".module", "not a valid name of a module", "package.module"),
         ({"module": 1}, ".module", "a text, but is a number", "quotes"),
         ({"file": " "}, ".file", "empty", "Name the file"),
         ({"file": 1}, ".file", "a text, but is a number", "quotes"),
@@ -69,7 +69,7 @@ def test_a_mistake_in_it_is_reported_with_its_place_and_the_fix(
 
 
 def test_an_unknown_key_is_noted_with_what_it_may_mean() -> None:
-    assert "functions.f.flie: ignored, unknown key. Did you mean 'file'" in str(
+    assert "functions.f.flie: unknown key, ignored. Did you mean 'file'" in str(
         read({"functions": {"f": {**FILE, "flie": "x"}}}).notes
     )
 

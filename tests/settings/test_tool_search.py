@@ -74,7 +74,7 @@ def test_a_variable_that_is_no_budget_is_noted(written: str):
     found = read({"tokenBudget": 5000}, XAI_TOOL_BUDGET=written)
     assert found.search.budget_tokens == 5000
     (note,) = found.notes
-    assert f"XAI_TOOL_BUDGET={written} is no whole number above 0, so 5000 is used" in note
+    assert f"XAI_TOOL_BUDGET={written} is not a whole number above 0, so 5000 is used" in note
 
 
 @pytest.mark.parametrize("written", [10**30, 10**9])
@@ -101,12 +101,12 @@ def test_what_is_wrong_elsewhere_is_noted_and_left_out(key: str, written: Any):
 def test_one_who_may_have_said_that_nothing_is_learnt_is_believed():
     found = read({"learn": "no"})
     assert not found.search.learns
-    assert "it counts as false until then" in found.notes[0]
+    assert "Until then it counts as false" in found.notes[0]
 
 
 def test_a_key_that_is_not_known_is_noted_with_the_one_it_may_be_meant_for():
     found = read({"tokenBuget": 3})
-    assert found.notes[0].endswith("ignored, unknown key. Did you mean 'tokenBudget'?")
+    assert found.notes[0].endswith("unknown key, ignored. Did you mean 'tokenBudget'?")
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def _regex(written: str, flags: str = "") -> Fits:
         for pattern in (written, f"{flags}^(?:{written})$"):
             checked = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except (ValueError, jsonschema_rs.ValidationError):
-        why = "it is not understood, or too large; look-around and back-references cannot be used"
+        why = "it does not compile or is too large (no look-around, no back-references)"
         raise ValueError(why) from None
     return lambda text: checked.is_valid(_encodable(text))
 

@@ -23,8 +23,16 @@ from ..core.patterns import fits, guard, names_of, sure_names_of
 from ..core.schemas import properties
 from ..core.tools import Tool, ToolKey
 from ..secrets.secrets import Mask, masked_and_cut
-from ..settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, DERIVED, EARLIER, Condition
-from ..settings.rules import Check as CheckEntry
+from ..settings.conditions import (
+    ANNOTATIONS,
+    ANY_ARGUMENT,
+    ARGUMENT,
+    DAYS,
+    DERIVED,
+    EARLIER,
+    Condition,
+)
+from ..settings.conditions import Check as CheckEntry
 
 Check: TypeAlias = Callable[[Any], bool]
 Words: TypeAlias = Callable[[bool, bool], Collection[str]]

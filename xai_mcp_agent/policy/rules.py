@@ -26,7 +26,8 @@ from ..core.patterns import is_wild, looks, names_of, pieces
 from ..core.tools import META, Tool, ToolKey
 from ..secrets.secrets import Mask, masked_and_cut
 from ..settings.approval import ApprovalWord
-from ..settings.rules import CERTAIN, DERIVED, Limit, Rule
+from ..settings.conditions import CERTAIN, DERIVED
+from ..settings.rules import Limit, Rule
 from .conditions import Facts, Test, Words
 
 

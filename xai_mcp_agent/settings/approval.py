@@ -33,11 +33,7 @@ UNLESS_READ_ONLY: ApprovalWord = "ask_unless_read_only"
 WORDS: tuple[ApprovalWord, ...] = ("allow", UNLESS_READ_ONLY, "ask", "deny")
 """From the mildest to the strictest."""
 
-_BY_WORD: dict[str, ApprovalWord] = {x: x for x in WORDS}
-
-HOW_TO_WRITE = (
-    f'Write "ask", or {{"delete_*": "ask", "drop_all": "deny"}}; the words are {", ".join(WORDS)}.'
-)
+HOW_TO_WRITE = 'Write "ask", or {"delete_*": "ask", "drop_all": "deny"}.'
 
 
 def read_words(written: Any) -> dict[str, ApprovalWord]:
@@ -47,11 +43,11 @@ def read_words(written: Any) -> dict[str, ApprovalWord]:
         ValueError: it is something else; says what is wrong.
     """
     if isinstance(written, str):
-        return {EVERY_TOOL: _word(written, "it")}
+        return {EVERY_TOOL: _word(written)}
     if not isinstance(written, Mapping):
-        raise ValueError("it must be a word, or an object of tools and words.")
+        raise ValueError("must be a word, or an object of patterns and words.")
     words: dict[str, ApprovalWord] = {
-        str(pattern): _word(word, repr(str(pattern)))
+        str(pattern): _word(word, f"the word for {str(pattern)!r} ")
         for pattern, word in cast(Mapping[Any, Any], written).items()
     }
     for pattern in words:
@@ -72,21 +68,21 @@ def words_in_text(text: str) -> dict[str, ApprovalWord]:
     return read_words({pattern.strip(): word.strip() for pattern, _, word in pairs})
 
 
-def _word(written: Any, of: str) -> ApprovalWord:
-    word = _BY_WORD.get(written) if isinstance(written, str) else None
-    if word is not None:
-        return word
-    raise ValueError(f"the word for {of} must be one of {', '.join(WORDS)}.")
+def _word(written: Any, subject: str = "") -> ApprovalWord:
+    word = next((x for x in WORDS if x == written), None)
+    if word is None:
+        raise ValueError(f"{subject}must be one of {', '.join(WORDS)}.")
+    return word
 
 
 def _require_pattern(pattern: str) -> None:
     if not pattern.strip():
-        raise ValueError("a word stands there for no tool.")
+        raise ValueError("a pattern must not be empty.")
     method = pattern.removeprefix(METHOD).upper()
     if pattern.startswith(METHOD) and method not in METHODS:
-        hint = did_you_mean(method, METHODS) or f"There are: {', '.join(METHODS)}."
-        raise ValueError(f"{pattern!r} names no HTTP method. {hint}")
+        hint = did_you_mean(method, METHODS) or f"Known: {', '.join(METHODS)}."
+        raise ValueError(f"{pattern!r} has no HTTP method. {hint}")
     try:
         fits(pattern)
     except ValueError as why:
-        raise ValueError(f"{pattern!r} is no pattern: {why}.") from None
+        raise ValueError(f"{pattern!r} is not a valid pattern: {why}.") from None

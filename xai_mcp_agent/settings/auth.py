@@ -40,8 +40,8 @@ def _file_url(value: Any, info: ValidationInfo) -> str:
     text = trimmed_text(value, info)
     is_file = text.startswith("https:") and not wrong_with_url(text)
     if text and not context_of(info).is_off and not (is_file and urlsplit(text).path.strip("/")):
-        fix = "Write the https:// address of a file, such as https://example.com/client.json."
-        raise mistake("this is not the address of such a file.", fix)
+        fix = "Write it in full, such as https://example.com/client.json."
+        raise mistake("must be the https:// address of a file.", fix)
     return text
 
 
@@ -93,8 +93,8 @@ class AuthSettings(Section):
         has_proof = self.client_secret is not None or self.has_private_key
         needs_proof = self.is_for_machines and not context_of(info).is_off
         if needs_proof and not (self.client_id and has_proof):
-            problem = "client_credentials need a `clientId`, and a `clientSecret` or `privateKey`."
-            raise mistake(problem, "Add them; ${NAME} stands for a variable.")
+            problem = "the grant needs a `clientId`, and a `clientSecret` or a `privateKey`."
+            raise mistake(problem, "Add them, as ${NAME} from the environment.")
         return self
 
     @property

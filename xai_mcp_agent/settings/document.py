@@ -144,7 +144,7 @@ def parsed_text(text: str, place: Place) -> ParsedObject:
     if isinstance(value, ParsedObject):
         return value
     kind = kind_of(value)
-    raise place.error(f"it holds {kind}, not an object.", 'Write {"mcpServers": {...}}.')
+    raise place.error(f"must be an object, but is {kind}.", 'Write {"mcpServers": {...}}.')
 
 
 def _json(text: str, place: Place) -> Any:
@@ -154,7 +154,7 @@ def _json(text: str, place: Place) -> Any:
         # Not chained below: the exception holds the whole text.
         strict = (cause.lineno, cause.colno, cause.msg.rstrip(":").removesuffix(" at"))
     except ValueError:
-        raise place.error("it holds a number with too many digits.", "Correct it.") from None
+        raise place.error("it has a number with too many digits.", "Correct it.") from None
     except RecursionError:
         raise too_deep(place) from None
     return _json5(text, place, strict)
@@ -199,7 +199,7 @@ def parse_yaml(content: bytes | str, place: Place) -> Any:
         there = there if cause.line else place
         if isinstance(cause, yaml.AliasError):
             fix = "Write out what it stands for."
-            raise there.error("an alias or `<<` is not understood here.", fix) from None
+            raise there.error("aliases and `<<` are not supported.", fix) from None
         raise there.error("this is not YAML.", "Correct it there or just before.") from None
 
 
@@ -212,7 +212,8 @@ def kind_of(value: Any) -> str:
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "null"),
     (bool, "true or false"),  # before numbers: bool is one of them
-    ((int, float), "a number"),
+    (int, "a number"),
+    (float, "a decimal number"),
     (str, "a text"),
     ((list, tuple), "a list"),
     (dict, "an object"),

@@ -67,7 +67,7 @@ def _guarding(patterns: tuple[str, ...]) -> tuple[str, ...]:
     try:
         guard(*patterns)
     except ValueError as why:
-        raise mistake(f"has a pattern in it that is none: {why}.", "Correct it.") from None
+        raise mistake(f"contains a pattern that is not valid: {why}.", "Correct it.") from None
     return patterns
 
 
@@ -75,7 +75,7 @@ def _lock(value: Any) -> DefinitionLock:
     if value is True or value is False or value == FIRST:
         return value
     problem = f"must be true, false or {FIRST!r}."
-    raise mistake(problem, f'Write true, or "{FIRST}" to accept what it lists first.')
+    raise mistake(problem, f'Write true, or "{FIRST}" to accept its first listing.')
 
 
 Approval = Annotated[
@@ -141,7 +141,7 @@ class SourceSettings(Section):
         context = ValidationContext(variables, is_off)
         source = read(cls.written_form(), value, place, context, notes)
         for key in source.unused_keys():
-            text = f"ignored, a {cls.kind.noun} of type {source.transport} has no {key}."
+            text = f"ignored: a {cls.kind.noun} of type {source.transport} has no {key}."
             notes.append(place.at(key).note(text))
         variables.secrets.update(source.secret_texts())
         return replace(source, name=name, secrets=variables.secrets)

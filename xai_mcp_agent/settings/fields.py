@@ -49,8 +49,7 @@ def read_text(value: Any, info: ValidationInfo) -> str:
         if not context.is_off:
             raise mistake(cause.problem, cause.fix) from None
     if "\0" in text or not _is_encodable(text):
-        fix = "Remove the character U+0000 or the broken escape."
-        raise mistake("it has a character that no program can be given.", fix)
+        raise mistake("it contains U+0000 or a broken escape.", "Remove that character.")
     return text
 
 
@@ -104,7 +103,7 @@ def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     texts = tuple(trimmed_text(x, info) if isinstance(x, str) else "" for x in items)
     if not all(texts):
         fix = 'Write texts such as "library", "files/read_file" or "files/read_*".'
-        raise mistake("has something in it that names no tool.", fix)
+        raise mistake("must be names or patterns of tools.", fix)
     return texts
 
 
@@ -115,7 +114,7 @@ def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
             fits(pattern)
         except ValueError as cause:
             raise mistake(
-                f"has a regular expression that cannot be used: {cause}.",
+                f"has a regular expression that is not valid: {cause}.",
                 'Write a text such as "get_*" or "regex:get_.+", or a list of them.',
             ) from None
     return patterns
@@ -133,7 +132,7 @@ def _environment_text(value: Any, info: ValidationInfo) -> str:
 def _environment_names(env: dict[str, str]) -> dict[str, str]:
     if any(not x or "=" in x or "\0" in x or not _is_encodable(x) for x in env):
         fix = "Use letters, digits and underscores."
-        raise mistake("this is not the name of a variable.", fix)
+        raise mistake("this is not a valid name of a variable.", fix)
     return env
 
 
@@ -143,7 +142,7 @@ def _seconds(value: Any) -> Any:
     if not value > 0:  # written so that NaN is refused too
         raise mistake("must be more than 0 seconds.", "Write seconds, such as 60.")
     if value > _MAX_SECONDS:
-        problem = "counts seconds and may be at most 3600; this looks like milliseconds."
+        problem = "must be at most 3600 seconds; this looks like milliseconds."
         raise mistake(problem, "Write seconds, such as 60.")
     return value
 
@@ -158,8 +157,8 @@ def _header_text(value: Any, info: ValidationInfo) -> str:
     text = trimmed_text(value, info)
     if not _HEADER_VALUE.fullmatch(text):
         raise mistake(
-            "it has a line break or a character that headers cannot carry.",
-            "Use plain ASCII on one line; look at the variables in it too.",
+            "it contains a line break, or a character that headers cannot have.",
+            "Use printable ASCII on one line, also in the variables.",
         )
     return text
 
@@ -168,9 +167,9 @@ def header_names(headers: dict[str, str]) -> dict[str, str]:
     """Headers by their names, if all of them can be sent."""
     if not all(_HEADER_NAME.fullmatch(x) for x in headers):
         fix = "Use letters, digits and hyphens, without the colon."
-        raise mistake("this is not the name of a header.", fix)
+        raise mistake("this is not a valid name of a header.", fix)
     if name := next((x for x in headers if x.lower() in _HEADERS_OF_BODY), ""):
-        raise mistake(f"{name} follows from what is sent.", "Remove it.")
+        raise mistake(f"{name} is set from the content.", "Remove it.")
     return headers
 
 
@@ -179,14 +178,14 @@ def wrong_with_url(url: str) -> str:
     if not url.lower().startswith(("http://", "https://")):
         return "it does not start with http:// or https://."
     if not _URL_TEXT.fullmatch(url):
-        return "it has a blank or a line break in it."
+        return "it contains a space or a line break."
     try:
         parts = urlsplit(url)
         # Reading the port is what checks it.
         host_and_port = parts.hostname, parts.port
     except ValueError:
-        return "its host or port cannot be understood."
-    return "" if host_and_port[0] else "it names no host."
+        return "its host or port is not valid."
+    return "" if host_and_port[0] else "it has no host."
 
 
 def _url(value: Any, info: ValidationInfo) -> str:

@@ -15,6 +15,7 @@ from ..core.json import JsonObject, as_list, as_object
 from ..core.patterns import Patterns, with_groups
 from ..secrets.redactor import Redactor
 from .approval import WORDS, ApprovalWords, read_words
+from .conditions import DERIVED, EARLIER, Condition
 from .document import Place
 from .layout import Layout
 from .models import Settings
@@ -33,7 +34,7 @@ from .parts import (
     line,
     part_of,
 )
-from .rules import DERIVED, EARLIER, Condition, Rule
+from .rules import Rule
 from .sections import RECORD_VARIABLE, GroupSettings, GroupsSettings, ToolSearchSettings
 
 _UNASKED = "calls it asked about are now made unasked"

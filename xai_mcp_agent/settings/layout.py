@@ -62,7 +62,7 @@ def layout_of(document: Any, place: Place) -> Layout:
     key = next((x for x in _MAPS if x in top), "")
     keys = [x for x in (*_MAPS, *_KEYS) if x in top and (key or not _is_server(top[x]))]
     for twice in (x for x in dict.fromkeys(keys) if x in repeated_in(top)):
-        raise place.at(twice).error("this key is written more than once.", "Join them.")
+        raise place.at(twice).error("this key is written more than once.", "Merge them.")
     below, servers = (place.at(key), top.get(key)) if key else (place, _bare(top, keys))
     kinds = [(SECTIONS[_SERVERS], servers, below)]
     kinds += [(SECTIONS[x], top[x], place.at(x)) for x in SECTIONS if x in keys and x != _SERVERS]
@@ -70,7 +70,7 @@ def layout_of(document: Any, place: Place) -> Layout:
     for meant in ("toolSearch", "approval", "rules", *(() if key else (_SERVERS,))):
         _refuse_misspelled(top, place, meant)
     for name in (x for x in top if x != "rules" and isinstance(x, str) and holds_rules(top[x])):
-        raise place.at(name).error("there are rules here.", "Rename it to 'rules'.")
+        raise place.at(name).error("this list has rules.", "Rename it to 'rules'.")
     notes = tuple(_notes(top, place)) if key else ()
     return Layout(sources, {x: top[x] for x in keys if x in _OTHERS}, notes)
 
@@ -103,14 +103,14 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None
         if key == meant or not isinstance(key, str) or _is_server(value):
             continue
         if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
-            raise place.at(key).error("this key is not known.", f"Rename it to {meant!r}.")
+            raise place.at(key).error("unknown key.", f"Rename it to {meant!r}.")
 
 
 def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:
     """Notes on ignored keys that resemble ours; other programs may have their own keys there."""
     if _SERVERS in top and _VSCODE in top:
-        text = f"ignored, because `{_SERVERS}` is there too."
+        text = f"ignored, because the file has `{_SERVERS}` too."
         yield place.at(_VSCODE).note(text)
     for key in (str(x) for x in top if x not in (*_MAPS, *_KEYS, *_NOT_SERVERS)):
         if hint := did_you_mean(key, (*_MAPS, *_KEYS)):
-            yield place.at(key).note(f"ignored, unknown key. {hint}")
+            yield place.at(key).note(f"unknown key, ignored. {hint}")

@@ -223,9 +223,9 @@ def _wrong_with_name(
     if key in repeated:
         return "this name is written more than once.", "Rename or remove all but one."
     if not key.strip():
-        return f"a {noun} needs a name.", "Put one before the colon."
+        return f"the name of a {noun} must not be empty.", "Write one before the colon."
     if key in taken:
-        return "another section of this file has this name too.", "Rename one of them."
+        return "another section of this file uses this name too.", "Rename one of them."
     return None
 
 

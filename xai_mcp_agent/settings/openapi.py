@@ -132,7 +132,7 @@ one for each scheme, by the names that the document gives them."""
 
 def _pointer(text: str) -> str:
     if text and not text.startswith("/"):
-        raise mistake("this is no JSON pointer.", "Write it as /status or /data/0/id.")
+        raise mistake("this is not a JSON pointer.", "Write it as /status or /data/0/id.")
     return text
 
 
@@ -207,8 +207,8 @@ def _spec(value: Any, info: ValidationInfo) -> str:
 def _base_url(url: str) -> str:
     """One that paths can be added to."""
     if "?" in url or "#" in url:
-        problem = "it has a query or a fragment, and paths are added to its end."
-        raise mistake(problem, "Write it without; `headers` go along with every request.")
+        problem = "it has a query or a fragment, but paths are added to its end."
+        raise mistake(problem, "Remove that; `headers` are sent with every request.")
     return url
 
 

@@ -52,19 +52,19 @@ ARGUMENTS, RESULTS = RECORDED = "arguments", "results"
 """The parts of a call that the history may keep, beside the fact that it was made."""
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-_LEARN_FIX = "Write true or false, or on or off in the variable; it counts as false until then."
-_CANNOT_BE_RECORDED = (  # the value is not quoted: it may be anything
-    "has something in it that cannot be recorded.",
-    f'Write "{ARGUMENTS}", "{RESULTS}", or both. It is not recorded until then.',
+_OTHER_WORDS = (  # not quoted: they may be anything
+    f"has words other than {ARGUMENTS} and {RESULTS}.",
+    "Remove these. Until then they are ignored.",
 )
 
 
 def _learns(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    # Somebody meant to say something about what is remembered of people.
+    # It is about what is remembered of people, so a mistake must not switch it on.
     problem = f"must be true or false, but is {kind_of(value)}."
-    raise mistake(problem, _LEARN_FIX, instead=False)
+    fix = "Write true or false. Until then it counts as false."
+    raise mistake(problem, fix, instead=False)
 
 
 _Learns = Annotated[bool, read_by(_learns, bool), written_as("learn")]
@@ -88,11 +88,11 @@ class Retention(Section):
 
 def _recorded(value: Any) -> frozenset[str]:
     words = cast(list[Any], value if isinstance(value, list | tuple) else [])
-    problem, fix = _CANNOT_BE_RECORDED
     if not isinstance(value, list | tuple):
+        fix = f'Write ["{ARGUMENTS}"], ["{RESULTS}"] or both. Until then nothing is recorded.'
         raise mistake(f"must be a list, but is {kind_of(value)}.", fix, instead=[])
     if any(x not in RECORDED for x in words):
-        raise mistake(problem, fix, instead=[x for x in RECORDED if x in words])
+        raise mistake(*_OTHER_WORDS, instead=[x for x in RECORDED if x in words])
     return frozenset(words)
 
 
@@ -129,7 +129,7 @@ class EmbeddingSettings(Section):
     @model_validator(mode="after")
     def _check_model(self, info: ValidationInfo) -> Self:
         if bool(self.model) == bool(self.folder):
-            problem = "must name either a model of an endpoint or a folder."
+            problem = "must have either a `model` or a `folder`."
             raise mistake(problem, f"Write {self.example}.")
         key = [self.api_key.reveal()] if self.api_key else []
         context_of(info).variables.secrets.update([*key, *secrets_in_url(self.base_url)])
@@ -160,7 +160,7 @@ class ToolSearchSettings(Section):
 class PlanningSettings(Section):
     """With `learns`, runs that went well are remembered for plans: see `bridge.learning`."""
 
-    example: ClassVar = '{"learn": true}, or leave it out; nothing is learned until then'
+    example: ClassVar = '{"learn": true}, or leave it out. Until then nothing is learned'
     if_wrong: ClassVar = {"learn": False}
 
     learns: _Learns = True
@@ -208,22 +208,22 @@ def read_other_sections(
         learns = _SWITCH.get(named, False)
         search, planning = replace(search, learns=learns), replace(planning, learns=learns)
         if named not in _SWITCH:
-            problem = "must be true or false, but is a text."
-            notes.append(str(Place(LEARN_VARIABLE).error(problem, _LEARN_FIX)))
+            fix = "Set it to on or off. Until then it counts as off."
+            notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
     if named := environ.get(BUDGET_VARIABLE, "").strip():
         if named.isascii() and named.isdecimal() and int(named[:9]) > 0:
             search = replace(search, budget_tokens=int(named[:9]))
         else:
             notes.append(
-                f"{BUDGET_VARIABLE}={named[:40]} is no whole number above 0, so "
-                f"{search.budget_tokens} is used. "
-                "Set it to the most tokens for tools, such as 3800, or unset it."
+                f"{BUDGET_VARIABLE}={named[:40]} is not a whole number above 0, so "
+                f"{search.budget_tokens} is used. Set it to the most tokens that the definitions "
+                "of tools may take, such as 3800, or unset it."
             )
     if named := environ.get(RECORD_VARIABLE, "").strip():
         words = named.replace(",", " ").lower().split()
         record = frozenset(x for x in RECORDED if x in words)
         if any(x not in (*RECORDED, "none") for x in words):
-            notes.append(str(Place(RECORD_VARIABLE).error(*_CANNOT_BE_RECORDED)))
+            notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))
     return replace(read_sections, search=search, planning=planning, record=record)
 
 
@@ -233,7 +233,7 @@ def read_other_sections(
 def _not_empty(patterns: tuple[str, ...]) -> tuple[str, ...]:
     if not patterns:
         fix = 'Write a text such as "get_*" or "regex:get_.+", or a list of them.'
-        raise mistake("is empty, so nothing would fit.", fix)
+        raise mistake("must not be empty: nothing would match.", fix)
     return patterns
 
 
@@ -248,7 +248,7 @@ _Selecting = Annotated[UsablePatterns, AfterValidator(_not_empty)]
 class Selector(Section):
     """Patterns by what a selector may ask for; one of each field must fit."""
 
-    example: ClassVar = '{"source": "library"}, or "name", "tags", "method", "path", "kind" in it'
+    example: ClassVar = '{"source": "library"}, or use name, tags, method, path or kind'
     is_strict: ClassVar = True
 
     source: _Selecting = ()
@@ -263,7 +263,7 @@ def _selector(value: Any, info: ValidationInfo) -> dict[str, tuple[str, ...]]:
     selector = adapter(Selector).validate_python(value, context=info.context)
     patterns = {name: x for name, x in vars(selector).items() if x}
     if not patterns:
-        raise mistake("it says nothing.", 'Write {"name": "*"} if all tools are meant.')
+        raise mistake("it selects nothing.", 'Write {"name": "*"} to select every tool.')
     return patterns
 
 
@@ -281,7 +281,7 @@ def _tools(value: Any, info: ValidationInfo) -> tuple[tuple[str, str], ...]:
     tools = [text.partition("/") for text in read_patterns(value, info)]
     for source, slash, tool in tools:
         if not (source and slash and tool):
-            problem = f"{source + slash + tool!r} does not say of which source it is."
+            problem = f"{source + slash + tool!r} does not name the source."
             raise mistake(problem, 'Write source/tool, such as "library/lend_book".')
     return tuple((source, tool) for source, _, tool in tools)
 
@@ -305,8 +305,8 @@ class GroupSettings(Section):
     @model_validator(mode="after")
     def _check_members(self) -> Self:
         if not self.selectors and not self.include:
-            fix = f"Write {self.example}. Or name tools under `include`."
-            raise mistake("no tool can be in it.", fix)
+            fix = f"Write {self.example}, or name tools under `include`."
+            raise mistake("it selects no tool.", fix)
         return self
 
 
@@ -342,8 +342,8 @@ class RegistrySettings(Section):
     """
 
     example: ClassVar = (
-        '{"url": ...} for one with the API, {"path": ...} for a folder or a list, '
-        '{"repository": "owner/name"} for one of GitHub, or {"type": "npm"}'
+        '{"url": ...} for a registry with the API, {"path": ...} for a folder or a list, '
+        '{"repository": "owner/name"} for a repository on GitHub, or {"type": "npm"}'
     )
     is_strict: ClassVar = True
 
@@ -382,10 +382,10 @@ class RegistrySettings(Section):
         if self.type == "list" and bool(self.url) == bool(self.path):
             raise mistake("a list needs either a `url` or a `path`.", fix)
         if self.type == "github" and not _REPOSITORY.fullmatch(self.repository):
-            raise mistake("is no repository.", 'Write "owner/name".', "repository")
+            raise mistake("must be a repository on GitHub.", 'Write "owner/name".', "repository")
         if self.type == "github" and not _REF.fullmatch(self.ref):
             fix = 'Write the commit to read, such as "ref": "818bf169...", or a branch.'
-            raise mistake("it is missing, or names no commit or branch.", fix, "ref")
+            raise mistake("must be a commit or a branch.", fix, "ref")
         if self.type == "list" and self.path:
             path = os.path.join(variables.folder, os.path.expanduser(self.path))
             return replace(self, path=path)

@@ -80,13 +80,13 @@ def _named_transport(value: Any) -> TransportName:
     transport = _TRANSPORTS.get(re.sub("[-_ ]", "", value).lower())
     if transport is None:
         fix = "Write stdio, http or sse, or leave it out."
-        raise mistake("this is not a transport we know.", fix)
+        raise mistake("unknown transport.", fix)
     return transport
 
 
 def _close_seconds(value: Any) -> Any:
     if isinstance(value, int | float) and value > _MAX_CLOSE_SECONDS:
-        problem = "counts seconds and may be at most 5: a kernel that ends waits no longer."
+        problem = "must be at most 5 seconds: a kernel that ends waits no longer."
         raise mistake(problem, "Write seconds, such as 2.")
     return value
 
@@ -224,7 +224,7 @@ class ServerEntry(ServerSettings):
         urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(written.get(k))}
         if len(urls) > 1:
             keys = " and ".join(f"`{key}`" for key in urls)
-            raise mistake(f"{keys} are given at once.", "Remove all but one.")
+            raise mistake(f"{keys} are both set.", "Remove all but one.")
         return next(((key, url.strip()) for key, url in urls.items()), ("", ""))
 
     def _transport(self, key: str, url: str, written: Mapping[str, Any]) -> TransportName:
@@ -235,7 +235,7 @@ class ServerEntry(ServerSettings):
             raise mistake("`type` and `transport` differ.", "Remove one of them.")
         named = self.type or self.transport
         if named is None and has_command and key:
-            problem = f"both `command` and `{key}` are given, and no `type`."
+            problem = f"`command` and `{key}` are both set, without a `type`."
             raise mistake(problem, 'Remove one, or add "type": "stdio" or "http".')
         transport = named or ("stdio" if has_command else _transport_of(key, url))
         if transport == "stdio" and not has_command:
@@ -249,9 +249,9 @@ class ServerEntry(ServerSettings):
         has_header = any(name.lower() == "authorization" for name in self.headers)
         keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
         if len(keys) > 1:
-            raise mistake("both `auth` and `oauth` are given.", "Remove one of them.")
+            raise mistake("`auth` and `oauth` are both set.", "Remove one of them.")
         if keys and has_header and self.auth.use == "yes":
-            problem = f"both `{keys[0]}` and the header `Authorization` are given."
+            problem = f"`{keys[0]}` and the header `Authorization` are both set."
             raise mistake(problem, "Remove one of them.")
         if keys and not is_off:
             return self.auth
@@ -272,7 +272,7 @@ def _transport_of(key: str, url: str) -> TransportName:
 def _nothing_to_reach(written: Mapping[str, Any]) -> PydanticCustomError:
     if written.get("command") is not None:
         return mistake("it is empty.", "Name the program to start.", "command")
-    problem = "there is neither a `command` nor a `url`."
+    problem = "it has neither a `command` nor a `url`."
     known = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
     for key in (x for x in written if x not in known):
         if meant := nearest(key, ("command", *URL_KEYS), count=1):

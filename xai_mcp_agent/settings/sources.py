@@ -53,7 +53,7 @@ def _module(value: Any, info: ValidationInfo) -> str:
     is_name = bool(name) and all(x.isidentifier() for x in name.split("."))
     if not is_name and not context_of(info).is_off:
         fix = "Write it as in an import, such as package.module."
-        raise mistake("this is not the name of a module.", fix)
+        raise mistake("this is not a valid name of a module.", fix)
     return name
 
 
@@ -80,7 +80,7 @@ class FunctionSettings(SourceSettings):
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
         if self.file and self.module:
-            raise mistake("`file` and `module` are given at once.", "Remove one of them.")
+            raise mistake("`file` and `module` are both set.", "Remove one of them.")
         if not self.file and not self.module:
             fix = 'Add "file": "tools.py" or "module": "package.module".'
             raise mistake("it has neither a `file` nor a `module`.", fix)
@@ -93,14 +93,14 @@ class FunctionSettings(SourceSettings):
 
 
 def _builtin_tools(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-    choices = f"There are {', '.join(ALL_BUILTIN_TOOLS)}."
+    choices = f"Known: {', '.join(ALL_BUILTIN_TOOLS)}."
     if context_of(info).is_off:
         return tuple(dict.fromkeys(names))
     for name in (x for x in names if x not in ALL_BUILTIN_TOOLS):
         fix = f"{did_you_mean(name, ALL_BUILTIN_TOOLS)} {choices}".strip()
-        raise mistake(f"there is no built-in tool {name[:40]!r}.", fix)
+        raise mistake(f"unknown built-in tool {name[:40]!r}.", fix)
     if not names:
-        raise mistake("it names no tool.", choices)
+        raise mistake("must name at least one tool.", choices)
     return tuple(dict.fromkeys(names))
 
 
@@ -127,7 +127,7 @@ class BuiltinSettings(SourceSettings):
         settings = FilePath(os.path.realpath(context_of(info).variables.folder))
         if "write_file" in files and settings.is_relative_to(os.path.realpath(self.workspace)):
             raise mistake(
-                "it holds the settings: who writes to them decides which programs are started.",
+                "this folder contains the settings, and who writes these decides what is started.",
                 "Name a folder beside or below that of the settings, such as notes.",
                 "workspace",
             )
@@ -166,7 +166,7 @@ class AgentSettings(SourceSettings):
     @model_validator(mode="after")
     def _check_access(self) -> Self:
         if self.bearer and any(x.lower() == "authorization" for x in self.headers):
-            problem = "both `bearer` and the header `Authorization` are given."
+            problem = "`bearer` and the header `Authorization` are both set."
             raise mistake(problem, "Remove one of them.")
         return self
 
@@ -193,7 +193,7 @@ class AgentSettings(SourceSettings):
 def _workflow_file(value: Any) -> Any:
     if isinstance(value, str) and not value.strip().lower().endswith(WORKFLOW_SUFFIXES):
         fix = "Name a file that ends in .xircuits, or its compiled .py."
-        raise mistake("this is no workflow.", fix)
+        raise mistake("this is not a workflow.", fix)
     return value
 
 

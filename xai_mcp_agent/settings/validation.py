@@ -125,8 +125,8 @@ class Section:
         for key in [x for x in written if x not in keys]:
             context_of(info).keys[key] = keys
             if cls.is_strict:
-                hint = did_you_mean(key, keys) or f"The keys are: {', '.join(keys)}."
-                raise mistake("this key is not known.", hint, key)
+                hint = did_you_mean(key, keys) or f"Known: {', '.join(keys)}."
+                raise mistake("unknown key.", hint, key)
             if key in cls.ignored_keys:
                 del written[key]
         return written
@@ -172,9 +172,9 @@ def read(
             meant = nearest(key, keys, count=1) if is_lenient else []
             if meant and section.is_fatal((*path[:-1], *meant), value):
                 fix = f"Rename it to {meant[0]!r}."
-                raise place.at(*path).error("this key is not known.", fix)
+                raise place.at(*path).error("unknown key.", fix)
             hint = did_you_mean(key, keys)
-            notes.append(place.at(*path).note(f"ignored, unknown key. {hint}".rstrip()))
+            notes.append(place.at(*path).note(f"unknown key, ignored. {hint}".rstrip()))
         for error in (x for x in errors if x not in unknown):
             path = _path_of(error)
             if not is_lenient or section.is_fatal(path, value):

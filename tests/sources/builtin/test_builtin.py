@@ -115,13 +115,23 @@ def test_a_zone_that_there_is_not_is_told(zone: str) -> None:
     ("entry", "key_path", "problem", "fix"),
     [
         ({}, ".tools", "missing", "Add it"),
-        ({"tools": []}, ".tools", "names no tool", "There are current_time, calculate"),
+        ({"tools": []}, ".tools", "at least one tool", "Known: current_time, calculate"),
         ({"tools": ["calculator"]}, ".tools", "'calculator'", "Did you mean 'calculate'"),
         ({"tools": "calculate"}, ".tools", "a list of texts", "brackets"),
         ({"tools": ["read_file"]}, "", "read_file needs a `workspace`", '"workspace": "notes"'),
-        ({"tools": ["write_file"], "workspace": "."}, ".workspace", "holds the settings", "notes"),
-        ({"tools": ["write_file"], "workspace": ".."}, ".workspace", "holds the settings", "notes"),
-        ({"tools": ["write_file"], "workspace": "link"}, ".workspace", "holds the settings", ""),
+        (
+            {"tools": ["write_file"], "workspace": "."},
+            ".workspace",
+            "contains the settings",
+            "notes",
+        ),
+        (
+            {"tools": ["write_file"], "workspace": ".."},
+            ".workspace",
+            "contains the settings",
+            "notes",
+        ),
+        ({"tools": ["write_file"], "workspace": "link"}, ".workspace", "contains the settings", ""),
     ],
 )
 def test_a_mistake_is_reported_with_its_place_and_the_fix(
