@@ -22,6 +22,7 @@ from xai_mcp_agent.history.place import IN_MEMORY, Place
 
 from .support import databases
 from .support.environments import build_package
+from .support.learning_agents import LearningAgent
 from .support.stalls import watching_all_loops
 from .support.warm_python import kept_warm
 
@@ -206,3 +207,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _rank(file: str) -> int:
     ranks = [rank for rank, x in enumerate(_LONGEST_FIRST) if file.startswith(x)]
     return ranks[0] if ranks else len(_LONGEST_FIRST)
+
+
+@pytest.fixture
+def agent(request: pytest.FixtureRequest, place: Place) -> Generator[LearningAgent]:
+    """The `Agent` of the suite, on each kind of store."""
+    with request.module.Agent(place) as agent:
+        yield agent
+
+
+@pytest.fixture
+def lasting(request: pytest.FixtureRequest, lasting_place: Place) -> Generator[LearningAgent]:
+    """The same, where others can open the store, too."""
+    with request.module.Agent(lasting_place) as agent:
+        yield agent

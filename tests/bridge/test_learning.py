@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.history.test_stores_intents import written_in
+from tests.search.test_stores_intents import written_in
 from tests.support import order_server
 from tests.support.databases import place_of
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
@@ -25,10 +25,9 @@ from xai_mcp_agent.bridge.run_memory import Remembered
 from xai_mcp_agent.bridge.source_toolset import SourceToolset
 from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.core.calls import Caller
-from xai_mcp_agent.history import learned
-from xai_mcp_agent.history.learned import Learnings
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.planning import FromResult, Plan
+from xai_mcp_agent.planning.learned_runs import RUNS, Learnings
 from xai_mcp_agent.planning.observed import ObservedRun, TracedCall
 
 REQUEST = "Please stop my newest purchase."
@@ -321,7 +320,7 @@ def test_what_is_forgotten_is_not_planned_with(bridge: Bridge) -> None:
 def test_what_the_store_let_go_of_is_let_go_of_by_open_bridges(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learned, "_MOST_OF_TOOLBELT", 10)
+    monkeypatch.setattr(RUNS, "most_of_toolbelt", 10)
     with shop(place) as bridge:
         for number in range(40):
             learn(bridge, f"do {chr(97 + number % 26)}{chr(97 + number // 26)}")

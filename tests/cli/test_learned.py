@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from tests.history.test_stores_learned import CANCEL, CANCELLED, FIND, SING, Agent
+from tests.planning.test_stores_learned import CANCEL, CANCELLED, FIND, SING, Agent
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.settings.load import load_settings

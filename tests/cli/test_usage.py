@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
+from tests.search.test_stores_intents import Agent
 from xai_mcp_agent import Bridge, ToolKey
 from xai_mcp_agent.history.place import find_place
-from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.settings.load import load_settings
 
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
@@ -25,12 +25,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     Path("mcp_settings.json").write_text('{"mcpServers": {}}', encoding="utf-8")
-    recorder = HistoryRecorder(find_place(load_settings(None)), str)
-    recorder.learned(BILL, "default", ["Bill the customer.", "new invoice"])
-    recorder.learned(BILL, "office", ["charge ada"])
-    recorder.learned(SING, "default", ["a song for ada", "A song for Ada"])
-    recorder.learned(DRAWN, "default", ["louder"])
-    recorder.close(30)
+    agent = Agent(find_place(load_settings(None)))
+    agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="default")
+    agent.learn(BILL, "charge ada", toolbelt="office")
+    agent.learn(SING, "a song for ada", "A song for Ada", toolbelt="default")
+    agent.learn(DRAWN, "louder", toolbelt="default")
+    agent.recorder.close(30)
     return tmp_path
 
 
@@ -110,9 +110,9 @@ def test_a_name_that_is_not_there_is_told_with_the_nearest(
 
 
 def test_words_of_strangers_move_no_cursor(project: Path, capsys: Any) -> None:
-    recorder = HistoryRecorder(find_place(load_settings(None)), str)
-    recorder.learned(ToolKey("mcp", "x\x1b[2J", "y\u202e"), "z\x07", ["go \x1b[31mred"])
-    recorder.close(30)
+    agent = Agent(find_place(load_settings(None)))
+    agent.learn(ToolKey("mcp", "x\x1b[2J", "y\u202e"), "go \x1b[31mred", toolbelt="z\x07")
+    agent.recorder.close(30)
     _, out, _ = command(capsys, "usage")
     assert not {"\x1b", "\x07", "\u202e"} & set(out)
 

@@ -18,9 +18,9 @@ from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import RulesUnknown
-from xai_mcp_agent.history.kept_rules import put_rules as keep_rules
 from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rules import RuleGate
+from xai_mcp_agent.policy.stored_rules import put_rules as keep_rules
 from xai_mcp_agent.settings.rules import Rule, rules_of_store
 
 SECONDS = 60.0

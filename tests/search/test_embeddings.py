@@ -26,9 +26,9 @@ from tests.support.embeddings_endpoint import (
 from xai_mcp_agent import Secret, Tool
 from xai_mcp_agent.agent.models.embeddings import embedder_of
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.recording.vector_cache import StoredVectors
 from xai_mcp_agent.search import embeddings, vectors
 from xai_mcp_agent.search.embeddings import DenseIndex, Embedder
+from xai_mcp_agent.search.stored_vectors import StoredVectors
 from xai_mcp_agent.search.tools import Hit, ToolIndex
 from xai_mcp_agent.search.vectors import BadVector, VectorIndex, unit
 from xai_mcp_agent.settings.sections import EmbeddingSettings

@@ -15,9 +15,11 @@ import pytest
 from tests.search.test_tools import tool
 from tests.support.databases import MEMORY, place_of
 from xai_mcp_agent import ToolKey, settings_from
+from xai_mcp_agent.history.learned_rows import LearnedFilter
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.search import usage as usage_module
+from xai_mcp_agent.search.intents import forget_intents
 from xai_mcp_agent.search.meta_tools import TOOL_SEARCH
 from xai_mcp_agent.search.ranking import Ranking
 from xai_mcp_agent.search.remembered import Remembered
@@ -115,7 +117,7 @@ async def test_it_counts_less_the_longer_ago_it_was(
     bridge.learn(EVENTS.key, "spending")
     bridge.recorder.settled().result(_SECONDS)
     month = 30 * 24 * 3600 * 1_000_000
-    execute(bridge, f"UPDATE xai_mcp_intents SET used = used - {month} WHERE tool = 'list_events'")
+    execute(bridge, f"UPDATE xai_mcp_learned SET used = used - {month} WHERE tool = 'list_events'")
     remembered = await bridge.next_run()
     new, old = remembered[LEDGER.key]["spending"], remembered[EVENTS.key]["spending"]
     assert old == pytest.approx(new / 2, rel=0.05)
@@ -124,12 +126,10 @@ async def test_it_counts_less_the_longer_ago_it_was(
 async def test_what_another_process_forgot_is_forgotten_at_the_next_run(
     bridge: Bridge, place: Place
 ) -> None:
-    from xai_mcp_agent.history.intents import Which
-
     bridge.learn(LEDGER.key, "How much did we spend?")
     assert await bridge.next_run()
     other = Bridge(place)
-    other.recorder.forget(Which()).result(_SECONDS)
+    other.recorder.forget(lambda x: forget_intents(x, LearnedFilter())).result(_SECONDS)
     other.recorder.close(_SECONDS)
     assert not await bridge.next_run()
 
@@ -139,7 +139,7 @@ async def test_a_long_run_notices_after_a_while_that_something_was_forgotten(
 ) -> None:
     bridge.learn(LEDGER.key, "How much did we spend?")
     assert await bridge.next_run()
-    execute(bridge, "DELETE FROM xai_mcp_intents")
+    execute(bridge, "DELETE FROM xai_mcp_learned")
     assert await bridge.usage.remembered("default")
     monkeypatch.setattr(usage_module, "_FRESH_SECONDS", 0.0)
     assert not await bridge.usage.remembered("default")
@@ -268,4 +268,4 @@ def execute(bridge: Bridge, statement: str) -> list[Any]:
 
 
 def rows(bridge: Bridge) -> list[Any]:
-    return execute(bridge, "SELECT * FROM xai_mcp_intents")
+    return execute(bridge, "SELECT * FROM xai_mcp_learned")

@@ -30,7 +30,6 @@ from ..core.names import nearest
 from ..core.results import ToolResult
 from ..core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
 from ..history.recording.recorder import HistoryRecorder
-from ..history.recording.vector_cache import StoredVectors
 from ..planning.live import LivePlanners
 from ..policy.approval_trust import ApprovalTrust
 from ..policy.approvals import Approvals
@@ -258,6 +257,7 @@ class Engine:
             return None
         # Imported here, because few settings name one.
         from ..agent.models.embeddings import embedder_of
+        from ..search.stored_vectors import StoredVectors
 
         embedder = embedder_of(embeddings)
         return embedder, StoredVectors(self.recorder, embedder.model)

@@ -27,7 +27,7 @@ from ..settings.models import Settings
 if TYPE_CHECKING:
     from ..history.event import Event
     from ..history.history import History
-    from ..history.kept_rules import KeptRules
+    from ..policy.stored_rules import StoredRules
 
 _READ_SECONDS = 20.0  # a file that another process writes is free again by then
 _NEVER = "no rules were ever put into it, or they are lost."
@@ -178,7 +178,7 @@ async def _read(
     where = recorder.place.shown
     try:
         with anyio.fail_after(_READ_SECONDS):
-            stored = await asyncio.wrap_future(recorder.read(kept_in))
+            stored = await asyncio.wrap_future(recorder.read(rules_in))
         rules = written.rules_of_store(stored.rules, folder_of(settings))
     except StoreFailed as why:
         raise RulesUnknown(where, why.problem, why.next_step or _LOOK) from why
@@ -198,12 +198,12 @@ def folder_of(settings: Settings) -> str:
 
 
 # Here, because SQLAlchemy takes a while, and few settings have rules in the store.
-def kept_in(history: History) -> KeptRules:
-    """The rules that are kept there."""
-    from ..history.kept_rules import RulesDamaged, kept_rules
+def rules_in(history: History) -> StoredRules:
+    """The rules that are stored there."""
+    from ..policy.stored_rules import RulesDamaged, read_rules
 
     try:
-        return kept_rules(history)
+        return read_rules(history)
     except RulesDamaged as why:
         raise damaged(history, why) from None
 

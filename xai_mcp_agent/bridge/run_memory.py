@@ -10,9 +10,10 @@ import asyncio
 import itertools
 import json
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,6 @@ from ..agent.learning import UsedTool
 from ..core.json import JsonObject
 from ..core.results import TextPart, ToolResult
 from ..core.tools import META, Tool, ToolKey
-from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import Teaching
 from ..planning.observed import (
@@ -40,8 +40,10 @@ from ..settings.models import Settings
 from ..steps.results import parsed
 
 if TYPE_CHECKING:
+    from ..history.event import Subject
     from ..history.history import History
-    from ..history.learned import KeptRun, Learnings, Revision
+    from ..history.learned_rows import LearnedState, Learning
+    from ..planning.learned_runs import LearnedCall, LearnedRun, Learnings, Sources
     from ..planning.planner import Planner
 
 logger = logging.getLogger(__name__)
@@ -147,14 +149,16 @@ class RunMemory:
 
         From any thread. Returns at once.
         """
-        subject_of = self._recorder.subject
-        calls = [KeptCall(subject_of(x.tool), x.sources) for x in _without_own(run.calls)]
+        calls = _without_own(run.calls)
         if not self._learns or not calls:
             return
+        subject_of = self._recorder.subject
         shapes = ((key, _text_of(x)) for key, several in run.shapes.items() for x in several)
-        texts = [(key, text) for key, text in shapes if text and key.kind != META.name]
+        texts = [(subject_of(x), text) for x, text in shapes if text and x.kind != META.name]
+        tools = [(subject_of(x.tool), x.sources) for x in calls]
         words = request if self._keeps_words else ""
-        self._recorder.learned_run(toolbelt or DEFAULT_TOOLBELT, words, calls, texts)
+        belt = toolbelt or DEFAULT_TOOLBELT
+        self._recorder.learn(partial(_learn, belt, words, tools, texts))
 
     async def remembered(self, toolbelt: str | None) -> Remembered:
         """What runs with a toolbelt taught, or all of the project."""
@@ -186,7 +190,7 @@ class _Toolbelt:
     """The cache of one toolbelt. Changed by the thread that reads the store."""
 
     remembered: Remembered = NOTHING_LEARNED
-    revision: Revision | None = None
+    state: LearnedState = ()
     reading: asyncio.Future[Remembered] | None = None
 
 
@@ -247,51 +251,47 @@ def _text_of(shape: Shape) -> str:
     return ""
 
 
-def _update(toolbelt: str | None, cache: _Toolbelt, history: History) -> Remembered:
-    """Add what is new in the store."""
-    from ..history.learned import NOTHING_YET, learnings_in
+def _learn(
+    toolbelt: str,
+    request: str,
+    calls: Sequence[tuple[Subject, Sources]],
+    shapes: Sequence[tuple[Subject, str]],
+    learning: Learning,
+    time: datetime,
+) -> None:
+    from ..planning.learned_runs import LearnedCall, learn_run  # loads SQLAlchemy
 
-    news = learnings_in(history, toolbelt, cache.revision or NOTHING_YET)
-    before = cache.remembered
-    if news.runs or news.shapes or (news.is_whole and (before.runs or before.shapes)):
-        cache.remembered = _joined(before, news)
-    cache.revision = news.revision
+    learned = [LearnedCall(tool, sources) for tool, sources in calls]
+    learn_run(learning, toolbelt, request, learned, shapes, time)
+
+
+def _update(toolbelt: str | None, cache: _Toolbelt, history: History) -> Remembered:
+    """Read what is in the store, if it is not as it was."""
+    from ..planning.learned_runs import news_of  # loads SQLAlchemy
+
+    news = news_of(history, toolbelt, cache.state)
+    if news is not None:
+        is_grown = bool(cache.state) and cache.state[-1] == news.forgotten
+        cache.remembered = _remembered(news, cache.remembered, is_grown=is_grown)
+        cache.state = news.state
     return cache.remembered
 
 
-def _joined(before: Remembered, news: Learnings) -> Remembered:
-    runs, shapes = dict(before.runs), dict(before.shapes)
-    if news.is_whole:
-        runs, shapes = {}, {}
-    for run in reversed(news.runs):
-        runs.pop(run.id, None)  # to come last
-        runs[run.id] = _plan_of(run), run.times
-    for learned in reversed(news.shapes):
-        name = f"{learned.tool.digest} {learned.digest}"
-        shapes.pop(name, None)
-        shapes[name] = learned.tool.key, shape_from_json(learned.shape)
-    return Remembered(runs, _newest(shapes), next(_ages) if news.is_whole else before.age)
+def _remembered(news: Learnings, before: Remembered, *, is_grown: bool) -> Remembered:
+    """Of the same age as before while no run of then is gone."""
+    runs = {x.id: (_plan_of(x), x.times) for x in reversed(news.runs)}
+    shapes = {x.id: (x.tool.key, shape_from_json(x.shape)) for x in reversed(news.shapes)}
+    is_grown = is_grown and before.runs.keys() <= runs.keys()
+    is_empty = not (runs or shapes or before.runs or before.shapes)
+    return Remembered(runs, shapes, before.age if is_grown or is_empty else next(_ages))
 
 
-def _newest(shapes: Mapping[str, tuple[ToolKey, Shape]]) -> dict[str, tuple[ToolKey, Shape]]:
-    """The newest shapes, as many of each tool as the store keeps."""
-    from ..history.learned import MOST_SHAPES
-
-    counts, names = Counter[ToolKey](), list[str]()
-    for name in reversed(list(shapes)):
-        key, _ = shapes[name]
-        counts[key] += 1
-        if counts[key] <= MOST_SHAPES:
-            names.append(name)
-    return {x: shapes[x] for x in reversed(names)}
-
-
-def _plan_of(run: KeptRun) -> JsonObject:
+def _plan_of(run: LearnedRun) -> JsonObject:
     calls = [{"tool": x.tool.key, "args": dict(_arguments(x))} for x in run.calls]
     return {"request": run.words, "calls": calls}
 
 
-def _arguments(call: KeptCall) -> Iterable[tuple[str, JsonObject]]:
+def _arguments(call: LearnedCall) -> Iterable[tuple[str, JsonObject]]:
     for name, source in call.sources.items():
         if source is None:
             yield name, {"value": None}

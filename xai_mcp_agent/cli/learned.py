@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..console.text import as_it_is
 from ..views.learned import learned_json, learned_text
 from .bridges import name_in_history
 from .history import opened
@@ -20,12 +19,11 @@ from .output import (
     say,
     text_width,
 )
-from .usage import check_names
+from .usage import check_names, forget_in
 
 if TYPE_CHECKING:
     from ..history.history import History
-    from ..history.intents import Which
-    from ..history.learned import Learnings
+    from ..planning.learned_runs import Learnings
 
 _NOTHING = "Nothing is remembered of runs."
 
@@ -63,25 +61,14 @@ def _taken(
     server, tool, toolbelt = wanted
     if history is None:
         return None
-    from ..history.intents import Which  # loads SQLAlchemy, as opening it did
-    from ..history.learned import learnings_of
+    from ..history.learned_rows import LearnedFilter  # loads SQLAlchemy, as opening it did
+    from ..planning.learned_runs import forget_runs, learnings_in
 
-    which = Which(toolbelt, server, tool)
-    found = learnings_of(history, which)
+    which = LearnedFilter(toolbelt, server, tool)
+    found = learnings_in(history, which)
     if not (found.runs or found.shapes):
-        known = learnings_of(history, Which(toolbelt))
+        known = learnings_in(history, LearnedFilter(toolbelt))
         seen = [y for x in known.runs for y in x.tools] + [x.tool for x in known.shapes]
         check_names(seen, server, tool)
         return found
-    return _forgotten(history, which) if forget else found
-
-
-def _forgotten(history: History, which: Which) -> Learnings:
-    from ..history.history import open_history
-    from ..history.recording.report_writer import ReportWriter
-
-    writer = ReportWriter(open_history(history.place), as_it_is)
-    try:
-        return writer.forget_runs(which)
-    finally:
-        writer.close()
+    return forget_in(history, lambda x: forget_runs(x, which)) if forget else found

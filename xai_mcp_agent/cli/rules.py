@@ -23,7 +23,7 @@ from .output import AsJson, ServerName, SettingsFile, echo_json, say, text_width
 from .servers import read_arguments
 
 if TYPE_CHECKING:
-    from ..history.kept_rules import KeptRules
+    from ..policy.stored_rules import StoredRules
 
 app = typer.Typer(
     help="What rules say of tools, without calling any; and the rules in the store.",
@@ -144,7 +144,7 @@ def _require_lasting(bridge: Bridge) -> None:
         raise StoreFailed(place.shown, "nothing is kept there.", "Name a store in the settings.")
 
 
-def _show(bridge: Bridge, kept: KeptRules, *, as_json: bool) -> None:
+def _show(bridge: Bridge, kept: StoredRules, *, as_json: bool) -> None:
     least = bridge.settings.stored_rules
     if as_json:
         echo_json({"revision": kept.revision, "is_used": least is not None, "rules": kept.rules})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -31,7 +31,9 @@ from .output import (
 if TYPE_CHECKING:
     from ..history.event import Subject
     from ..history.history import History
-    from ..history.intents import KeptIntent, Which
+    from ..history.learned_rows import LearnedFilter, LearnedRow, Learning
+
+T = TypeVar("T")
 
 _NOTHING = "Nothing is remembered of what tools were used for."
 _INDENT = " " * 4
@@ -71,28 +73,41 @@ def _taken(
     wanted: tuple[str | None, str | None, str | None],
     *,
     forget: bool,
-) -> Sequence[KeptIntent]:
+) -> Sequence[LearnedRow]:
     server, tool, toolbelt = wanted
     with opened(store, settings) as history:
         if history is None:
             return ()
-        from ..history.intents import Which, intents_in  # loads SQLAlchemy, as opening it did
+        from ..history.learned_rows import LearnedFilter  # loads SQLAlchemy, as opening it did
+        from ..search.intents import intents_in
 
-        which = Which(toolbelt, server, tool)
+        which = LearnedFilter(toolbelt, server, tool)
         found = intents_in(history, which)
         if not found:
-            known = intents_in(history, Which(toolbelt))
+            known = intents_in(history, LearnedFilter(toolbelt))
             check_names([x.tool for x in known], server, tool)
-        return _forgotten(history, which) if forget and found else found
+        if forget and found:
+            return forget_in(history, lambda learning: _forget(which, learning))
+        return found
 
 
-def _forgotten(history: History, which: Which) -> Sequence[KeptIntent]:
+def _forget(which: LearnedFilter, learning: Learning) -> Sequence[LearnedRow]:
+    """Forget what tools were used for, also in what runs taught."""
+    from ..planning.learned_runs import forget_requests
+    from ..search.intents import forget_intents
+
+    forget_requests(learning, which)
+    return forget_intents(learning, which)
+
+
+def forget_in(history: History, forget: Callable[[Learning], T]) -> T:
+    """Forget something in a history that is opened anew to write."""
     from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
 
     writer = ReportWriter(open_history(history.place), as_it_is)
     try:
-        return writer.forget(which)
+        return writer.forget(forget)
     finally:
         writer.close()
 
@@ -112,25 +127,25 @@ def _offer(name: str, known: Sequence[str]) -> str:
     return did_you_mean(name, known) or f"It is of: {', '.join(known)}."
 
 
-def _lines(found: Sequence[KeptIntent]) -> list[str]:
+def _lines(found: Sequence[LearnedRow]) -> list[str]:
     lines: list[str] = []
     for (toolbelt, tool), group in groupby(found, lambda x: (x.toolbelt, x.tool)):
         lines += wrap(f"{subject_text(tool)} ({toolbelt}):", text_width(), "", _INDENT)
         for one in group:
             when = f"{_INDENT}{time_text(one.used)}  "
-            often = f" ({one.uses:,} times)" if one.uses > 1 else ""
+            often = f" ({one.times:,} times)" if one.times > 1 else ""
             lines += wrap(f"{one.words}{often}", text_width(), when, _INDENT * 2)
     return lines
 
 
-def _json(one: KeptIntent) -> JsonObject:
+def _json(one: LearnedRow) -> JsonObject:
     return {
         "toolbelt": one.toolbelt,
         "kind": one.tool.kind.name,
         "server": one.tool.source,
         "tool": one.tool.tool,
         "words": one.words,
-        "uses": one.uses,
+        "uses": one.times,
         "learned": utc_text(one.learned),
         "used": utc_text(one.used),
     }

@@ -33,7 +33,7 @@ from .forks import importing
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
-_VERSION = 7
+_VERSION = 8
 """Of the tables. There are no steps from one to another before the first release."""
 
 # The first ones that open a new database at the same moment are in each other's way.

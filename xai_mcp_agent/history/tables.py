@@ -115,9 +115,6 @@ facts = Table(
     Column("value", Text, nullable=False),
 )
 
-LEARNED = "learned:{}"
-"""A fact of each project: the revision of what runs taught. Where it is lost all is read anew."""
-
 projects = Table(
     "xai_mcp_projects",
     metadata,
@@ -217,60 +214,35 @@ vectors = Table(
 )
 """What models made of texts, of all projects; neither texts nor names of models are in it."""
 
-intents = Table(
-    "xai_mcp_intents",
+learned = Table(
+    "xai_mcp_learned",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("scope", _Digest, primary_key=True),
-    Column("subject", _Digest, primary_key=True),
-    Column("intent", String(32), primary_key=True),
+    Column("kind", String(10), primary_key=True),
+    Column("scope", _Digest, primary_key=True),  # of the toolbelt, whose name may be long
+    Column("topic", _Digest, primary_key=True),
+    Column("id", String(32), primary_key=True),
     Column("toolbelt", Words, nullable=False),
-    Column("kind", String(40), nullable=False),
+    Column("tool_kind", String(40), nullable=False),
     Column("source_name", Words, nullable=False),
     Column("tool", Words, nullable=False),
     Column("words", Words, nullable=False),
-    Column("uses", Integer, nullable=False),
+    Column("body", Json),
+    Column("times", Integer, nullable=False),
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
 )
-"""What was asked for when tools were used. Not in the log, so that it can be forgotten."""
+"""What was learned from use, of several kinds. Not in the log, so that it can be forgotten."""
 
-learned_runs = Table(
-    "xai_mcp_learned_runs",
+rules = Table(
+    "xai_mcp_rules",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("scope", _Digest, primary_key=True),
-    Column("run", String(32), primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
     Column("digest", _Digest, nullable=False),
-    Column("toolbelt", Words, nullable=False),
-    Column("words", Words, nullable=False),
-    Column("calls", Json, nullable=False),
-    Column("times", Integer, nullable=False),
-    Column("learned", Moment, nullable=False),
-    Column("used", Moment, nullable=False),
-    Column("revision", BigInteger, nullable=False),
-    Index("learned_runs_by_digest", "project", "scope", "digest"),
+    Column("rules", Text, nullable=False),
 )
-"""Runs that went well, without values: their tools, where arguments came from, what was asked for.
-`digest` is that of the calls; `revision` rises with each row that is written."""
-
-observed_shapes = Table(
-    "xai_mcp_observed_shapes",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("scope", _Digest, primary_key=True),
-    Column("subject", _Digest, primary_key=True),
-    Column("digest", _Digest, primary_key=True),
-    Column("toolbelt", Words, nullable=False),
-    Column("kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("tool", Words, nullable=False),
-    Column("shape", Json, nullable=False),
-    Column("times", Integer, nullable=False),
-    Column("used", Moment, nullable=False),
-    Column("revision", BigInteger, nullable=False),
-)
-"""What results of tools looked like: names and kinds. Beside the log as well."""
+"""The rules of a project, whole, at each revision."""
 
 
 def loaded(text: str) -> Any:

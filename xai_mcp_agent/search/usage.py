@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.tools import META, ToolKey
+from ..history.event import Subject
 from ..history.recording.recorder import HistoryRecorder
 from .remembered import NOTHING_REMEMBERED, Intent, Remembered
 from .terms import terms
 
 if TYPE_CHECKING:
     from ..history.history import History
-    from ..history.intents import KeptIntent
+    from ..history.learned_rows import LearnedRow, LearnedState, Learning
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ _GOES_ON = "continue ok okay sure yeah yes no nope right correct ja nein gut wei
 _NO_INTENTS = frozenset(terms(_GOES_ON))
 _LOOKED_AT_CHARS = 300  # of a text, to see whether it asks for anything
 
-_State = tuple[int, datetime | None, object]
+_State: TypeAlias = "tuple[LearnedState, date] | None"
 
 
 @dataclass
@@ -50,7 +52,7 @@ class _Scope:
     """What is known of one toolbelt. `digested` are the terms of words by their ids."""
 
     remembered: Remembered = field(default_factory=lambda: NOTHING_REMEMBERED)
-    state: _State = (0, None, None)
+    state: _State = None
     digested: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Counter[str]])
     reading: asyncio.Future[_Read | None] | None = None
     began: float = -math.inf  # when it was read last, or begun to be
@@ -94,7 +96,8 @@ class UsageMemory:
             belt = toolbelt or DEFAULT_TOOLBELT
             new = [x for x in dict.fromkeys(intents) if _asks(x) and self._is_new(belt, key, x)]
             if new:
-                self._recorder.learned(key, belt, new)
+                learn = partial(_learn, self._recorder.subject(key), belt, new)
+                self._recorder.learn(learn)
 
     def follow(self, toolbelt: str) -> None:
         """Begin to read what is remembered by now, at the begin of a run. Returns at once."""
@@ -152,7 +155,7 @@ class UsageMemory:
             scope.digested = found.digested
 
 
-_NOTHING = _Read(NOTHING_REMEMBERED, (0, None, None), {})
+_NOTHING = _Read(NOTHING_REMEMBERED, None, {})
 
 
 def _on_loop(asked: Future[_Read | None]) -> asyncio.Future[_Read | None]:
@@ -167,28 +170,37 @@ def _asks(text: str) -> bool:
 # What follows runs in the thread that owns the store.
 
 
+def _learn(
+    tool: Subject, toolbelt: str, texts: Sequence[str], learning: Learning, time: datetime
+) -> None:
+    from .intents import learn_intents  # loads SQLAlchemy
+
+    learn_intents(learning, tool, toolbelt, texts, time)
+
+
 def _read(
     history: History, toolbelt: str, known: _State, digested: Mapping[str, Mapping[str, float]]
 ) -> _Read | None:
     """What is remembered; None where it is as it is `known`."""
-    from ..history.intents import Which, intents_in, state_of  # loads SQLAlchemy
+    from ..history.learned_rows import LearnedFilter  # loads SQLAlchemy
+    from .intents import intents_in, intents_state
 
     now = datetime.now(UTC)
-    state = (*state_of(history, toolbelt), now.date())
+    state = intents_state(history, toolbelt), now.date()
     if state == known:
         return None
-    kept = intents_in(history, Which(toolbelt))
-    words = {x.intent: digested.get(x.intent) or Counter(terms(x.words)) for x in kept}
+    kept = intents_in(history, LearnedFilter(toolbelt))
+    words = {x.id: digested.get(x.id) or Counter(terms(x.words)) for x in kept}
     return _Read(_remembered(kept, words, now), state, words)
 
 
 def _remembered(
-    kept: Sequence[KeptIntent], words: Mapping[str, Mapping[str, float]], now: datetime
+    kept: Sequence[LearnedRow], words: Mapping[str, Mapping[str, float]], now: datetime
 ) -> Remembered:
     found: dict[ToolKey, list[Intent]] = {}
     for one in kept:
         age = max(now - one.used, timedelta())
         # Used often it says more, but not as many times as much.
-        weight = 0.5 ** (age / _HALF_LIFE) * (1 + math.log2(max(one.uses, 1)))
-        found.setdefault(one.tool.key, []).append(Intent(words[one.intent], one.uses, weight))
+        weight = 0.5 ** (age / _HALF_LIFE) * (1 + math.log2(one.times))
+        found.setdefault(one.tool.key, []).append(Intent(words[one.id], one.times, weight))
     return Remembered(found)

@@ -12,8 +12,7 @@ from .history import subject_text
 from .times import time_text, utc_text
 
 if TYPE_CHECKING:
-    from ..history.learned import KeptRun, KeptShape, Learnings
-    from ..history.learned_calls import KeptCall
+    from ..planning.learned_runs import LearnedCall, LearnedRun, LearnedShape, Learnings
 
 _INDENT = " " * 4
 _NO_WORDS = "(what was asked for is not kept)"
@@ -66,7 +65,7 @@ def _shape_text(shape: Any) -> str:
     return f"{text} or null" if kind.endswith("?") else text
 
 
-def _run_lines(run: KeptRun, width: int) -> Iterator[str]:
+def _run_lines(run: LearnedRun, width: int) -> Iterator[str]:
     when = f"{time_text(run.used)}  "
     said = f"{run.words or _NO_WORDS} ({run.toolbelt}, {_often(run.times)})"
     yield from wrap(said, width, when, _INDENT)
@@ -76,7 +75,7 @@ def _run_lines(run: KeptRun, width: int) -> Iterator[str]:
         yield from wrap(text, width, f"{_INDENT}{number}. ", _INDENT * 2)
 
 
-def _source_text(call: KeptCall, name: str) -> str:
+def _source_text(call: LearnedCall, name: str) -> str:
     source = call.sources[name]
     if source is None:
         return f"{name}: given"
@@ -88,7 +87,7 @@ def _often(times: int) -> str:
     return "once" if times == 1 else f"{times:,} times"
 
 
-def _run_json(run: KeptRun) -> JsonObject:
+def _run_json(run: LearnedRun) -> JsonObject:
     return {
         "toolbelt": run.toolbelt,
         "request": run.words,
@@ -106,10 +105,10 @@ def _source_json(source: tuple[int, str | None] | None) -> JsonObject | str:
     return "given" if source is None else {"call": source[0], "field": source[1]}
 
 
-def _shape_json(one: KeptShape) -> JsonObject:
+def _shape_json(one: LearnedShape) -> JsonObject:
     told = {"toolbelt": one.toolbelt, **_tool_json(one), "times": one.times}
     return {**told, "used": utc_text(one.used), "shape": one.shape}
 
 
-def _tool_json(one: KeptCall | KeptShape) -> JsonObject:
+def _tool_json(one: LearnedCall | LearnedShape) -> JsonObject:
     return {"kind": one.tool.kind.name, "server": one.tool.source, "tool": one.tool.tool}

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ...history.graph import Graph
     from ...history.history import History as KeptHistory
     from ...history.history import When
-    from ...history.intents import Which
-    from ...history.learned import Learnings
+    from ...history.learned_rows import Learning
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
+    from ...planning.learned_runs import Learnings
 
 T = TypeVar("T")
 
@@ -179,9 +179,8 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: the history cannot be written, and all is kept still.
         """
-        # In a thread: it loads SQLAlchemy.
-        which = await anyio.to_thread.run_sync(_which, toolbelt, server, tool)
-        return await asyncio.wrap_future(self.engine.recorder.forget_runs(which))
+        forget = partial(_forget_runs, toolbelt, server, tool)
+        return await asyncio.wrap_future(self.engine.recorder.forget(forget))
 
     async def learn_steps(self, run: ObservedRun) -> None:
         """Have plans know what came from where in a run of drawn steps. Does not raise."""
@@ -313,15 +312,19 @@ def when(at: At) -> When:
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)
 
 
-def _which(toolbelt: str | None, server: str | None, tool: str | None) -> Which:
-    from ...history.intents import Which
-
-    return Which(toolbelt, server, tool)
-
-
 def _learned(
     toolbelt: str | None, server: str | None, tool: str | None, kept: KeptHistory
 ) -> Learnings:
-    from ...history.learned import learnings_of
+    from ...history.learned_rows import LearnedFilter
+    from ...planning.learned_runs import learnings_in
 
-    return learnings_of(kept, _which(toolbelt, server, tool))
+    return learnings_in(kept, LearnedFilter(toolbelt, server, tool))
+
+
+def _forget_runs(
+    toolbelt: str | None, server: str | None, tool: str | None, learning: Learning
+) -> Learnings:
+    from ...history.learned_rows import LearnedFilter
+    from ...planning.learned_runs import forget_runs
+
+    return forget_runs(learning, LearnedFilter(toolbelt, server, tool))

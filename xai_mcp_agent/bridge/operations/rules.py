@@ -11,13 +11,13 @@ from ...core.json import JsonObject
 from ...core.tools import Tool
 from ...policy.rules import RuledTool, reason
 from ...settings.rules import Rule, rules_of_store
-from ..rules import damaged, folder_of, kept_in
+from ..rules import damaged, folder_of, rules_in
 from .history import Reading
 from .tools import Tools
 
 if TYPE_CHECKING:
     from ...history.history import History
-    from ...history.kept_rules import Check, KeptRules
+    from ...policy.stored_rules import Check, StoredRules
 
 
 class Rules(Tools, Reading):
@@ -46,15 +46,15 @@ class Rules(Tools, Reading):
         await self.engine.rules.read()
         return self._ruled(caller, tool, arguments)
 
-    async def stored_rules(self) -> KeptRules:
+    async def stored_rules(self) -> StoredRules:
         """The rules that the store has, whether they count here or not.
 
         Raises:
             StoreFailed, RulesUnknown: it cannot be read.
         """
-        return await self.answer(kept_in, from_any_file=True)
+        return await self.answer(rules_in, from_any_file=True)
 
-    async def put_rules(self, rules: Sequence[JsonObject], *, only: bool = False) -> KeptRules:
+    async def put_rules(self, rules: Sequence[JsonObject], *, only: bool = False) -> StoredRules:
         """Put these into the store, in the place of those of the same names, or of all.
 
         Raises:
@@ -63,11 +63,11 @@ class Rules(Tools, Reading):
         """
         return await self._changed(partial(_put, rules, self._check_rules, only))
 
-    async def remove_rules(self, *names: str) -> KeptRules:
+    async def remove_rules(self, *names: str) -> StoredRules:
         """Take the rules of these names out of the store; raises as `put_rules`."""
         return await self._changed(partial(_remove, names, self._check_rules))
 
-    async def _changed(self, change: Callable[[History], KeptRules]) -> KeptRules:
+    async def _changed(self, change: Callable[[History], StoredRules]) -> StoredRules:
         """Change the rules of the store; here the new ones count at once."""
         kept = await self.answer(change)
         await self.engine.rules.renew()
@@ -86,9 +86,9 @@ class Rules(Tools, Reading):
 
 
 # In these, because SQLAlchemy takes a while, and few settings have rules in the store.
-def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History) -> KeptRules:
-    from ...history.kept_rules import RulesDamaged
-    from ...history.kept_rules import put_rules as put
+def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History) -> StoredRules:
+    from ...policy.stored_rules import RulesDamaged
+    from ...policy.stored_rules import put_rules as put
 
     try:
         return put(history, rules, check, only=only)
@@ -96,9 +96,9 @@ def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History
         raise damaged(history, why) from None
 
 
-def _remove(names: Sequence[str], check: Check, history: History) -> KeptRules:
-    from ...history.kept_rules import RulesDamaged
-    from ...history.kept_rules import remove_rules as remove
+def _remove(names: Sequence[str], check: Check, history: History) -> StoredRules:
+    from ...policy.stored_rules import RulesDamaged
+    from ...policy.stored_rules import remove_rules as remove
 
     try:
         return remove(history, names, check)

@@ -13,7 +13,6 @@ from ..diff.wording import plain
 from ..event import (
     Change,
     Event,
-    Forgotten,
     Links,
     Project,
     Subject,
@@ -30,7 +29,6 @@ from .reports import (
     Called,
     Decided,
     Failed,
-    Learned,
     Listed,
     ListingDigest,
     Lost,
@@ -129,7 +127,7 @@ class EventBuilder:
             if (value := getattr(report, name)) is not None:
                 payload[name] = value
         payload |= report.by
-        return self._own_event("called", report.tool, report.time, payload)
+        return self.own_event("called", report.tool, report.time, payload)
 
     def of_begun(self, report: Begun) -> Event:
         """A call of which the end is not known."""
@@ -137,20 +135,8 @@ class EventBuilder:
         if report.arguments:
             payload["arguments"] = report.arguments
         payload |= report.by
-        event = self._own_event("begun", report.tool, report.time, payload)
+        event = self.own_event("begun", report.tool, report.time, payload)
         return replace(event, reason=UNKNOWN)
-
-    def of_learning(self, report: Learned, intent: str) -> Event:
-        """A tool was used for something that is remembered by this id; the words are elsewhere."""
-        payload = {"status": "learned", "toolbelt": report.toolbelt, "intent": intent}
-        return self._own_event("learned", report.tool, report.time, payload)
-
-    def of_forgetting(
-        self, tool: Subject, toolbelt: str, what: Forgotten, count: int, time: datetime
-    ) -> Event:
-        """A person had so many texts forgotten for which a tool was used, or runs that had it."""
-        payload = {"status": "forgotten", "toolbelt": toolbelt, what: count}
-        return self._own_event("forgotten", tool, time, payload)
 
     def of_decision(self, report: Decided) -> Event:
         """What was decided about a tool, or about what a source says of its use."""
@@ -197,7 +183,7 @@ class EventBuilder:
             subject, change, report.time, told, links, definition, reason, run or self._run
         )
 
-    def _own_event(
+    def own_event(
         self, change: Change, tool: Subject, time: datetime, payload: JsonObject
     ) -> Event:
         """What this process did, or a person in it."""

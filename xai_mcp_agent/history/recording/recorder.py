@@ -32,7 +32,6 @@ from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
 from ..forks import importing
-from ..learned_calls import KeptCall
 from ..place import Place
 from ..use import Use, kept_use, used_by
 from .call_journal import CallJournal
@@ -42,20 +41,18 @@ from .reports import (
     Called,
     Decided,
     Failed,
-    Learned,
-    LearnedRun,
     Listed,
     Lost,
     RecordUpdate,
     Refused,
     Seeded,
+    Taught,
 )
 from .writer import HistoryWriter
 
 if TYPE_CHECKING:
     from ..history import History
-    from ..intents import KeptIntent, Which
-    from ..learned import Learnings
+    from ..learned_rows import Learning
     from .report_writer import ReportWriter
 
 logger = logging.getLogger(__name__)
@@ -65,7 +62,6 @@ T = TypeVar("T")
 _MOST_ID_CHARS = 100  # of a call's, which a model's service makes up
 _BY_PROGRAM = used_by(PROGRAM)  # without any name
 ERROR_CHARS = 300  # of what went wrong with a call
-_MOST_SAID = 20_000  # more than is looked at of what people say
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
 
@@ -192,36 +188,16 @@ class HistoryRecorder:
             return _BY_PROGRAM
         return kept_use(used_by(caller, call_id), self.mask)
 
-    def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
-        """A tool was of use for what somebody asked for in these words. Returns at once."""
-        said = tuple(x[:_MOST_SAID] for x in texts)
-        self._writer.report(Learned(self.subject(key), _now(), toolbelt, said))
+    def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
+        """Have something learned, in the writer thread. Returns at once."""
+        self._writer.report(Taught(_now(), learn))
 
-    def learned_run(
-        self,
-        toolbelt: str,
-        request: str,
-        calls: Iterable[KeptCall],
-        shapes: Iterable[tuple[ToolKey, str]],
-    ) -> None:
-        """A run went well; no value is in what is told of it. Returns at once."""
-        seen = tuple((self.subject(key), text) for key, text in shapes)
-        said = request[:_MOST_SAID]
-        self._writer.report(LearnedRun(_now(), toolbelt, tuple(calls), seen, said))
+    def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
+        """Have something forgotten that was learned before, without a trace in the file.
 
-    def forget_runs(self, which: Which) -> Future[Learnings]:
-        """Forget what runs with some tools taught, with all that was told before; what it was.
-
-        The future raises `StoreFailed` when the store cannot be used: then it is kept still.
+        The future raises `StoreFailed` when the store cannot be used: then nothing is forgotten.
         """
-        return self._writer.ask(lambda recorder: recorder.forget_runs(which))
-
-    def forget(self, which: Which) -> Future[list[KeptIntent]]:
-        """Forget what some tools were used for, with all that was told before; what it was.
-
-        The future raises `StoreFailed` when the store cannot be used: then it is remembered still.
-        """
-        return self._writer.ask(lambda recorder: recorder.forget(which))
+        return self._writer.ask(lambda writer: writer.forget(forget))
 
     def decided(self, decision: Decided) -> None:
         """Something was decided about a tool."""

@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from ...core.json import JsonObject
 from ...core.tools import Tool, definition_text, digest_of
 from ...secrets.redactor import redact_json
-from ...secrets.speech import kept_speech
 from ...settings.sections import Retention
-from .. import learned
 from ..diff.renames import likely_renames
-from ..event import Event, Forgotten, Subject
+from ..event import Change, Event, Subject
 from ..history import History, open_history
-from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
-from ..learned import Learnings
-from ..learned_calls import calls_as_json
+from ..learned_rows import Learning
 from ..log import calls_at, definitions_of, known_digests
 from ..records import ENDED, Fold, Known, ToolRecord
 from ..retention import is_due, prune
@@ -35,8 +32,6 @@ from .reports import (
     Called,
     Decided,
     Failed,
-    Learned,
-    LearnedRun,
     Listed,
     ListingDigest,
     Lost,
@@ -44,11 +39,14 @@ from .reports import (
     Refused,
     Report,
     Seeded,
+    Taught,
     by_source,
     digest_listing,
 )
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _LOOK_SECONDS = 3600.0
 _REPEATED_SECONDS = 3600.0  # a failure that comes again and again is counted for so long
@@ -144,52 +142,21 @@ class ReportWriter:
             for source, (_, since) in tuple(self._repeated.items()):
                 if time.monotonic() - since >= _REPEATED_SECONDS:
                     self._write_repeated(batch, source, datetime.now(UTC))
-            self._learned(batch, [x for x in taken if isinstance(x, Learned)])
-            self._learned_runs(batch, [x for x in taken if isinstance(x, LearnedRun)])
+            self._learn(batch, [x for x in taken if isinstance(x, Taught)])
             update = self._update(batch, taken)
         if self._publish is not None:
             self._publish(update)
 
-    def forget(self, which: Which) -> list[KeptIntent]:
-        """Forget what some tools were used for; what was forgotten.
+    def forget(self, forget: Callable[[Learning], T]) -> T:
+        """Forget something that was learned; what `forget` returns.
 
         Raises:
-            StoreFailed: all is remembered still.
+            StoreFailed: nothing is forgotten.
         """
-        now = datetime.now(UTC)
         with self._batch() as batch:
-            forgotten = forget(batch.connection, self.history.project_id, which)
-            learned.forget_words(batch.connection, self.history.project_id, which)
-            of_tools = Counter((x.tool, x.toolbelt) for x in forgotten)
-            self._note_forgotten(batch, "texts", of_tools, now)
+            forgotten = forget(self._learning(batch, datetime.now(UTC)))
         self.history.store.clear_traces()
         return forgotten
-
-    def forget_runs(self, which: Which) -> Learnings:
-        """Forget what runs with some tools taught; what was forgotten.
-
-        Raises:
-            StoreFailed: all is kept still.
-        """
-        now = datetime.now(UTC)
-        with self._batch() as batch:
-            forgotten = learned.forget(batch.connection, self.history.project_id, which)
-            shapes = ((x.tool, x.toolbelt) for x in forgotten.shapes)
-            of_tools = Counter(dict.fromkeys(shapes, 0))
-            of_tools.update((y, x.toolbelt) for x in forgotten.runs for y in x.tools)
-            self._note_forgotten(batch, "runs", of_tools, now)
-        self.history.store.clear_traces()
-        return forgotten
-
-    def _note_forgotten(
-        self,
-        batch: _Batch,
-        what: Forgotten,
-        of_tools: Mapping[tuple[Subject, str], int],
-        now: datetime,
-    ) -> None:
-        for (tool, toolbelt), count in of_tools.items():
-            batch.add([self._changes.of_forgetting(tool, toolbelt, what, count, now)])
 
     def prune_if_due(self) -> None:
         """Remove what is not to be kept any more, if nobody looked for a day.
@@ -314,7 +281,7 @@ class ReportWriter:
                 self._seeded(batch, report)
             case Called():
                 batch.add([self._changes.of_call(report)])
-            case Learned() | LearnedRun():
+            case Taught():
                 pass  # all of them together, see `record`
             case Decided():
                 batch.add([self._changes.of_decision(report)])
@@ -394,71 +361,25 @@ class ReportWriter:
         # One from the future was told before a clock was set back.
         return not self._runs.process_began <= known.last_seen <= datetime.now(UTC)
 
-    def _learned(self, batch: _Batch, reports: list[Learned]) -> None:
-        """Reports may have waited for long: what was forgotten meanwhile does not come back."""
+    def _learn(self, batch: _Batch, reports: Sequence[Taught]) -> None:
         if not reports:
             return
-        project, connection = self.history.project_id, batch.connection
-        forgotten = forgotten_since(connection, project, "texts", min(x.time for x in reports))
-        now = datetime.now(UTC)
+        learning = self._learning(batch, min(x.time for x in reports))
         for report in reports:
-            last = forgotten.get((report.tool.digest, report.toolbelt))
-            if not _is_forgotten(last, report.time, now):
-                self._keep(batch, report)
-        keep_bounds(connection, project, {x.toolbelt for x in reports})
+            report.learn(learning, report.time)
+        learning.prune()
 
-    def _learned_runs(self, batch: _Batch, reports: list[LearnedRun]) -> None:
-        """As `_learned`; of requests nothing is kept where what they taught was forgotten."""
-        if not reports:
-            return
-        project, connection = self.history.project_id, batch.connection
-        first, now = min(x.time for x in reports), datetime.now(UTC)
-        runs = forgotten_since(connection, project, "runs", first)
-        texts = forgotten_since(connection, project, "texts", first)
-        for report in reports:
-            if not _has_forgotten(runs, report, now):
-                is_said = not _has_forgotten(texts, report, now)
-                self._keep_run(connection, report, report.request if is_said else "")
-        learned.keep_bounds(connection, project, {x.toolbelt for x in reports})
+    def _learning(self, batch: _Batch, since: datetime) -> Learning:
+        def note(change: Change, tool: Subject, time: datetime, payload: JsonObject) -> None:
+            batch.add([self._changes.own_event(change, tool, time, payload)])
 
-    def _keep_run(self, connection: Connection, report: LearnedRun, request: str) -> None:
-        """Nothing is kept of what has a secret in a name."""
-        project, words = self.history.project_id, kept_speech(request, self._redact)
-        if self._is_plain(calls_as_json(report.calls)):
-            learned.keep_run(connection, project, report.toolbelt, words, report.calls, report.time)
-        for tool, text in report.shapes:
-            if self._is_plain(text):
-                learned.keep_shape(connection, project, report.toolbelt, tool, text, report.time)
-
-    def _is_plain(self, text: str) -> bool:
-        return self._mask(text) == text
-
-    def _keep(self, batch: _Batch, report: Learned) -> None:
-        """Nothing is written where no words are left."""
-        project, connection = self.history.project_id, batch.connection
-        for text in report.texts:
-            if words := kept_speech(text, self._redact):
-                intent = keep(connection, project, report.tool, report.toolbelt, words, report.time)
-                batch.add([self._changes.of_learning(report, intent)])
+        return Learning(
+            batch.connection, self.history.project_id, mask=self._mask, redact=self._redact,
+            note=note, since=since,
+        )  # fmt: skip
 
     def _body(self, tool: Tool) -> str:
         return redact_json(definition_text(tool), self._mask)
-
-
-def _has_forgotten(
-    last: Mapping[tuple[str, str], datetime], report: LearnedRun, now: datetime
-) -> bool:
-    """Whether a run was told before something of one of its tools was forgotten."""
-    times = (last.get((x.tool.digest, report.toolbelt)) for x in report.calls)
-    return any(_is_forgotten(x, report.time, now) for x in times)
-
-
-def _is_forgotten(last: datetime | None, time: datetime, now: datetime) -> bool:
-    """Whether it was told before it was forgotten.
-
-    One from the future was forgotten before a clock was set back, and so before it.
-    """
-    return last is not None and time <= last <= now
 
 
 def _has(known: Known, name: str, digest: str) -> bool:

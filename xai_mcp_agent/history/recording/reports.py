@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ...core.json import JsonObject
 from ...core.tools import SourceKind, Tool, definition_text, digest_of, inventory_digest
 from ..event import Subject, Teller
-from ..learned_calls import KeptCall
 from ..records import ToolRecord
 from ..use import Use
+
+if TYPE_CHECKING:
+    from ..learned_rows import Learning
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,36 +144,14 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """A tool was of use for what somebody asked for, in these words, with a toolbelt.
-
-    They are as they were said: what may be secret in them is hidden when they are written.
-    """
-
-    tool: Subject
-    time: datetime
-    toolbelt: str
-    texts: tuple[str, ...] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedRun:
-    """A run went well with these calls, which hold no values, and results looked like this.
-
-    `shapes` are JSON, each of one result. `request` is what was asked for, as it was said; empty
-    where that is not to be kept.
-    """
+class Taught:
+    """A tool or a run taught something; `learn` writes it, in the transaction of the reports."""
 
     time: datetime
-    toolbelt: str
-    calls: tuple[KeptCall, ...]
-    shapes: tuple[tuple[Subject, str], ...] = ()
-    request: str = field(default="", repr=False)
+    learn: Callable[[Learning, datetime], None] = field(repr=False)
 
 
-Report: TypeAlias = (
-    Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Learned | LearnedRun
-)
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Taught
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
 from ..place import NOTHING_KEPT, OFF, Place
-from .reports import Called, Learned, LearnedRun, Report
+from .reports import Called, Report, Taught
 
 if TYPE_CHECKING:
     from .report_writer import ReportWriter
@@ -106,7 +106,7 @@ class HistoryWriter:
         if self._is_closing.is_set() or self._pid != os.getpid() or self._is_off:
             return  # as in `_is_over`, on the way of a call
         self._put(report)
-        if not isinstance(report, Called | Learned | LearnedRun):
+        if not isinstance(report, Called | Taught):
             self._is_urgent.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
-from xai_mcp_agent.history import vectors
 from xai_mcp_agent.history.history import History, open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.recording.vector_cache import StoredVectors
-from xai_mcp_agent.history.vectors import read_vectors, write_vectors
+from xai_mcp_agent.search import stored_vectors
+from xai_mcp_agent.search.stored_vectors import StoredVectors, read_vectors, write_vectors
 
 _SECONDS = 20.0
 
@@ -29,8 +28,8 @@ def store(place: Place) -> Iterator[History]:
 @pytest.fixture
 def days(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many days have passed; the last one counts."""
-    passed, now = [0], vectors._now()
-    monkeypatch.setattr(vectors, "_now", lambda: now + timedelta(days=passed[-1]))
+    passed, now = [0], stored_vectors._now()
+    monkeypatch.setattr(stored_vectors, "_now", lambda: now + timedelta(days=passed[-1]))
     return passed
 
 

@@ -10,18 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.history.test_stores_intents import written_in
+from tests.search.test_stores_intents import written_in
 from tests.support.databases import MEMORY, Server, place_of
 from tests.support.learning_agents import SECONDS, LearningAgent
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
-from xai_mcp_agent.history import learned
 from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.intents import Which
-from xai_mcp_agent.history.learned import NOTHING_YET, Learnings, Revision, learnings_in
-from xai_mcp_agent.history.learned_calls import KeptCall
+from xai_mcp_agent.history.learned_rows import LearnedFilter
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.planning.learned_runs import (
+    RUNS,
+    SHAPES,
+    LearnedCall,
+    Learnings,
+    forget_requests,
+    forget_runs,
+    learn_run,
+    learnings_in,
+)
+from xai_mcp_agent.search.intents import forget_intents, learn_intents
 from xai_mcp_agent.views.history import events_text
 
 _TEXT = '"string"'
@@ -43,17 +51,20 @@ class Agent(LearningAgent):
         shapes: tuple[tuple[ToolKey, str], ...] = (),
         toolbelt: str = "default",
     ) -> None:
-        made = [KeptCall(self.recorder.subject(key), sources) for key, sources in calls]
-        self.recorder.learned_run(toolbelt, request, made, shapes)
+        made = [LearnedCall(self.recorder.subject(key), sources) for key, sources in calls]
+        seen = [(self.recorder.subject(key), text) for key, text in shapes]
+        self.recorder.learn(lambda x, time: learn_run(x, toolbelt, request, made, seen, time))
 
-    def kept(self, toolbelt: str | None = None, since: Revision = NOTHING_YET) -> Learnings:
-        return self.recorder.ask(lambda x: learnings_in(x, toolbelt, since)).result(SECONDS)
+    def kept(self, toolbelt: str | None = None) -> Learnings:
+        chosen = LearnedFilter(toolbelt)
+        return self.recorder.ask(lambda x: learnings_in(x, chosen)).result(SECONDS)
 
     def words(self, toolbelt: str = "default") -> list[tuple[str, int]]:
         return sorted((x.words, x.times) for x in self.kept(toolbelt).runs)
 
     def forget(self, **which: str) -> Learnings:
-        return self.recorder.forget_runs(Which(**which)).result(SECONDS)
+        chosen = LearnedFilter(**which)
+        return self.recorder.forget(lambda x: forget_runs(x, chosen)).result(SECONDS)
 
 
 # What is kept
@@ -89,6 +100,18 @@ def test_secrets_and_what_tells_who_somebody_is_are_kept_nowhere(lasting: Agent)
         assert not any(x in data for x in (b"zebra", b"horse", b"ada@"))
 
 
+def test_secrets_hide_in_no_name_however_it_is_written(lasting_place: Place) -> None:
+    secret = 'pässw"ord\\/1'
+    agent = Agent(lasting_place, secret)
+    for name in (secret, f"by.{secret}.id"):
+        agent.learn("a", ((FIND, {name: None}),))
+        agent.learn("b", ((FIND, {"p": None}), (FIND, {"p": (0, name)})))
+        agent.learn("c", shapes=((FIND, json.dumps({"object": {name: "string"}})),))
+    assert {x.words for x in agent.kept().runs} == {"c"}
+    assert agent.kept().shapes == ()
+    agent.recorder.close(SECONDS)
+
+
 def test_names_of_strangers_are_kept_as_they_are(agent: Agent) -> None:
     names = ("a\0b", "\ud800", "'; DROP TABLE xai_mcp_events; --", "x" * 5_000, "\u202eevil")
     for name in names:
@@ -112,9 +135,8 @@ def test_what_is_too_large_is_not_kept(agent: Agent) -> None:
 def test_thousands_of_runs_and_shapes_stay_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learned, "_MOST_OF_TOOLBELT", 100)
-    monkeypatch.setattr(learned, "_MOST_OF_PROJECT", 150)
-    monkeypatch.setattr(learned, "_MOST_SHAPES_OF_PROJECT", 50)
+    monkeypatch.setattr(RUNS, "most_of_toolbelt", 100)
+    monkeypatch.setattr(SHAPES, "most_of_toolbelt", 50)
     agent = Agent(place_of(MEMORY, tmp_path))
     for number in range(3_000):
         key = ToolKey("mcp", "shop", f"tool{number % 20}")
@@ -124,9 +146,9 @@ def test_thousands_of_runs_and_shapes_stay_within_bounds(
         agent.learn(f"do {letters}", ((key, {}),), ((key, shape),), toolbelt)
     assert agent.recorder.settled().result(4 * SECONDS) is None
     kept = agent.kept()
-    assert len(kept.runs) <= 150
+    assert len(kept.runs) <= 300
     assert 90 <= len(agent.kept("belt2").runs) <= 100
-    assert 20 < len(kept.shapes) <= 50
+    assert 60 < len(kept.shapes) <= 150
     agent.recorder.close(SECONDS)
 
 
@@ -143,11 +165,12 @@ def test_what_was_not_seen_for_half_a_year_is_let_go(place: Place) -> None:
     with store.writing() as connection:
         for days in (1, 100, 181):
             then, words = now - timedelta(days=days), f"days: {days}"
-            calls = [KeptCall(tool, {})]
-            learned.keep_run(connection, store.project_id, "default", words, calls, then)
-            learned.keep_shape(connection, store.project_id, f"{days}", tool, _TEXT, then)
-        learned.keep_bounds(connection, store.project_id, ["default"])
-    kept = learnings_in(store)
+            body = [["mcp", "shop", "find_order", {}]]
+            RUNS.add(connection, store.project_id, "default", tool, then, words=words, body=body)
+            SHAPES.add(connection, store.project_id, f"{days}", tool, then, body="string")
+        for rows in (RUNS, SHAPES):
+            rows.prune(connection, store.project_id, ["default"])
+    kept = learnings_in(store, LearnedFilter())
     assert [x.words for x in kept.runs] == ["days: 1", "days: 100"]
     assert [x.toolbelt for x in kept.shapes] == ["1", "100"]
     store.close()
@@ -181,32 +204,6 @@ def test_projects_in_one_database_do_not_see_what_others_learned(
         one.recorder.close(SECONDS)
 
 
-# What is new
-
-
-def test_who_has_read_it_before_reads_only_what_is_new(agent: Agent) -> None:
-    agent.learn("one")
-    before = agent.kept()
-    assert before.is_whole
-    agent.learn("two", shapes=((FIND, _TEXT),))
-    agent.learn("one")
-    news = agent.kept(since=before.revision)
-    assert not news.is_whole
-    assert sorted((x.words, x.times) for x in news.runs) == [("one", 2), ("two", 1)]
-    assert len(news.shapes) == 1
-    assert agent.kept(since=news.revision).runs == ()
-
-
-def test_when_something_was_forgotten_all_is_read_anew(agent: Agent) -> None:
-    agent.learn("one")
-    agent.learn("two", ((SING, {}),))
-    before = agent.kept()
-    agent.forget(source="choir")
-    news = agent.kept(since=before.revision)
-    assert news.is_whole
-    assert [x.words for x in news.runs] == ["one"]
-
-
 # Forgetting
 
 
@@ -227,10 +224,13 @@ def test_runs_with_a_tool_or_a_server_or_all_are_forgotten_and_the_log_says_so(
 
 
 def test_who_forgets_what_tools_were_used_for_forgets_the_words_of_runs_too(agent: Agent) -> None:
-    agent.recorder.learned(CANCEL, "default", ["Cancel my order"])
+    tool, shop = agent.recorder.subject(CANCEL), LearnedFilter(source="shop")
+    said = ["Cancel my order"]
+    agent.recorder.learn(lambda x, time: learn_intents(x, tool, "default", said, time))
     agent.learn("Cancel my order")
     agent.learn("Sing", ((SING, {}),))
-    agent.recorder.forget(Which(source="shop")).result(SECONDS)
+    agent.recorder.forget(lambda x: forget_requests(x, shop)).result(SECONDS)
+    assert len(agent.recorder.forget(lambda x: forget_intents(x, shop)).result(SECONDS)) == 1
     assert agent.words() == [("", 1), ("Sing", 1)]
 
 
@@ -273,7 +273,7 @@ def test_two_processes_at_once_count_every_run(lasting_place: Place) -> None:
     store = str(lasting_place.file or lasting_place.url.replace("+psycopg", ""))
     code = f"""
 from pathlib import Path
-from tests.history.test_stores_learned import Agent, FIND
+from tests.planning.test_stores_learned import Agent, FIND
 from tests.support.databases import place_of
 agent = Agent(place_of({store!r}, Path({str(lasting_place.folder)!r})))
 for number in range(200):

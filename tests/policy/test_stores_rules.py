@@ -13,15 +13,15 @@ from sqlalchemy import delete, update
 
 from tests.support.databases import Server, place_of
 from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.kept_rules import (
-    KeptRules,
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.tables import rules as table
+from xai_mcp_agent.policy.stored_rules import (
     RulesDamaged,
-    kept_rules,
+    StoredRules,
     put_rules,
+    read_rules,
     remove_rules,
 )
-from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.tables import facts
 
 
 def rule(name: str, then: str = "deny") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def fine(rules: Sequence[Any]) -> None:
     """Whatever they are."""
 
 
-def put(place: Place, *rules: dict[str, Any]) -> KeptRules:
+def put(place: Place, *rules: dict[str, Any]) -> StoredRules:
     store = open_history(place)
     try:
         return put_rules(store, rules, fine)
@@ -42,16 +42,16 @@ def put(place: Place, *rules: dict[str, Any]) -> KeptRules:
 
 def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place) -> None:
     store = open_history(place)
-    assert kept_rules(store) == KeptRules()
+    assert read_rules(store) == StoredRules()
     assert put_rules(store, [rule("a"), rule("b")], fine).revision == 1
     kept = put_rules(store, [rule("b", "ask"), rule("ü\0\ud800")], fine)
     assert [(x["name"], x["then"]) for x in kept.rules] == [
         ("a", "deny"), ("b", "ask"), ("ü\0\ud800", "deny"),
     ]  # fmt: skip
-    assert kept_rules(store) == kept
+    assert read_rules(store) == kept
     assert put_rules(store, [rule("a")], fine) == kept
     assert remove_rules(store, ["a", "unheard"], fine).revision == 3
-    assert remove_rules(store, ["b", "ü\0\ud800"], fine) == KeptRules(4)
+    assert remove_rules(store, ["b", "ü\0\ud800"], fine) == StoredRules(4)
     assert put_rules(store, [rule("c")], fine, only=True).rules == (rule("c"),)
     store.close()
 
@@ -65,7 +65,7 @@ def test_rules_that_are_refused_change_nothing(place: Place) -> None:
 
     with pytest.raises(ValueError, match="2"):
         put_rules(store, [rule("b")], refuse)
-    assert kept_rules(store) == kept
+    assert read_rules(store) == kept
     store.close()
 
 
@@ -75,7 +75,7 @@ def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place) -> N
     with ThreadPoolExecutor(4) as people:
         list(people.map(lambda x: put(place, rule(f"of {x}")), range(8)))
     store = open_history(place)
-    kept = kept_rules(store)
+    kept = read_rules(store)
     assert {x["name"] for x in kept.rules} == {"first", *(f"of {x}" for x in range(8))}
     assert kept.revision == 9
     store.close()
@@ -87,22 +87,22 @@ def test_another_project_has_rules_of_its_own(postgresql: Server, tmp_path: Path
     other = tmp_path / "other"
     other.mkdir()
     store = open_history(replace(place, folder=other))
-    assert kept_rules(store) == KeptRules()
+    assert read_rules(store) == StoredRules()
     store.close()
 
 
 def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place) -> None:
     store = open_history(place)
     put_rules(store, [rule("a"), rule("b")], fine)
-    mine = facts.c.name == f"rules of {store.project_id} at 1"
-    for value in ('{"digest": "", "rules": []}', "no JSON", "[]", '{"rules": 7, "digest": 7}'):
+    mine = table.c.revision == 1
+    for value in ("[]", "no JSON", "{}", "7"):
         with store.writing() as connection:
-            connection.execute(update(facts).where(mine).values(value=value))
+            connection.execute(update(table).where(mine).values(rules=value))
         with pytest.raises(RulesDamaged, match="revision 1"):
-            kept_rules(store)
+            read_rules(store)
     with store.writing() as connection:
-        connection.execute(delete(facts).where(mine))
-    assert kept_rules(store).revision == 0
+        connection.execute(delete(table).where(mine))
+    assert read_rules(store).revision == 0
     store.close()
 
 
@@ -111,9 +111,8 @@ def test_damaged_rules_are_not_added_to_and_can_be_put_again_as_a_whole(place: P
     store = open_history(place)
     put_rules(store, [rule("a")], fine)
     with store.writing() as connection:
-        mine = facts.c.name == f"rules of {store.project_id} at 1"
-        connection.execute(update(facts).where(mine).values(value="?"))
+        connection.execute(update(table).values(rules="?"))
     with pytest.raises(RulesDamaged):
         put_rules(store, [rule("b")], fine)
-    assert put_rules(store, [rule("b")], fine, only=True) == KeptRules(2, (rule("b"),))
+    assert put_rules(store, [rule("b")], fine, only=True) == StoredRules(2, (rule("b"),))
     store.close()

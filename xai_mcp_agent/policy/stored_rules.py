@@ -1,0 +1,114 @@
+"""Rules of a project in the history's database: each change is a row with a revision.
+
+They are beside the log, because the log never decides. What a row says is held against its digest;
+whether there are any, and which of them count, is for the reader to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ..core.json import JsonObject
+from ..history.history import History
+from ..history.tables import rules as table
+
+_MOST_REVISIONS = 20  # for who repairs a store
+_DIGEST_CHARS = 32
+
+Check: TypeAlias = Callable[[Sequence[JsonObject]], None]
+"""Raises where rules are not as they must be."""
+
+
+class RulesDamaged(Exception):
+    """The stored rules are not the ones that were put there."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRules:
+    """The rules as they were written, and how often they were changed; 0: there never were any."""
+
+    revision: int = 0
+    rules: tuple[JsonObject, ...] = ()
+
+
+def read_rules(history: History) -> StoredRules:
+    """The rules that are stored now.
+
+    Raises:
+        RulesDamaged: they are not the ones that were put there.
+    """
+    with history.reading() as connection:
+        return _checked(_newest(connection, history.project_id))
+
+
+def put_rules(
+    history: History, rules: Sequence[JsonObject], check: Check, *, only: bool = False
+) -> StoredRules:
+    """Store these; rules of the same names are replaced, and the others stay unless it is `only`.
+
+    `check` is given all together, and nothing is changed where it raises.
+
+    Raises:
+        RulesDamaged: others shall stay, and cannot be read.
+    """
+    with history.writing() as connection:
+        row = _newest(connection, history.project_id)
+        before = StoredRules(row.revision if row else 0) if only else _checked(row)
+        new = {x.get("name"): x for x in rules}
+        all_rules = [*(new.pop(x["name"], x) for x in before.rules), *new.values()]
+        return _write(connection, history.project_id, before, all_rules, check)
+
+
+def remove_rules(history: History, names: Collection[str], check: Check) -> StoredRules:
+    """Remove the rules of these names; names that no rule has are passed over."""
+    with history.writing() as connection:
+        before = _checked(_newest(connection, history.project_id))
+        rest = [x for x in before.rules if x["name"] not in names]
+        return _write(connection, history.project_id, before, rest, check)
+
+
+def _write(
+    connection: Connection,
+    project: int,
+    before: StoredRules,
+    rules: Sequence[JsonObject],
+    check: Check,
+) -> StoredRules:
+    new = StoredRules(before.revision + 1, tuple(rules))
+    if before.rules and new.rules == before.rules:
+        return before
+    check(new.rules)
+    values = {"project": project, "revision": new.revision, "digest": _digest(new)}
+    connection.execute(insert(table).values(**values, rules=json.dumps(new.rules)))
+    old = table.c.project == project, table.c.revision <= new.revision - _MOST_REVISIONS
+    connection.execute(delete(table).where(*old))
+    return new
+
+
+def _newest(connection: Connection, project: int) -> Any:
+    query = select(table).where(table.c.project == project)
+    return connection.execute(query.order_by(table.c.revision.desc()).limit(1)).first()
+
+
+def _checked(row: Any) -> StoredRules:
+    if row is None:
+        return StoredRules()
+    try:
+        rules = json.loads(row.rules)
+        stored = StoredRules(row.revision, tuple(rules))
+        if row.digest == _digest(stored):
+            return stored
+    except (TypeError, ValueError):
+        pass  # somebody wrote into the database by hand
+    raise RulesDamaged(f"they are not what was put there (revision {row.revision}).")
+
+
+def _digest(stored: StoredRules) -> str:
+    text = json.dumps([stored.revision, stored.rules], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
