@@ -246,7 +246,8 @@ def test_lists_of_tools_tell_what_a_pin_holds_back(project: Path, capsys: Any):
 def test_lists_of_tools_tell_where_nobody_knows_what_was_decided(project: Path, capsys: Any):
     (project / "mcp_tools.lock.json").write_text("{")
     status, out, err = command(capsys, "tools", "shop")
-    assert (status, "(not accepted yet)" in out) == (0, True)
+    assert (status, "(not accepted yet)" in out) == (1, True)
+    assert command(capsys, "servers", "shop")[0] == 1
     assert err.startswith("Decisions: they cannot be looked up, so agents are offered no tools.")
     shown = json.loads(command(capsys, "tools", "shop", "--json")[1])
     assert "it is no JSON" in shown["decisions"]

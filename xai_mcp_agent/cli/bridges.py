@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..bridge.faces import Bridge
 from ..canvas.trust import agreed_settings
+from ..console.terminal_questions import why_not_here
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..settings.document import Place
 from ..settings.interpolation import Variables
@@ -34,8 +35,8 @@ def open_bridge(
 ) -> Bridge:
     """A bridge for this settings file, or for the one that is found.
 
-    Where not all of it is trusted, a person is asked, and no program that reads JSON. Nobody is
-    where all that the command is about are `servers` that are typed: nothing of the file is used.
+    Where not all of it is trusted, a person at a terminal is asked, but not for a program that
+    reads JSON, and not where all `servers` are typed: nothing of the file is used then.
 
     Raises:
         SettingsError: it cannot be read, or nothing in it may be used.
@@ -45,8 +46,8 @@ def open_bridge(
     check_named(named)
     loaded = load_settings(settings)
     is_beside = bool(named) and all(x is not None and _is_beside(x, loaded) for x in named)
-    asks_nobody = as_json or is_beside
-    usable = without_untrusted(loaded) if asks_nobody else agreed_settings(loaded)
+    asks = not (as_json or is_beside or why_not_here())
+    usable = agreed_settings(loaded) if asks else without_untrusted(loaded)
     if loaded.usable and not usable.usable and not is_beside:
         raise _not_trusted(loaded)
     return Bridge(usable, store=store)

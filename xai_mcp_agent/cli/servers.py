@@ -58,7 +58,8 @@ def servers(
 ) -> None:
     """Start the servers of your settings, or those named, and tell how each does, or why not.
 
-    With --check, status 3 says that what a server says of its tools has something odd in it.
+    The exit status is 1 where one of them cannot be used, or the decisions on tools cannot be read;
+    with --check it is 3 where what a server says of its tools has something odd in it.
     """
     with open_bridge(settings, as_json=as_json, servers=only or ()) as bridge:
         names = servers_named(bridge, only or ())
@@ -69,8 +70,9 @@ def servers(
             say(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, names, quiet=as_json)
         marks = _marks(bridge, names) if check else None
-        _tell(bridge, found, marks, as_json=as_json)
-    if any(x.error for x in found):
+        unknown = bridge.decisions_trouble()
+        _tell(bridge, found, marks, unknown, as_json=as_json)
+    if unknown or any(x.error for x in found):
         raise typer.Exit(1)
     if marks:
         raise typer.Exit(_MARKED)
@@ -171,12 +173,17 @@ def _marks(bridge: Bridge, only: Sequence[str]) -> list[Mark]:
 
 
 def _tell(
-    bridge: Bridge, found: Sequence[SourceStatus], marks: list[Mark] | None, *, as_json: bool
+    bridge: Bridge,
+    found: Sequence[SourceStatus],
+    marks: list[Mark] | None,
+    unknown: str,
+    *,
+    as_json: bool,
 ) -> None:
     """Say what is not about one server, or everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
     beside = [Path(settings).parent] if settings else []
-    clashes, unknown = find_clashes(Path(), *beside), bridge.decisions_trouble()
+    clashes = find_clashes(Path(), *beside)
     if as_json:
         shown = {"settings": settings, "servers": [status_json(x, marks) for x in found]}
         echo_json({**shown, "clashes": clashes, "store": store_json(store), "decisions": unknown})

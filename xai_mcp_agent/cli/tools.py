@@ -121,7 +121,7 @@ def tools(
         if unknown:
             say(unknown_text(unknown), to_stderr=True)
         _tell_beside("", failed)
-    if failed:
+    if failed or unknown:
         raise typer.Exit(1)
 
 
