@@ -15,7 +15,7 @@ from ..catalog.definitions import ToolDefinition
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, UnknownTool
 from ..core.json import JsonObject
-from ..core.patterns import Patterns
+from ..core.patterns import globs
 from ..core.results import TextPart, ToolResult
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
@@ -154,10 +154,10 @@ def executed(
 
 def _page(given: JsonObject, tools: Sequence[ToolDefinition]) -> ToolResult:
     named, server = given.get("named"), given.get("server")
-    patterns = Patterns.of([named] if named else [])
+    is_named = globs([named] if named else ["*"])
     chosen = [
         x for x in tools
-        if (not named or patterns.fit_any((x.name, x.tool.name)))
+        if (is_named(x.name) or is_named(x.tool.name))
         and (not server or x.tool.source == server)
     ]  # fmt: skip
     start = int(given.get("offset") or 0)

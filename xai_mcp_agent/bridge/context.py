@@ -12,7 +12,7 @@ from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
 from ..core.calls import PROGRAM, Caller, DefinitionLock, ToolInvocation
 from ..core.errors import BadSetting, SettingsError, UnknownServer, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
-from ..core.patterns import Patterns, guard
+from ..core.patterns import globs, guard
 from ..core.results import ToolResult
 from ..core.tools import STATIC, SourceKind, Tool, ToolKey
 from ..search.preferences import Preferences
@@ -183,9 +183,9 @@ class Context:
             guard(*joined.all_blocked)
         except ValueError as why:
             raise BadSetting(f"A pattern of what is blocked is wrong: {why}. Correct it.") from None
-        blocked = Patterns.of(joined.all_blocked)
+        is_blocked = globs(joined.all_blocked)
         for name in self.settings.groups.problems:
-            if blocked.fit_any([name]):
+            if is_blocked(name):
                 self.settings.group(name)
         return joined.with_sets(self._group_tests())
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from ..core.names import did_you_mean
-from ..core.patterns import Fits, Patterns, fits, is_wild, names_of, unmatched
+from ..core.patterns import Fits, fits, globs, is_wild, names_of, unmatched
 from ..core.tools import Tool, ToolKey
 from ..settings.sections import GroupSettings
 
@@ -123,11 +123,11 @@ class ToolFilter:
 
     def takes(self, tool: Tool) -> bool:
         """Whether a tool is taken."""
-        return self._only is None or self._only.fit_any(_own_names(tool.key))
+        return self._only is None or any(map(self._only, _own_names(tool.key)))
 
     def leaves_out(self, tool: Tool) -> bool:
         """Whether it is one of those that are never taken."""
-        return self._without.fit_any(_own_names(tool.key))
+        return any(map(self._without, _own_names(tool.key)))
 
     def has(self, tool: Tool) -> bool:
         """Whether it is taken, and not left out."""
@@ -141,12 +141,12 @@ class ToolFilter:
         return tuple(f"{x!r}. {did_you_mean(x, nearest)}".rstrip() for x in wrong)
 
     @cached_property
-    def _only(self) -> Patterns | None:
-        return None if self.only is None else Patterns.of(self.only)
+    def _only(self) -> Fits | None:
+        return None if self.only is None else globs(self.only)
 
     @cached_property
-    def _without(self) -> Patterns:
-        return Patterns.of(self.without)
+    def _without(self) -> Fits:
+        return globs(self.without)
 
 
 EVERYTHING = ToolFilter()

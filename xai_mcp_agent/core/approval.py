@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from .errors import XaiMcpError
 from .json import JsonObject
@@ -14,6 +15,9 @@ from .tools import ToolAnnotations, ToolKey
 
 if TYPE_CHECKING:
     import anyio
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 ApprovalScope: TypeAlias = Literal["once", "run", "always", "no"]
 """once: this call. run: this tool until the run ends. always: it is not asked again. no: none."""
@@ -112,12 +116,9 @@ def awaited_from_json(value: JsonObject) -> AwaitedCall:
     """Read a call that `asdict` wrote.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is something else.
     """
-    # Here, because few runs are read from a file.
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(AwaitedCall).validate_python(value)
+    return _adapter(AwaitedCall).validate_python(value)
 
 
 class ApprovalAwaited(XaiMcpError):
@@ -203,23 +204,17 @@ class RunFacts:
         self.was.update(words)
 
     def to_json(self) -> JsonObject:
-        """For a file; `from_json` reads it back."""
-        return {
-            "succeeded": sorted([x.kind, x.source, x.name] for x in self.succeeded),
-            "failed": sorted([x.kind, x.source, x.name] for x in self.failed),
-            "was": sorted(self.was),
-            "counted": dict(self.counted),
-        }
+        """Return the facts as JSON, for `from_json`."""
+        return _adapter(RunFacts).dump_python(self, mode="json")
 
     @staticmethod
     def from_json(value: JsonObject) -> RunFacts:
-        """The facts that were written so.
+        """Read the facts that `to_json` returned.
 
         Raises:
-            KeyError, TypeError, ValueError: they are none.
+            ValueError: the value is something else.
         """
-        succeeded, failed = ({ToolKey(*x) for x in value[y]} for y in ("succeeded", "failed"))
-        return RunFacts(succeeded, failed, set(value["was"]), Counter(value["counted"]))
+        return _adapter(RunFacts).validate_python(value)
 
     def go_on_from(self, before: RunFacts) -> None:
         """Take over the facts of the run before it was left; of two counts the higher one holds."""
@@ -227,3 +222,11 @@ class RunFacts:
         self.failed |= before.failed
         self.was |= before.was
         self.counted |= before.counted
+
+
+@cache
+def _adapter(cls: type[T]) -> TypeAdapter[T]:
+    # Here, because few runs are read from a file.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)

@@ -1,7 +1,7 @@
 """Patterns for names: a text with `*`, or a regular expression. None can hang.
 
-`guard` is the matcher of every list that holds calls back: no server gets past it by spelling a
-name otherwise. `fits` compares letter by letter, for what lets calls through, or selects.
+`globs` and `fits` compare letter by letter, for what selects or lets calls through. `guard` is for
+every list that holds calls back: no server gets past it by spelling a name otherwise.
 
 Regular expressions are those of Rust's `regex`, which takes time in proportion to the text,
 whatever the expression: it has no look-around and no back-references.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -19,7 +18,7 @@ from .names import folded, letters, skeleton
 from .tools import ToolKey
 
 REGEX = "regex:"
-"""Prefix of a regular expression, where one may be written."""
+"""Prefix of a regular expression, where one is allowed."""
 
 Fits: TypeAlias = Callable[[str], bool]
 
@@ -31,14 +30,14 @@ _MOST_BYTES = 1_000_000  # of one that is compiled: what counts to thousands is 
 
 
 def names_of(key: ToolKey) -> tuple[str, ...]:
-    """The names a pattern may give a tool: its name, that of its source, or both."""
+    """The names by which a pattern may mean a tool: its own, that of its source, or both."""
     if not key.source:
         return (key.name,)
     return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
 
 
 def sure_names_of(key: ToolKey) -> tuple[str, ...]:
-    """The same without a name of its own that reads like a tool of another source.
+    """As `names_of`, without an own name that reads like a tool of another source.
 
     For what lets calls through: any server may call a tool `bank/pay`.
     """
@@ -49,30 +48,12 @@ def _is_plain(name: str) -> bool:
     return "/" not in name and "." not in name
 
 
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """Patterns with `*`, compiled: plain names, which are looked up, and the others."""
-
-    names: frozenset[str]
-    wild: tuple[_Parts, ...]
-
-    @staticmethod
-    def of(patterns: Iterable[str]) -> Patterns:
-        """Compile these patterns."""
-        texts = tuple(patterns)
-        wild = tuple(tuple(x.split("*")) for x in texts if "*" in x)
-        return Patterns(frozenset(x for x in texts if "*" not in x), wild)
-
-    def name(self, key: ToolKey) -> bool:
-        """Whether one of them names this tool."""
-        return bool(self.names or self.wild) and self.fit_any(names_of(key))
-
-    def fit_any(self, names: Iterable[str]) -> bool:
-        """Whether one of them fits one of these names."""
-        names = tuple(names)
-        if not self.names.isdisjoint(names):
-            return True
-        return any(_fits(pattern, name) for pattern in self.wild for name in names)
+def globs(patterns: Iterable[str]) -> Fits:
+    """Whether a name fits one of these patterns, in which `*` alone means more than itself."""
+    texts = tuple(patterns)
+    plain = frozenset(x for x in texts if "*" not in x)
+    wild = tuple(tuple(x.split("*")) for x in texts if "*" in x)
+    return lambda name: name in plain or any(_fits(parts, name) for parts in wild)
 
 
 def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -80,26 +61,22 @@ def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) 
     expanded = dict.fromkeys(patterns)
     waiting = list(expanded)
     while waiting:
-        named = Patterns.of([waiting.pop()])
-        members = (x for name, x in groups.items() if named.fit_any([name]))
-        new = [x for group in members for x in group if x not in expanded]
-        expanded.update(dict.fromkeys(new))
-        waiting += new
+        is_named = globs([waiting.pop()])
+        members = [x for name, group in groups.items() if is_named(name) for x in group]
+        waiting += [x for x in dict.fromkeys(members) if x not in expanded]
+        expanded.update(dict.fromkeys(members))
     return tuple(expanded)
 
 
 def unmatched(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The patterns that fit none of the names, each once."""
-    known = names if isinstance(names, set | frozenset) else set(names)
-    return tuple(
-        x
-        for x in dict.fromkeys(patterns)
-        if x not in known and not ("*" in x and Patterns.of([x]).fit_any(known))
-    )
+    """The patterns of `globs` that fit none of the names, each once."""
+    known = frozenset(names)
+    missing = (x for x in dict.fromkeys(patterns) if x not in known)
+    return tuple(x for x in missing if "*" not in x or not any(map(globs([x]), known)))
 
 
 def unmatched_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The patterns that, as guards, hold back none of the names, each once."""
+    """The patterns of a `guard` that fit none of the names, each once."""
     known = list(names)
     return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), known)))
 
@@ -107,11 +84,11 @@ def unmatched_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str
 def guard(*patterns: str) -> Fits:
     """Whether a name fits one of these, or only looks like one that does.
 
-    Letters of either case and of other alphabets, what cannot be seen, line breaks and what
-    separates words make no other name of it; see `core.names`.
+    Case, letters of other alphabets, invisible characters, line breaks and separators of words
+    make no difference; see `core.names`.
 
     Raises:
-        ValueError: one of them is no pattern; says why.
+        ValueError: one of them is not a valid pattern; says why.
     """
     plain = frozenset(letters(x) for x in patterns if not is_wild(x))
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
@@ -131,7 +108,7 @@ def guard(*patterns: str) -> Fits:
 
 
 def pieces(pattern: str) -> tuple[str, ...]:
-    """Texts of which one is in the `looks` of every name that this pattern, as a guard, holds."""
+    """Texts of which one is in the `looks` of every name that a guard with this pattern fits."""
     if pattern.startswith(REGEX):
         return ("",)
     if not is_wild(pattern):
@@ -140,7 +117,7 @@ def pieces(pattern: str) -> tuple[str, ...]:
 
 
 def looks(names: Iterable[str]) -> str:
-    """How these names may be read, in one text: dozens of patterns are held against thousands."""
+    """All readings of these names in one text, to compare many patterns with many names."""
     return "\n".join(y for x in names for y in (letters(x), *_looks(x)))
 
 
@@ -150,17 +127,17 @@ def _starred(pattern: str) -> set[_Parts]:
 
 
 def is_wild(pattern: str) -> bool:
-    """Whether it may fit several names."""
+    """Whether a pattern may fit several names."""
     return "*" in pattern or pattern.startswith(REGEX)
 
 
 def fits(pattern: str, *, across_lines: bool = False) -> Fits:
-    """Whether a whole text is as this pattern says, which may be a regular expression.
+    """Whether a whole text fits this pattern, which may be a regular expression.
 
     With `across_lines` a line break is a character like any other.
 
     Raises:
-        ValueError: it is none; says why.
+        ValueError: the pattern is not valid; says why.
     """
     if pattern.startswith(REGEX):
         fit = _regex(pattern.removeprefix(REGEX))
@@ -203,7 +180,7 @@ _LINE_ENDS = re.compile("[\n\r\u2028\u2029]")  # what `.` does not stand for
 
 
 def _fits(pattern: _Parts, name: str) -> bool:
-    """Whether it is this name, with any text in place of each `*`. Quick, whatever the name."""
+    """Whether the pattern fits this name, with any text for each `*`; in linear time."""
     if not name.startswith(first := pattern[0]):
         return False
     if len(pattern) == 1:

@@ -240,9 +240,15 @@ def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> Json
     return {name: x for name, x in arguments.items() if x is not None or not is_idle(name)}
 
 
-def types_of(spec: Mapping[str, Any]) -> list[str]:
+def types_of(spec: Mapping[str, Any], depth: int = _MAX_DEPTH) -> list[str]:
     """The JSON types a parameter accepts, from `type`, `enum` or its choices; may be empty."""
-    return _types_of(spec, _MAX_DEPTH)
+    named = spec.get("type")
+    if isinstance(named, str) or is_list(named):
+        return [named] if isinstance(named, str) else as_texts(named)
+    if depth == 0:
+        return []
+    values = [json_type(x) for x in _values_in(spec)]
+    return list(dict.fromkeys(values or _choices_in(spec, lambda x: types_of(x, depth - 1))))
 
 
 def value_label(spec: Mapping[str, Any]) -> str:
@@ -250,13 +256,21 @@ def value_label(spec: Mapping[str, Any]) -> str:
     return "|".join(dict.fromkeys(_labels(spec, _MAX_DEPTH))) or "any"
 
 
-def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
+def value_from_text(text: str, spec: Mapping[str, Any], depth: int = _MAX_DEPTH) -> Any:
     """Read text a person typed as the value its schema asks for; text that does not fit stays text.
 
-    `"3"` becomes 3 where a number is wanted and stays `"3"` where a string is;
+    `"3"` becomes 3 where the schema has a number and stays `"3"` where it has a string;
     arrays take JSON or comma-separated items.
     """
-    return _value_from_text(text, spec, _MAX_DEPTH)
+    types = types_of(spec)
+    if "string" in types and text.strip() != "null":
+        return text
+    if "array" in types and depth and not text.lstrip().startswith("["):
+        items = as_object(spec.get("items"))
+        texts = (x.strip() for x in text.split(","))
+        return [value_from_text(x, items, depth - 1) for x in texts if x]
+    value = _json_or_text(text.strip().lower() if "boolean" in types else text)
+    return value if not types or _fits(value, types) else text
 
 
 def _compiled(schema: JsonObject, size_limit: int, with_patterns: bool) -> jsonschema_rs.Validator:
@@ -318,28 +332,6 @@ def _labels(spec: Mapping[str, Any], depth: int) -> list[str]:
         types = types_of(spec)
         labels = [x for x in labels if x in types or x not in _TYPES]
     return labels or types_of(spec) or (["object"] if properties(spec) else [])
-
-
-def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
-    named = spec.get("type")
-    if isinstance(named, str) or is_list(named):
-        return [named] if isinstance(named, str) else as_texts(named)
-    if depth == 0:
-        return []
-    values = [json_type(x) for x in _values_in(spec)]
-    return list(dict.fromkeys(values or _choices_in(spec, lambda x: _types_of(x, depth - 1))))
-
-
-def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
-    types = types_of(spec)
-    if "string" in types and text.strip() != "null":
-        return text
-    if "array" in types and depth and not text.lstrip().startswith("["):
-        items = as_object(spec.get("items"))
-        texts = (x.strip() for x in text.split(","))
-        return [_value_from_text(x, items, depth - 1) for x in texts if x]
-    value = _json_or_text(text.strip().lower() if "boolean" in types else text)
-    return value if not types or _fits(value, types) else text
 
 
 def _choices_in(spec: Mapping[str, Any], read: Callable[[JsonObject], list[str]]) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from ..core.patterns import Patterns, guard, names_of, unmatched, with_groups
+from ..core.patterns import Fits, globs, guard, names_of, unmatched, with_groups
 from ..core.tools import ToolKey
 
 Has: TypeAlias = Callable[[ToolKey], bool]
@@ -19,13 +19,13 @@ Has: TypeAlias = Callable[[ToolKey], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """All that some patterns mean. `fit_any` asks for names."""
+    """All that some patterns mean: names that fit, and groups that are no patterns."""
 
-    fit_any: Callable[[Iterable[str]], bool]
+    fits: Fits
     sets: tuple[Has, ...]
 
     def has(self, key: ToolKey) -> bool:
-        return self.fit_any(names_of(key)) or any(has(key) for has in self.sets)
+        return any(map(self.fits, names_of(key))) or any(has(key) for has in self.sets)
 
 
 @dataclass(frozen=True)
@@ -92,22 +92,15 @@ class Preferences:
 
     @cached_property
     def _blocked(self) -> _Meant:
-        is_held = guard(*self.all_blocked)
-
-        def fit_any(names: Iterable[str]) -> bool:
-            return any(map(is_held, names))
-
-        return replace(self._meant(self.blocked), fit_any=fit_any)
+        return replace(self._meant(self.blocked), fits=guard(*self.all_blocked))
 
     @cached_property
     def _trusted(self) -> _Meant:
         return self._meant(self.trusted)
 
     def _meant(self, patterns: Iterable[str]) -> _Meant:
-        found = Patterns.of(self._with_groups(patterns))
-        return _Meant(
-            found.fit_any, tuple(x for name, x in self.sets.items() if found.fit_any([name]))
-        )
+        is_named = globs(self._with_groups(patterns))
+        return _Meant(is_named, tuple(x for name, x in self.sets.items() if is_named(name)))
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         return with_groups(patterns, self.groups)

@@ -69,10 +69,10 @@ def words_in_text(text: str) -> dict[str, ApprovalWord]:
 
 
 def _word(written: Any, subject: str = "") -> ApprovalWord:
-    word = next((x for x in WORDS if x == written), None)
-    if word is None:
-        raise ValueError(f"{subject}must be one of {', '.join(WORDS)}.")
-    return word
+    for word in WORDS:
+        if word == written:
+            return word
+    raise ValueError(f"{subject}must be one of {', '.join(WORDS)}.")
 
 
 def _require_pattern(pattern: str) -> None:

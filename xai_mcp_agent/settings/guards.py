@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..core.json import JsonObject, as_list, as_object
-from ..core.patterns import Patterns, with_groups
+from ..core.patterns import globs, with_groups
 from ..secrets.redactor import Redactor
 from .approval import WORDS, ApprovalWords, read_words
 from .conditions import DERIVED, EARLIER, Condition
@@ -172,8 +172,8 @@ def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str
     """The blocked names and patterns, with the members of blocked groups."""
     words = with_groups(search.blocked, search.groups)
     yield from words
-    named = Patterns.of(words)
-    for group in (x for name, x in groups.groups.items() if named.fit_any([name])):
+    is_blocked = globs(words)
+    for group in (x for name, x in groups.groups.items() if is_blocked(name)):
         beside = f" but {', '.join(sorted(group.exclude))}" if group.exclude else ""
         yield from (f"{group.name}: {x}{beside}" for x in _members(group))
 

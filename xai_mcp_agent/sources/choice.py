@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..core.names import did_you_mean
-from ..core.patterns import Patterns, guard, unmatched, unmatched_guards
+from ..core.patterns import globs, guard, unmatched, unmatched_guards
 
 
 class _Lists(Protocol):
@@ -30,9 +30,9 @@ class Choice:
 
 def choose(names: Collection[str], lists: _Lists, absent: str) -> Choice:
     """Choose among the names of a source's tools; `absent` says what an unknown name is."""
-    include, exclude = Patterns.of(lists.include or ("*",)), Patterns.of(lists.exclude)
+    is_included, is_excluded = globs(lists.include or ["*"]), globs(lists.exclude)
     is_off = guard(*lists.disabled_tools)
-    chosen = [x for x in names if include.fit_any((x,)) and not exclude.fit_any((x,))]
+    chosen = [x for x in names if is_included(x) and not is_excluded(x)]
     offered = tuple(x for x in chosen if not is_off(x))
     return Choice(offered, tuple(filter(is_off, chosen)), tuple(_notes(names, lists, absent)))
 
