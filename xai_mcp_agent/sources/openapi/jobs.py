@@ -1,7 +1,6 @@
-"""Jobs: an operation starts one, its status is asked for with growing pauses, its result is read.
+"""Jobs: an operation starts one, its status is polled with growing pauses, its result is read.
 
-Recognised by itself where the first response is 202 and says where; an operator can say anything
-else.
+A first response with 202 and an address starts one; the settings can describe any other kind.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
@@ -32,6 +31,9 @@ from .results import result_of
 Ask: TypeAlias = Callable[[str, str], Awaitable[ServiceResponse]]
 """Sends a request without a body: method and URL. It knows which credentials belong there."""
 
+Verdict: TypeAlias = Literal["running", "done", "failed", "unexpected"]
+"""What a status says of its job."""
+
 _ACCEPTED = 202
 _HEADERS = ("operation-location", "azure-asyncoperation", "location")
 _STATUS = ("/status", "/state")
@@ -47,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that was started: its id, its address, and the response that told of it."""
+    """A job that was started: its id, its address, and the response that said so."""
 
     id: str
     url: str
@@ -55,7 +57,7 @@ class Job:
 
 
 def job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> Job | None:
-    """Return the job that a response tells of; None where it is the result itself."""
+    """Return the job that a response starts; None where it is the result itself."""
     if operation.mode == "sync_http" or response.status >= 300:
         return None
     if not operation.is_job and response.status != _ACCEPTED:
@@ -90,11 +92,11 @@ class JobWatch:
         self._was_accepted = False
 
     async def result(self, job: Job, on_progress: OnProgress | None = None) -> ToolResult:
-        """Wait for its result. Cancelled meanwhile, the service is told to end it.
+        """Wait for the result of a job. If cancelled meanwhile, ask the service to end it.
 
         Raises:
             Misdirected: the job is at another host.
-            SourceFailed: it cannot be asked for.
+            SourceFailed: the service does not answer.
         """
         settings = self._settings
         self._check_host(job.url)
@@ -110,7 +112,17 @@ class JobWatch:
             raise
         if response.status >= 300:
             return await result_of(response, self._mask)
-        return await self._failure(response) or await self._read(job, response)
+        verdict, status = self._verdict(response), self._status(response)
+        if verdict == "done":
+            return await self._read(job, response)
+        problem = f"The job ended as {status}."
+        if verdict == "unexpected":
+            shown = masked_and_cut(status, self._mask)
+            problem = (
+                f"The job has {f'an unexpected status, {shown!r}' if status else 'no status'}."
+            )
+        text = (await result_of(response, self._mask)).text
+        return ToolResult.of_text(f"{problem}\n{text}", is_error=True)
 
     async def _ask_status(
         self, job: Job, lost: int, on_progress: OnProgress | None
@@ -126,10 +138,9 @@ class JobWatch:
             return NotYet(_retry_after(response), is_lost=True)
         if response.status >= 300:
             return response
-        status = self._status(response)
         if on_progress is not None:
-            await self._report(response, status, on_progress)
-        if not self._goes_on(response, status):
+            await self._report(response, on_progress)
+        if self._verdict(response) != "running":
             return response
         self._was_accepted = response.status == _ACCEPTED
         return NotYet(_retry_after(response))
@@ -139,41 +150,29 @@ class JobWatch:
         values = (at(value, x) for x in ((pointer,) if pointer else _STATUS))
         return next((_text(x) for x in values if isinstance(x, str | bool | int)), "")
 
-    def _goes_on(self, response: ServiceResponse, status: str) -> bool:
-        settings = self._settings
-        if _is_one_of(status, settings.success + settings.failure):
-            return False
-        if not status:
-            # Where no status is expected a response other than 202 is the result.
-            return response.status == _ACCEPTED
-        if settings.running:
-            return _is_one_of(status, settings.running)
-        # A word of its own, such as `ready`: who answered 202 until now means it is done.
-        return response.status == _ACCEPTED or not self._was_accepted
-
-    async def _failure(self, response: ServiceResponse) -> ToolResult | None:
+    def _verdict(self, response: ServiceResponse) -> Verdict:
         settings, status = self._settings, self._status(response)
-        if _is_one_of(status, settings.success) or (not status and not settings.status_pointer):
-            return None
-        is_failure = _is_one_of(status, settings.failure)
-        if status and not is_failure and not settings.running:
-            return None  # done, in a word of its own
-        text = (await result_of(response, self._mask)).text
-        if is_failure:
-            return ToolResult.of_text(f"The job ended as {status}.\n{text}", is_error=True)
-        shown = masked_and_cut(status, self._mask)
-        what = f"a status that is not expected, {shown!r}" if status else "no status"
-        return ToolResult.of_text(f"The job has {what}.\n{text}", is_error=True)
+        is_accepted = response.status == _ACCEPTED
+        if _is_one_of(status, settings.success):
+            return "done"
+        if _is_one_of(status, settings.failure):
+            return "failed"
+        if not status:
+            done = "unexpected" if settings.status_pointer else "done"
+            return "running" if is_accepted else done
+        if settings.running:
+            return "running" if _is_one_of(status, settings.running) else "unexpected"
+        # A word of its own, such as `ready`: who answered 202 until now means it is done.
+        return "running" if is_accepted or not self._was_accepted else "done"
 
-    async def _report(
-        self, response: ServiceResponse, status: str, on_progress: OnProgress
-    ) -> None:
+    async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
         done = at(_json(response), self._settings.progress_pointer)
         if isinstance(done, bool) or not isinstance(done, int | float) or not math.isfinite(done):
             done = 0
         # A share, or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
-        await on_progress(float(done), total, masked_and_cut(status, self._mask))
+        status = masked_and_cut(self._status(response), self._mask)
+        await on_progress(float(done), total, status)
 
     async def _read(self, job: Job, response: ServiceResponse) -> ToolResult:
         """Read the result: a part of the last response, or what is at another address."""
@@ -194,7 +193,7 @@ class JobWatch:
         return ToolResult((TextPart(_text(value)),), structured=value)
 
     async def _cancel(self, job: Job) -> None:
-        """Cancel it where an operator says how: deleting a job may delete what it has made."""
+        """Cancel it if the settings say how: deleting a job may delete what it has made."""
         settings = self._settings
         if not settings.cancel_url:
             return
@@ -203,14 +202,14 @@ class JobWatch:
             try:
                 self._check_host(url)
                 await self._ask(settings.cancel_method, url)
-            except XaiMcpError as cause:  # whoever cancelled or waited too long is told of that
+            except XaiMcpError as cause:  # whoever waits gets the cancellation or the timeout
                 logger.warning("%s: its job could not be cancelled: %s", self._name, cause)
 
     def _check_host(self, url: str) -> None:
-        """Refuse an address that the service has no business to send us to.
+        """Refuse an address of another host, unless an operator allows it.
 
         Raises:
-            Misdirected: it is at another host, and not one that an operator allows.
+            Misdirected: it is at another host.
         """
         parts, base = urlsplit(url), urlsplit(self._base_url)
         if not parts.username and origin_of(url) == origin_of(self._base_url):
@@ -221,7 +220,7 @@ class JobWatch:
         shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Misdirected(
-                self._name, f"its job is at {shown}, which is no address of the web.",
+                self._name, f"its job is at {shown}, which is not an address of the web.",
                 "Ask who runs the service, or name the address as `pollUrl` under `async`.",
             )  # fmt: skip
         raise Misdirected(
@@ -231,7 +230,7 @@ class JobWatch:
 
 
 def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
-    """Return what the first response says of where the job is."""
+    """Return the id or the address of the job, as the first response has it."""
     if settings.job_pointer:
         value = at(_json(response), settings.job_pointer)
         return _text(value) if isinstance(value, str | int) else ""
@@ -253,7 +252,7 @@ def _fill(template: str, base_url: str, **holes: str) -> str:
 
 
 def _retry_after(response: ServiceResponse) -> float | None:
-    """Return after how many seconds the service wants to be asked again."""
+    """Return how many seconds the service wants us to wait, if it says so."""
     text = response.headers.get("retry-after", "").strip()
     try:
         if text[:1].isdigit():
@@ -266,7 +265,7 @@ def _retry_after(response: ServiceResponse) -> float | None:
 
 
 def _json(response: ServiceResponse) -> Any:
-    """Return the status of a job, which is short; what is not is no status."""
+    """Return the JSON of a status, which is short; None for anything else."""
     try:
         return json.loads(response.body) if len(response.body) <= _MAX_STATUS_BYTES else None
     except (ValueError, RecursionError):
