@@ -9,6 +9,7 @@ Imported when something is reached over HTTP: its libraries are heavy.
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
 from collections.abc import Collection, Iterable, Mapping
@@ -23,10 +24,12 @@ import anyio.to_thread
 import httpcore2
 import httpx2
 
+from ..core.errors import SourceClosed, SourceError, SourceFailed
 from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
 from ..core.util import trusted_certificates
 from ..secrets.secrets import Mask, masked_and_cut
-from .web.network_errors import proxy_of
+from .web.network_errors import by_which_way, proxy_of, reaching_help
+from .web.origins import origin_of
 
 CONNECT_SECONDS = 10.0
 """What accepts no connection within this is as good as down."""
@@ -37,9 +40,18 @@ IDLE_SECONDS = 4.0
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
+CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+"""What to do when a response was lost on its way."""
+
 _LARGE_PIECE_BYTES = 64 * 1024  # as much arrives at once; a larger piece was unpacked
 _PIECES_AT_ONCE = 50  # thousands may be here, of a byte each
 _MAX_REDIRECTS = 10  # a slash at the end, a path that moved: two are many
+_READING = ("GET", "HEAD", "OPTIONS")
+_DOWNGRADE = ("https", "http")
+_SEE_OTHER = 303  # asks for another method
+_MAX_PORT = 65_535
+# What goes along to another origin.
+_HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
 _ABOUT_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 _REDIRECTS = "xai-mcp-agent/redirects"
 _PLACES = "xai-mcp-agent/places"
@@ -161,40 +173,106 @@ async def read_body(response: httpx2.Response, at_most: int) -> bytes:
     Raises:
         HTTPError: the connection broke, or it cannot be unpacked.
     """
-    pieces: list[bytes] = []
-    size = 0
-    async with aclosing(response), aclosing(response.aiter_bytes()) as unpacked:
-        async for piece in unpacked:
-            pieces.append(piece)
-            size += len(piece)
-            if size > at_most:
-                break
-            if len(piece) > _LARGE_PIECE_BYTES or len(pieces) % _PIECES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()  # others get their turn
-    return b"".join(pieces)[: at_most + 1]
+    body, _ = await read_until(response, at_most + 1)
+    return body
 
 
-def why_not_followed(response: httpx2.Response, mask: Mask) -> str:
-    """Why a redirect is not followed, for a sentence; empty if it stays within the origin.
+async def read_until(
+    response: httpx2.Response, at_most: int, deadline: float = math.inf
+) -> tuple[bytes, bool]:
+    """Read a body, unpacked, up to a size and a time, and close it; also whether that is all of it.
 
-    The next request then counts one redirect more.
+    Raises:
+        HTTPError: the connection broke, or it cannot be unpacked.
     """
-    following = response.next_request
-    if following is None:
-        return "it redirects, without a place that could be gone to"
-    sent, place = response.request, following.url
-    shown = masked_and_cut(str(place.copy_with(userinfo=b"", query=None, fragment=None)), mask)
+    pieces: list[bytes] = []
+    left, is_whole = at_most, False
+    with anyio.CancelScope(deadline=deadline):
+        async with aclosing(response), aclosing(response.aiter_bytes()) as unpacked:
+            async for piece in unpacked:
+                pieces.append(piece[:left])
+                left -= len(piece)
+                if left < 0:
+                    break
+                if len(piece) > _LARGE_PIECE_BYTES or len(pieces) % _PIECES_AT_ONCE == 0:
+                    await anyio.lowlevel.checkpoint()  # others get their turn
+            else:
+                is_whole = True
+    return b"".join(pieces), is_whole
+
+
+def failure_of(
+    source: str, request: httpx2.Request, cause: Exception, mask: Mask, key: str = "url"
+) -> SourceError:
+    """Return the error for a request that has no whole response.
+
+    `key` is what of the settings says where the source is, for people.
+    """
+    if isinstance(cause, OSError):
+        problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
+        return SourceFailed(source, problem, reaching_help("ssl_cert_file"))
+    words = masked_and_cut(str(cause), mask) or type(cause).__name__
+    way = by_which_way(str(request.url))
+    if isinstance(cause, httpx2.ConnectTimeout):
+        words = f"no connection within {CONNECT_SECONDS:g} s"
+    if isinstance(cause, NEVER_SENT):
+        origin = "://".join(origin_of(str(request.url)))
+        problem = f"{masked_and_cut(origin, mask)} cannot be reached{way}: {words}."
+        return SourceFailed(source, problem, reaching_help(str(cause), key))
+    if isinstance(cause, httpx2.DecodingError):
+        fix = "Ask whoever runs it: the response is compressed wrongly."
+        return SourceFailed(source, f"its response cannot be decompressed: {words}.", fix)
+    if not isinstance(cause, httpx2.HTTPError) or isinstance(cause, httpx2.UnsupportedProtocol):
+        fix = f"Check `{key}` and the headers."
+        return SourceFailed(source, f"the request cannot be sent: {words}.", fix)
+    problem = f"the connection was lost before the response was complete{way}: {words}."
+    return SourceClosed(source, problem, CHECK_FIRST)
+
+
+class NotFollowed(ValueError):
+    """A redirect that is not followed; says why, beginning with `it redirects`."""
+
+
+def following(
+    response: httpx2.Response, mask: Mask, *, leaves_origin: bool = False
+) -> httpx2.Request:
+    """Return the request that a redirect asks for.
+
+    Within the origin it has the same credentials. With `leaves_origin`, what only reads may go
+    elsewhere, without them.
+
+    Raises:
+        NotFollowed: it leads to no address, or would lose or give away what is sent.
+    """
+    sent, request = response.request, response.next_request
+    if request is None:
+        raise NotFollowed("it redirects to no valid address")
+    url, is_read = request.url, request.method in _READING
     count = cast(int, sent.extensions.get(_REDIRECTS, 0)) + 1
-    following.extensions = {**following.extensions, _REDIRECTS: count}
-    if sent.url.scheme == "https" and place.scheme == "http":
-        return f"it redirects to {shown}, where everything would travel unprotected"
-    if not _is_within_origin(sent.url, place):
-        return f"it redirects to {shown}, and credentials are not taken to another server"
-    if following.method != sent.method:
-        return f"it redirects to {shown} in a way that loses what was asked"
-    if place.userinfo and place.userinfo != sent.url.userinfo:
-        return f"it redirects to {shown} with credentials of its own"
-    return f"it redirects in a circle, at last to {shown}" if count > _MAX_REDIRECTS else ""
+    request.extensions = {**sent.extensions, _REDIRECTS: count}
+    is_home = _is_within_origin(sent.url, url)
+    is_address = url.scheme in ("http", "https") and 0 <= (url.port or 0) <= _MAX_PORT
+    refusals = {
+        "which is not an address of the web": not (is_address and url.host),
+        "where everything would travel unprotected": (sent.url.scheme, url.scheme) == _DOWNGRADE,
+        "with credentials of its own": url.userinfo not in (b"", sent.url.userinfo),
+        "in a way that loses what was asked": request.method != sent.method
+        and response.status_code != _SEE_OTHER,
+        "and credentials are not taken to another server": not is_home
+        and not (leaves_origin and is_read),
+        "again and again": count > _MAX_REDIRECTS,
+    }
+    if reason := next((why for why, is_so in refusals.items() if is_so), ""):
+        plain = str(url.copy_with(userinfo=b"", query=None, fragment=None))
+        raise NotFollowed(f"it redirects to {masked_and_cut(plain, mask)}, {reason}")
+    if not is_home:  # any other header may be a credential
+        kept = {name: text for name, text in request.headers.items() if name in _HARMLESS}
+        request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **kept})
+    elif "cookie" in sent.headers:  # the library drops what its own store did not add
+        request.headers.setdefault("cookie", sent.headers["cookie"])
+    if request.method != sent.method:
+        request.headers.pop("content-type", None)
+    return request
 
 
 def _is_within_origin(url: httpx2.URL, place: httpx2.URL) -> bool:

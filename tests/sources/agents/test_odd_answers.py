@@ -45,7 +45,7 @@ def do(bridge: Bridge, message: str = "x") -> ToolResult:
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": -32603}}', "error"),
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": "x", "message": [1]}}', "error"),
         (200, EVENTS, b"data: nonsense\n\n", "it is not JSON"),
-        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "compressed"),
+        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "no task in it"),
         (500, JSON, b'{"detail": "tok-secret-1234 is wrong"}', "HTTP 500: *** is wrong"),
         (429, {}, b"slow down", "HTTP 429: slow down"),
         (500, {}, b"Traceback (most recent call last):\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),
@@ -338,12 +338,11 @@ def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
 
 def test_a_card_over_tls_leads_nowhere_without() -> None:
     from xai_mcp_agent.settings.sources import AgentSettings
-    from xai_mcp_agent.sources.agents.failures import Failures
     from xai_mcp_agent.sources.agents.http import AgentHttp
 
     def allows(url: str, place: str, *hosts: str) -> bool:
         settings = AgentSettings(name="it", url=url, allowed_hosts=hosts)
-        return AgentHttp(settings, Failures("it", url, str)).may_go_to(place)
+        return AgentHttp(settings, str).may_go_to(place)
 
     secure = "https://a.example/x"
     assert allows(secure, "https://A.example:443/y")

@@ -213,7 +213,7 @@ async def test_a_packed_answer_is_unpacked(service: HttpService):
 
 async def test_what_is_packed_wrongly_is_told(service: HttpService):
     service.replies["/things"] = lambda _: Said(200, b"no", {"content-encoding": "gzip"})
-    with pytest.raises(SourceFailed, match="cannot be unpacked"):
+    with pytest.raises(SourceFailed, match="cannot be decompressed"):
         await called(service)
 
 
@@ -235,7 +235,7 @@ async def test_an_answer_that_breaks_off_is_told(service: HttpService):
         service.replies["/things"] = lambda _: Said(
             200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
         )
-        with pytest.raises(SourceClosed, match="before the answer was complete"):
+        with pytest.raises(SourceClosed, match="before the response was complete"):
             await calls.call(plan("POST"), {})
 
 
@@ -342,8 +342,8 @@ async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpSer
     ("location", "says"),
     [
         ("/things", "again and again"),
-        ("file:///etc/passwd", "no address of the web"),
-        ("http://127.0.0.1:99999/x", "no address of the web"),
+        ("file:///etc/passwd", "not an address of the web"),
+        ("http://127.0.0.1:99999/x", "not an address of the web"),
         ("http://[::1", "no valid address"),
         ("http://u:p@127.0.0.1/x", "credentials of its own"),
         ("http://169.254.169.254/latest", "into that network"),
@@ -595,7 +595,7 @@ async def test_a_result_can_be_a_part_or_a_further_address(service: HttpService)
     ("state", "more", "says"),
     [
         (as_json({"status": "Failed", "error": "no disk"}), {}, "(?s)ended as Failed.*no disk"),
-        (as_json({"status": "odd"}), {"running": ("busy",)}, "not expected, 'odd'"),
+        (as_json({"status": "odd"}), {"running": ("busy",)}, "unexpected status, 'odd'"),
         (as_json({}), {"status_pointer": "/status"}, "has no status"),
         (Said(410, b"gone"), {}, "HTTP 410"),
         (Said(503, b"down"), {}, "HTTP 503"),

@@ -300,7 +300,7 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(
         if moved == "/s.json":
             with using(at(service)) as bridge:
                 assert bridge.list_tools("it") == []
-                assert "which is another host" in status_of(bridge, "it").notes[0]
+                assert "redirects to another host" in status_of(bridge, "it").notes[0]
             assert "redirected to another host" in load_service(at(service)).problems[0].reason
         else:
             with pytest.raises(BadDocument, match="redirected to another host"):
@@ -623,7 +623,7 @@ def test_a_job_at_no_address_of_the_web_is_told(service: HttpService) -> None:
     service.replies["/one"] = lambda _: Said(202, b"", {"location": "file:///etc/passwd"})
     with using(at(service)) as bridge, pytest.raises(SourceFailed) as error:
         bridge.call_tool("it", "one")
-    assert "which is no address of the web" in str(error.value)
+    assert "which is not an address of the web" in str(error.value)
     assert "None" not in str(error.value)
 
 
@@ -683,7 +683,7 @@ ODD: list[tuple[Reply, str]] = [
     (lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"])), "connection was lost"),
     (away, "may not send us into that network"),
     (lambda _: Said(302, b"", {"location": "/one"}), "again and again"),
-    (lambda _: Said(200, b"no gzip", {"content-encoding": "gzip"}), "unpacked"),
+    (lambda _: Said(200, b"no gzip", {"content-encoding": "gzip"}), "decompressed"),
 ]
 
 

@@ -15,8 +15,7 @@ from ...core.json import JsonObject, as_list, as_object, as_text, is_object
 from ..polling import NotYet, Pace, poll
 from .answer import Answer, Tell
 from .card import Card
-from .failures import MAX_ANSWER_BYTES
-from .http import AgentHttp
+from .http import MAX_ANSWER_BYTES, AgentHttp
 from .messages import (
     Request,
     Update,
@@ -56,8 +55,8 @@ class A2aAgent:
 
     def __init__(self, card: Card, http: AgentHttp) -> None:
         self.card = card
+        self.words = http.words
         self._http = http
-        self._failures = http.failures
         self._interface = card.interface
         self._is_rpc = card.interface.binding == "JSONRPC"
         self._reader = UpdateReader(deep_data=card.interface.is_old and not self._is_rpc)
@@ -76,7 +75,7 @@ class A2aAgent:
                 raise
             # The task may go on without this connection.
         if not answer.task_id:
-            raise self._failures.unreadable("there is no task in it that could be asked for")
+            raise self._http.unreadable("there is no task in it that could be asked for")
         await self._poll(answer, tell)
 
     async def cancel(self, task_id: str) -> None:
@@ -92,7 +91,7 @@ class A2aAgent:
                 answer.take(await self._call("get", {"id": answer.task_id, "historyLength": 0}))
             except (SourceFailed, SourceClosed) as cause:
                 if lost + 1 == _MOST_MISSES:
-                    raise self._failures.lost(cause) from cause
+                    raise self._http.gone(cause) from cause
                 return NotYet(is_lost=True)
             if answer.words != words:
                 await tell(text_in(answer.words))
@@ -121,7 +120,7 @@ class A2aAgent:
             async for data in events:
                 left -= len(data)
                 if left < 0:
-                    raise self._failures.too_large()
+                    raise self._http.too_large()
                 yield await self._http.parse(data, self._update)
 
     async def _call(self, action: str, params: JsonObject) -> Update:
@@ -158,7 +157,7 @@ class A2aAgent:
         body, status = await self._http.body(response), response.status_code
         if status >= 400:
             self._check_refusal(body)
-            raise self._failures.refused(status, body)
+            raise self._http.refused(status, body)
         return await self._http.parse(body, self._update)
 
     def _check_refusal(self, body: bytes) -> None:
@@ -169,14 +168,14 @@ class A2aAgent:
             return
         code = _code_of(answer)
         if code is not None:
-            raise self._failures.answered(code, answer.get("error") or answer)
+            raise self._http.answered(code, answer.get("error") or answer)
 
     def _update(self, answer: Any) -> Update:
         """The update in the JSON of a response or event."""
         if not is_object(answer):
-            raise self._failures.unreadable("it is no JSON object")
+            raise self._http.unreadable("it is no JSON object")
         if answer.get("error") is not None:
-            raise self._failures.answered(_code_of(answer) or 0, answer["error"])
+            raise self._http.answered(_code_of(answer) or 0, answer["error"])
         return self._reader.read(as_object(answer.get("result")) if "jsonrpc" in answer else answer)
 
 

@@ -95,7 +95,10 @@ class CardReader:
                 self._conditions = {name: value for name, value in found.items() if value}
                 return self._card
             if status not in _NOT_THERE or place == self._places[-1]:
-                raise http.failures.no_card(status, body)
+                if status != 404:
+                    raise http.refused(status, body)
+                fix = "Correct `url`, or write the address of the card itself."
+                raise http.failed("there is no agent card at its address (HTTP 404).", fix)
         raise AssertionError("there is at least one place")
 
 
@@ -108,11 +111,11 @@ def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
     is_card = is_object(raw) and isinstance(raw.get("name"), str)
     if not is_card or not ({"skills", "capabilities", "url"} & {*as_object(raw)}):
         why = "it has no `name`, or neither `skills` nor `capabilities`"
-        raise http.failures.failed(
+        raise http.failed(
             f"what is at its address is no agent card: {why if is_object(raw) else 'no object'}.",
             "Write the address of an A2A agent as `url`, or that of its card.",
         )
-    card, clean = as_object(raw), http.failures.words
+    card, clean = as_object(raw), http.words
     interface, notes = _interface(card, url, http)
     skills = tuple(_skills(as_list(card.get("skills")), http, notes))
     return Card(
@@ -129,13 +132,13 @@ def _interface(card: JsonObject, url: str, http: AgentHttp) -> tuple[Interface, 
     """The interface to use, the newest protocol first, and notes on those not allowed."""
     spoken = [x for x in _interfaces(card, url) if x.url and x.binding in _BINDINGS]
     if not spoken:
-        raise http.failures.failed(
+        raise http.failed(
             "its card names the address of no interface that we speak (JSONRPC or HTTP+JSON).",
             "Ask whoever runs the agent for one of these.",
         )
     allowed = [x for x in spoken if http.may_go_to(x.url)]
     if not allowed:
-        raise http.failures.not_allowed(spoken[0].url)
+        raise http.not_allowed(spoken[0].url)
     notes = [
         f"An interface of its card leads to another host and is not used: {x.url[:200]!a}."
         for x in spoken
@@ -161,7 +164,7 @@ def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
 
 
 def _skills(listed: list[Any], http: AgentHttp, notes: list[str]) -> Iterator[Skill]:
-    clean, ids = http.failures.words, set[str]()
+    clean, ids = http.words, set[str]()
     for raw in map(as_object, listed[:_MOST_SKILLS]):
         skill_id = as_text(raw.get("id")) or as_text(raw.get("name"))
         if not skill_id.strip() or len(skill_id) > _MAX_ID or _HALF.search(skill_id):

@@ -1,6 +1,7 @@
 """The HTTP connection to one agent: only to places that it may go to, and all of it limited.
 
-Imported when an agent is reached: its libraries are heavy.
+Imported when an agent is reached: its libraries are heavy. What an agent says is hostile: it is
+cleaned, masked and cut before it is in an error.
 """
 
 from __future__ import annotations
@@ -14,18 +15,49 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 import httpx2
 
+from ...core.errors import ServerError, SourceClosed, SourceError, SourceFailed
+from ...core.json import is_object
+from ...core.provider_schema import function_description
+from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.sources import AgentSettings
-from ..http import NEVER_SENT, WebClient, read_body, why_not_followed
+from ..http import (
+    CHECK_FIRST,
+    NotFollowed,
+    WebClient,
+    failure_of,
+    following,
+    read_body,
+)
 from ..web.large_json import TooMuch, read_large
-from .failures import MAX_ANSWER_BYTES, Failures
+from ..web.origins import origin_of
 
 T = TypeVar("T")
 
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""Of one answer, or of all events of one stream: files among them. More is broken or hostile."""
+
 _MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in its first lines
+_MAX_WORDS = 300  # characters of what an agent says in an error
 _LONG_BYTES = 64 * 1024  # read in a thread above this: it takes a hundredth of a second
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_MODIFIED = 304
-_UNSENT = (*NEVER_SENT, httpx2.UnsupportedProtocol)
+_TRACEBACK = "Traceback (most recent call last)"
+_STATUS_HELP = {
+    401: "Add a valid token as `bearer`, or the header that it wants under `headers`.",
+    403: "The credentials are not allowed to use it: check the token and its permissions.",
+    404: "Check `url`: there is nothing at that address.",
+    429: "It limits requests: wait a while, then try again.",
+    503: "It is overloaded or starting: try again in a while.",
+}
+_ASK_THE_AGENT = "These are the agent's own words; its log may say more."
+# JSON-RPC codes of A2A.
+_CODE_HELP = {
+    -32001: "Leave `task_id` out to begin a new task.",
+    -32004: "If the task has ended, leave `task_id` out: with its `context_id` alone the agent "
+    "continues the same conversation.",
+    -32005: "Say it in words, without `data`.",
+    -32602: "Check the arguments.",
+}
 
 
 class AgentHttp:
@@ -34,13 +66,12 @@ class AgentHttp:
     Reads have no limit of their own: every call has one, and a stream may be silent for long.
     """
 
-    def __init__(self, settings: AgentSettings, failures: Failures) -> None:
-        self.failures = failures
+    def __init__(self, settings: AgentSettings, mask: Mask) -> None:
+        self._name = settings.name
+        self._mask = mask
         self._allowed = {_place_of(settings.url), *map(_named_place, settings.allowed_hosts)}
         self._is_secure = urlsplit(settings.url).scheme.lower() == "https"
-        # An agent could send bombs otherwise.
-        headers = {"accept-encoding": "identity"} | settings.sent_headers
-        self._client = WebClient(headers, keeps_cookies=True)
+        self._client = WebClient(settings.sent_headers, keeps_cookies=True)
 
     def may_go_to(self, url: str) -> bool:
         """Whether the settings allow requests to this address: the agent itself may have named it.
@@ -56,77 +87,117 @@ class AgentHttp:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes = b""
     ) -> httpx2.Response:
-        """The response to a request, whatever its status; its body is still to be read."""
+        """Return the response to a request, whatever its status; its body is still to be read."""
         if not self.may_go_to(url):
-            raise self.failures.not_allowed(url)
+            raise self.not_allowed(url)
+        request = httpx2.Request(method, url)
         try:
             request = await self._client.build(method, url, headers, content)
-        except OSError as cause:
-            problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
-            fix = "Correct SSL_CERT_FILE or SSL_CERT_DIR in the environment, or remove it."
-            raise self.failures.failed(problem, fix) from cause
-        response = await self._sent(request)
-        while response.is_redirect and response.status_code != _NOT_MODIFIED:
-            await response.aclose()
-            if reason := why_not_followed(response, self.failures.words):
-                raise self.failures.redirected(response.status_code, reason)
-            assert response.next_request is not None
-            response = await self._sent(response.next_request)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()
-            raise self.failures.unreadable("it is compressed, which was not asked for")
+            response = await self._client.send(request)
+            while response.is_redirect and response.status_code != _NOT_MODIFIED:
+                await response.aclose()
+                request = following(response, self._mask)
+                response = await self._client.send(request)
+        except NotFollowed as cause:
+            fix = "Write the address where the agent really is as `url`."
+            raise self.failed(f"{cause}.", fix) from None
+        except (OSError, httpx2.HTTPError) as cause:
+            raise failure_of(self._name, request, cause, self.words) from cause
         return response
 
     async def body(self, response: httpx2.Response) -> bytes:
-        """The whole body; of a refusal its beginning."""
+        """Return the whole body; of a refusal its beginning."""
         is_refusal = response.status_code >= 400
         limit = _MAX_REFUSAL_BYTES if is_refusal else MAX_ANSWER_BYTES
         try:
             body = await read_body(response, limit)
         except httpx2.HTTPError as cause:
-            raise self.failures.lost(cause) from cause
+            raise failure_of(self._name, response.request, cause, self.words) from cause
         if len(body) > limit and not is_refusal:
-            raise self.failures.too_large()
+            raise self.too_large()
         return body[:limit]
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        """The data of each event of a stream, as it comes."""
+        """Yield the data of each event of a stream, as it comes."""
         try:
             async with aclosing(response):
                 async for event in httpx2.EventSource(response, MAX_ANSWER_BYTES):
                     if event.data:
                         yield event.data.encode()
         except httpx2.SSEError:
-            raise self.failures.too_large() from None
+            raise self.too_large() from None
         except httpx2.HTTPError as cause:
-            raise self.failures.lost(cause) from cause
+            raise failure_of(self._name, response.request, cause, self.words) from cause
 
     async def parse(self, body: bytes, read: Callable[[Any], T]) -> T:
-        """The JSON in a body as `read` gives it; of a long one in a thread, and in small steps."""
+        """Return the JSON in a body as `read` gives it; long ones are read in a thread."""
         try:
             if len(body) > _LONG_BYTES:
                 return await anyio.to_thread.run_sync(lambda: read(read_large(body)))
             return read(json.loads(body))
         except TooMuch as cause:
-            raise self.failures.unreadable(str(cause)) from None
+            raise self.unreadable(str(cause)) from None
         except (ValueError, RecursionError):
-            raise self.failures.unreadable(_instead_of_json(body)) from None
+            raise self.unreadable(_instead_of_json(body)) from None
 
     async def aclose(self) -> None:
         """Close its connections."""
         await self._client.close()
 
-    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            return await self._client.send(request)
-        except _UNSENT as cause:
-            raise self.failures.unreachable(cause) from cause
-        except httpx2.HTTPError as cause:
-            raise self.failures.lost(cause) from cause
+    # Errors
+
+    def words(self, text: str, at_most: int = _MAX_WORDS) -> str:
+        """Return what an agent said, as one line for people or models; of a traceback its end."""
+        seen = function_description(text)
+        if _TRACEBACK in seen:
+            seen = seen.strip().rpartition("\n")[2]
+        return masked_and_cut(" ".join(seen.split()), self._mask, at_most)
+
+    def failed(self, problem: str, next_step: str) -> SourceFailed:
+        """Return the error that it cannot be used. `problem` is in our words."""
+        return SourceFailed(self._name, problem, next_step)
+
+    def gone(self, cause: Exception) -> SourceClosed:
+        """Return the error that it stopped answering while it worked on a task."""
+        problem = f"the connection was lost: {self.words(str(cause))}"
+        return SourceClosed(self._name, problem, CHECK_FIRST)
+
+    def not_allowed(self, url: str) -> SourceFailed:
+        """Return the error that it wants requests sent where the settings do not allow it."""
+        place = self.words("://".join(origin_of(url)))
+        return self.failed(
+            f"its card wants requests sent to {place}, another place than `url`: credentials are "
+            "not taken there.",
+            "If that place is right, add its host to `allowedHosts`; else correct `url`.",
+        )
+
+    def refused(self, status: int, body: bytes) -> SourceError:
+        """Return the error for an HTTP status that is one."""
+        reason = self.words(_reason_in_body(body))
+        problem = f"it answered with HTTP {status}{f': {reason}' if reason else ''}."
+        fix = _STATUS_HELP.get(status, _ASK_THE_AGENT)
+        if status in (401, 403):
+            return self.failed(problem, fix)
+        return ServerError(self._name, problem, status, fix)
+
+    def answered(self, code: int, error: Any) -> ServerError:
+        """Return the error for one of its protocol, as JSON has it."""
+        reason = self.words(_reason_in(error)) or "it did not say why"
+        problem = f"it answered with an error: {reason.rstrip('.')}."
+        return ServerError(self._name, problem, code, _CODE_HELP.get(code, _ASK_THE_AGENT))
+
+    def unreadable(self, why: str) -> ServerError:
+        """Return the error that an answer cannot be understood; `why` is in our words."""
+        fix = "It may speak another protocol, or another version: check its documentation."
+        return ServerError(self._name, f"its answer cannot be understood: {why}.", 0, fix)
+
+    def too_large(self) -> ServerError:
+        """Return the error that it sends more than anybody could use."""
+        return self.unreadable(f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
 
 
 def _place_of(url: str) -> tuple[str, int | None]:
-    """The host and port of an address; a host that nothing is at for one that is none."""
+    """Return host and port of an address; a host that nothing is at for one that is none."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
@@ -135,7 +206,7 @@ def _place_of(url: str) -> tuple[str, int | None]:
 
 
 def _named_place(host: str) -> tuple[str, int | None]:
-    """A host of the settings: with its port or, without one, for every port."""
+    """Return a host of the settings: with its port or, without one, for every port."""
     try:
         parts = urlsplit(host if "://" in host else f"//{host}")
         return (parts.hostname or "").lower(), parts.port
@@ -147,3 +218,21 @@ def _instead_of_json(body: bytes) -> str:
     if not body.strip():
         return "it is empty"
     return "it is an HTML page" if body.lstrip()[:1] == b"<" else "it is not JSON"
+
+
+def _reason_in_body(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
+    if text.lstrip()[:1] == "<":
+        return "an HTML page"
+    try:
+        return _reason_in(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _reason_in(value: Any) -> str:
+    """Return the reason of a refusal: in the usual places of JSON, else all of it."""
+    for name in ("error", "message", "detail"):
+        if is_object(value) and name in value:
+            value = value[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -16,13 +16,13 @@ from ...core.events import Inventory, Observer
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...core.tools import AGENT
+from ...secrets.secrets import Mask
 from ...settings.sources import AgentSettings
 from ..choice import choose
 from ..progress import ProgressListener
 from ..reading import ReadSource
 from .answer import Answer, is_id, result_of
 from .card import Card, CardReader
-from .failures import Failures
 from .messages import Request
 from .tools import Offer, offers_of
 
@@ -47,10 +47,9 @@ class AgentSource(ReadSource["A2aAgent"]):
     kind = AGENT
     is_remote = True
 
-    def __init__(self, settings: AgentSettings, mask: Callable[[str], str]) -> None:
+    def __init__(self, settings: AgentSettings, mask: Mask) -> None:
         super().__init__(settings, mask)
         self._settings = settings
-        self._failures = Failures(self.name, settings.url, mask)
         self._reader = CardReader(settings.url)
         self._http: AgentHttp | None = None
         self._offers: dict[str, Offer] = {}
@@ -84,7 +83,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         if invocation.check is not None:
             invocation.check()
         answer, notes = Answer(), list[str]()
-        progress = _Progress(invocation.on_progress, self._failures, notes)
+        progress = _Progress(invocation.on_progress, agent.words, notes)
         try:
             with anyio.fail_after(left_of(limit, anyio.current_time() - started)):
                 await agent.ask(request, answer, progress.tell)
@@ -126,7 +125,7 @@ class AgentSource(ReadSource["A2aAgent"]):
     async def _current_agent(self) -> A2aAgent:
         """The agent as it is now; the same as before where its card is."""
         if self._http is None:
-            self._http = await anyio.to_thread.run_sync(_connection, self._settings, self._failures)
+            self._http = await anyio.to_thread.run_sync(_connect, self._settings, self._mask)
         card = await self._reader.read(self._http)
         if self._last is not None and self._last.value.card == card:
             return self._last.value
@@ -154,9 +153,11 @@ class AgentSource(ReadSource["A2aAgent"]):
 class _Progress:
     """Reports what an agent says on its way; of a flood of pieces not each one."""
 
-    def __init__(self, listener: OnProgress | None, failures: Failures, notes: list[str]) -> None:
+    def __init__(
+        self, listener: OnProgress | None, words: Callable[[str, int], str], notes: list[str]
+    ) -> None:
         self._listener = ProgressListener(listener, notes) if listener else None
-        self._failures = failures
+        self._words = words
         self._count, self._next_at = 0, 0.0
 
     async def tell(self, words: str) -> None:
@@ -167,16 +168,16 @@ class _Progress:
         self._count += 1
         if self._count <= _PROGRESS_PASSED or now >= self._next_at:
             self._next_at = now + _PROGRESS_PAUSE_SECONDS
-            shown = self._failures.words(words, _SHOWN_PROGRESS)
+            shown = self._words(words, _SHOWN_PROGRESS)
             await self._listener.tell(self._count, None, shown)
 
 
-def _connection(settings: AgentSettings, failures: Failures) -> AgentHttp:
-    """The connection to the agent. For a thread: its libraries take a while to load."""
+def _connect(settings: AgentSettings, mask: Mask) -> AgentHttp:
+    """Return the connection to the agent. For a thread: its libraries take a while to load."""
     from . import a2a  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from .http import AgentHttp
 
-    return AgentHttp(settings, failures)
+    return AgentHttp(settings, mask)
 
 
 def _request(invocation: ToolInvocation, offer: Offer, card: Card) -> Request:

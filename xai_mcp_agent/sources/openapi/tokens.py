@@ -90,7 +90,7 @@ class ClientTokens:
         self._secrets.add(quote(_secret_of(grant), safe=""))
         try:
             with anyio.fail_after(_SECONDS):
-                return await self._client.send_once(_request(grant, how))
+                return await self._client.send(_request(grant, how), redirects=False)
         except TimeoutError as cause:
             problem = f"gave no answer in {_SECONDS:g} s"
             raise self._failed(grant, problem, "Try again later.") from cause
