@@ -15,9 +15,8 @@ from pathlib import Path
 from xai_mcp_agent.core.json import as_object
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument
-from xai_mcp_agent.sources.openapi.document import Document, files_beside
+from xai_mcp_agent.sources.openapi.document import Document, NotReadable, files_beside, parse
 from xai_mcp_agent.sources.openapi.operations import Conversion, convert
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
 
 _KINDS = (".json", ".yaml", ".yml")
 

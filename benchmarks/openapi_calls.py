@@ -36,8 +36,8 @@ from xai_mcp_agent.core.schemas import ArgumentChecks
 from xai_mcp_agent.secrets.secrets import Secret
 from xai_mcp_agent.settings.openapi import ANY_SCHEME, CredentialSettings
 from xai_mcp_agent.sources.openapi.auth import CredentialsMissing, access_of, grants_for
+from xai_mcp_agent.sources.openapi.document import BadDocument
 from xai_mcp_agent.sources.openapi.operations import Operation
-from xai_mcp_agent.sources.openapi.parsing import BadDocument
 from xai_mcp_agent.sources.openapi.plan import Placement
 from xai_mcp_agent.sources.openapi.request import NO_ACCESS, Access, build_request
 from xai_mcp_agent.sources.openapi.service import Service, load_service

@@ -21,7 +21,7 @@ from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
-from ..sources.openapi.parsing import NotReadable, parse
+from ..sources.openapi.document import NotReadable, parse
 from .npm import NpmPackage, npm_address
 from .server_json import read_server
 from .values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError

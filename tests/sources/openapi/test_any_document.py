@@ -19,8 +19,7 @@ from tests.sources.openapi.documents import OK, body, document, query
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
-from xai_mcp_agent.sources.openapi.document import Document
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
+from xai_mcp_agent.sources.openapi.document import Document, NotReadable, parse
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 FILES = sorted(DATA.glob("*"))

@@ -12,9 +12,14 @@ import pytest
 
 from tests.sources.openapi.documents import OK, body, document, query, service, write
 from xai_mcp_agent.sources.openapi import BadDocument, load_service
-from xai_mcp_agent.sources.openapi.document import BadReference, Document, files_beside
+from xai_mcp_agent.sources.openapi.document import (
+    BadReference,
+    Document,
+    NotReadable,
+    files_beside,
+    parse,
+)
 from xai_mcp_agent.sources.openapi.operations import convert
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
 
 USUAL = """
 openapi: 3.0.3

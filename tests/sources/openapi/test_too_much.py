@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.sources.openapi.documents import body, document, only, query
-from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.document import Document, NotReadable, parse
 from xai_mcp_agent.sources.openapi.operations import convert
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parse
 
 MANY = 100_000
 

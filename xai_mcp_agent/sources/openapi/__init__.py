@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 
 _HOME_OF = {
-    "BadDocument": "parsing",
+    "BadDocument": "document",
     "Operation": "operations",
     "Problem": "operations",
     "RequestPlan": "plan",
@@ -20,8 +20,8 @@ _HOME_OF = {
 }
 
 if TYPE_CHECKING:
+    from .document import BadDocument
     from .operations import Operation, Problem
-    from .parsing import BadDocument
     from .plan import RequestPlan
     from .service import Service, load_service
 else:  # for type checkers a name that is not there is a mistake

@@ -1,14 +1,20 @@
-"""Request bodies as arguments: their properties, where that loses nothing, or one for all."""
+"""Request bodies as arguments: their properties, where that loses nothing, or one for all.
+
+Also what responses say of results: which media types can be asked for, and their schema.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
+from . import swagger
+from .document import BadOperation, BadReference, Document, text_of, texts_of
 from .parameters import Argument, describe
-from .parsing import text_of, texts_of
 from .plan import Body, Part, Style
 from .schemas import Notes, Schemas
 
@@ -17,6 +23,13 @@ _JSON, _FORM, _MULTIPART = (
     "application/x-www-form-urlencoded",
     "multipart/form-data",
 )
+# Characters. A model sees the result itself; a schema is also compared, and kept in the history,
+# for each tool, and those of large services are megabytes together.
+_MAX_OUTPUT = 20_000
+_MAX_ACCEPTED = 5
+_MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]{1,80}/[\w!#$&^.+*-]{1,120}")
+_SUCCESS = re.compile(r"2\d\d|2XX", re.IGNORECASE)
+_JOB_HEADERS = ("location", "operation-location", "azure-asyncoperation", "content-location")
 _BODY = "body"
 _MAX_MEDIA_TYPE, _MAX_NAME, _MAX_DESCRIPTION = 200, 200, 800
 _MAX_DEPTH = 8  # of parts in parts
@@ -232,6 +245,71 @@ def _is_file(item: JsonObject, media_type: str) -> bool:
 def _types(schema: JsonObject) -> set[str]:
     types = schema.get("type", [])
     return {types} if isinstance(types, str) else set(texts_of(types)) - {"null"}
+
+
+# Responses
+
+
+class Responses:
+    """The successful responses of one operation."""
+
+    def __init__(self, operation: JsonObject, document: Document) -> None:
+        self._document = document
+        responses = as_object(operation.get("responses"))
+        media_types = swagger.media_types(operation, document.root, "produces")
+        self._by_code = {
+            code: self._follow(responses[code], media_types)
+            for code in sorted(filter(_SUCCESS.fullmatch, responses))
+        }
+
+    def _follow(self, response: Any, media_types: Any) -> JsonObject:
+        try:
+            followed = self._document.follow(response)
+        except BadReference:
+            return {}
+        is_swagger = self._document.is_swagger
+        return swagger.response_of(followed, media_types) if is_swagger else followed
+
+    @property
+    def accept(self) -> str:
+        """The media types to ask for, JSON first."""
+        names = dict.fromkeys(x for content in self._contents() for x in content)
+        bases = (x.partition(";")[0].strip() for x in names)
+        usable = sorted(filter(_MEDIA_TYPE.fullmatch, bases), key=lambda x: not _is_json(x.lower()))
+        return ", ".join(dict.fromkeys(usable[:_MAX_ACCEPTED])) or "*/*"
+
+    @property
+    def may_be_async(self) -> bool:
+        """Whether it may answer that it has only begun, and where it can be asked."""
+        headers = as_object(self._by_code.get("202", {}).get("headers"))
+        return any(name.lower() in _JOB_HEADERS for name in headers)
+
+    def output_schema(self, schemas: Schemas) -> JsonObject | None:
+        """Return what a result is, where that is an object and not too much to say."""
+        for content in self._contents():
+            described = next((x for kind, x in content.items() if _is_json(_base_of(kind))), None)
+            if described is not None:
+                try:
+                    schema = self._document.follow(described).get("schema")
+                    return _whole_schema(schemas, schemas.translate(schema, Notes()))
+                except BadOperation:
+                    return None  # it can be called all the same
+        return None
+
+    def _contents(self) -> Iterator[JsonObject]:
+        contents = (as_object(x.get("content")) for x in self._by_code.values())
+        return filter(None, contents)
+
+
+def _whole_schema(schemas: Schemas, schema: JsonObject | bool) -> JsonObject | None:
+    resolved, _ = schemas.resolve(schema)
+    if resolved.get("type") != "object" and "properties" not in resolved:
+        return None
+    whole: JsonObject = {**resolved, "type": "object"}
+    definitions = schemas.closure(whole)
+    if len(json.dumps(whole)) + sum(x.characters for x in definitions) > _MAX_OUTPUT:
+        return None
+    return {**whole, "$defs": {x.name: x.schema for x in definitions}} if definitions else whole
 
 
 # Media types

@@ -18,14 +18,13 @@ from ...core.results import OnProgress, ToolResult
 from ...secrets.secrets import Mask
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
 from ..web.origins import origin_of
-from .auth import Grant, access_of, grants_for
+from .auth import ClientTokens, Grant, access_of, grants_for
 from .client import ResponseTooLarge, ServiceClient, ServiceResponse
 from .jobs import JobWatch, job_of
 from .plan import RequestPlan
 from .request import NO_ACCESS, RequestParts, put_together, request_parts
 from .results import result_of
 from .templates import override
-from .tokens import ClientTokens
 
 # Characters above which writing them is worth a thread; each value within others stands for some.
 _LARGE_ARGUMENTS, _EACH_VALUE = 32 * 1024, 32

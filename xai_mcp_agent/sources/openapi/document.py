@@ -6,20 +6,33 @@ from a URL, to the same host. A file never leads to the network, nor the other w
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
+from ...core.errors import XaiMcpError
 from ...core.json import JsonObject, as_list, as_object, children, is_list
+from ...core.visible import visible_text
+from ...core.yaml import YamlError, parse_yaml
+from ..web.large_json import read_in_steps
 from ..web.origins import origin_of
-from .parsing import MAX_BYTES, BadDocument, NotReadable, parse, text_of
 
 Read: TypeAlias = Callable[[str], bytes]
 """Returns the bytes at a URI; raises OSError or BadReference. Called in the converting thread."""
 
+MAX_BYTES = 64 * 1024 * 1024
+"""Of one file. The largest that are published have about 40 MB."""
+
+_MAX_PARTS = 5_000_000  # some hundreds of megabytes
+_LARGE_CHARS = 1_000_000  # Python's reader would hold all other threads for longer
+_BLANK = 10_000  # characters in which a text shows what it is; JSON is YAML, too
+_HALF = re.compile("[\ud800-\udfff]")
 _BUDGET = 64 * 1024 * 1024  # of all work on one document; see `Document.spend`
 _LEAST_BYTES = 4_096  # what the smallest file counts for: opening it takes time, too
 _MAX_CHAIN = 50  # references that lead to references; real ones do so once or twice
@@ -27,6 +40,14 @@ _MAX_TITLE = 200
 _MAX_VERSION = 10**12  # a date and a time; of larger numbers Python writes no text
 _SHOWN_CHARS = 300
 _NOTHING = object()
+
+
+class BadDocument(XaiMcpError):
+    """A document that cannot be used at all; says where it is, why, and what to do."""
+
+
+class NotReadable(ValueError):
+    """A text that is neither JSON nor YAML, or too much of it."""
 
 
 class BadOperation(ValueError):
@@ -39,6 +60,76 @@ class BadReference(BadOperation):
 
 class EndlessReference(BadReference):
     """References that lead to each other, and to nothing else."""
+
+
+# Texts
+
+
+def parse(data: bytes | str) -> Any:
+    """Read JSON, or YAML 1.2 as OpenAPI demands, into what `json.loads` would return.
+
+    Raises:
+        NotReadable: it is neither; says why.
+    """
+    if len(data) > MAX_BYTES:
+        raise NotReadable(f"it is larger than {MAX_BYTES // 1024**2} MiB")
+    text = _decode(data) if isinstance(data, bytes) else data.removeprefix("\ufeff")
+    problem = ""
+    if text[:_BLANK].lstrip()[:1] in ("{", "["):
+        try:
+            is_large = len(text) > _LARGE_CHARS
+            return read_in_steps(text, _MAX_PARTS) if is_large else json.loads(text)
+        except RecursionError:
+            raise NotReadable("it is nested too deeply") from None
+        except ValueError as cause:  # it may be YAML
+            problem = f"it is not JSON: {str(cause)[:_SHOWN_CHARS]}"
+    try:
+        return parse_yaml(text)
+    except YamlError as cause:
+        raise NotReadable(problem or str(cause)) from None
+
+
+def json_of(value: Any) -> str:
+    """Write a document that a program read: YAML readers return numbers as keys, and dates.
+
+    Raises:
+        NotReadable: it holds itself, or is nested too deeply.
+    """
+    try:
+        return json.dumps(value, default=_plain, skipkeys=True)
+    except (ValueError, RecursionError) as cause:
+        raise NotReadable(f"it is not JSON: {cause}") from None
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return the texts in a list, each once."""
+    return list(dict.fromkeys(x for x in as_list(value) if isinstance(x, str) and is_whole(x)))
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be sent: half of a surrogate pair, which JSON can say, cannot."""
+    return text.isascii() or not _HALF.search(text)
+
+
+def text_of(value: Any, at_most: int) -> str:
+    """Return a text without invisible characters, cut; empty for what is no text."""
+    return visible_text(value, at_most).strip() if isinstance(value, str) else ""
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode(json.detect_encoding(data)).removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise NotReadable("it is not text in UTF-8") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[Any, Any], value))
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+# Files
 
 
 def read_nothing(uri: str) -> bytes:

@@ -15,8 +15,8 @@ from ...core.json import as_list, as_object
 from ...core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
 from ...core.tools import Operation as Endpoint
 from . import swagger
-from .bodies import BodyArguments, body_arguments
-from .document import BadOperation, Document
+from .bodies import BodyArguments, Responses, body_arguments
+from .document import BadOperation, Document, text_of, texts_of
 from .parameters import (
     Argument,
     merge_parameters,
@@ -24,9 +24,7 @@ from .parameters import (
     parameter_arguments,
     plain_path,
 )
-from .parsing import text_of, texts_of
 from .plan import RequestPlan
-from .responses import Responses
 from .schemas import Notes, Schemas
 from .servers import NoServer, SecuritySchemes, server_url
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
-from .document import BadOperation, Document
-from .parsing import text_of
+from .document import BadOperation, Document, text_of
 from .plan import Location, Placement, Style
 from .schemas import Notes, Schemas, is_example
 

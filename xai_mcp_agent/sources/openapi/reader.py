@@ -24,9 +24,17 @@ from ..choice import choose
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
 from ..web.origins import is_same_host, origin_of
-from .document import BadReference, Document, Read, files_beside, path_of, read_file
+from .document import (
+    MAX_BYTES,
+    BadDocument,
+    BadReference,
+    Document,
+    Read,
+    files_beside,
+    path_of,
+    read_file,
+)
 from .operations import Operation, Problem, convert
-from .parsing import MAX_BYTES, BadDocument
 from .templates import check_templates
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...core.json import JsonObject, as_list, as_object, children, json_type
 from ...core.schemas import SchemaCheck
-from .document import BadReference, Document, EndlessReference
-from .parsing import is_whole, text_of, texts_of
+from .document import BadReference, Document, EndlessReference, is_whole, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
 """Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""

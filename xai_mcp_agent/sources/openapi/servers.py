@@ -11,8 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from ...core.json import JsonObject, as_list, as_object
 from ...core.places import LINK_LOCAL, place_of_host
 from . import swagger
-from .document import BadReference, Document
-from .parsing import text_of, texts_of
+from .document import BadReference, Document, text_of, texts_of
 from .plan import SecurityNeed
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")

@@ -14,9 +14,8 @@ from ...core.errors import BadSetting, InvalidArguments, UnknownTool
 from ...core.names import did_you_mean
 from ...core.schemas import ArgumentChecks, signature
 from ...core.tools import JsonObject, definition_of
-from .document import Document, files_beside, read_file
+from .document import BadDocument, Document, NotReadable, files_beside, json_of, read_file
 from .operations import Operation, Problem, convert
-from .parsing import BadDocument, NotReadable, json_of
 from .plan import RequestPlan
 from .servers import is_usable
 

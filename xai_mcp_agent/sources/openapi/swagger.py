@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.json import JsonObject, as_list, as_object
-from .parsing import texts_of
+from .document import texts_of
 
 _FORM, _MULTIPART, _JSON = (
     "application/x-www-form-urlencoded",
