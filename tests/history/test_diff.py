@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.history.definitions import definitions, json_values, schemas
-from xai_mcp_agent.history.diff.changes import difference
+from xai_mcp_agent.history.diff import difference
 
 COLUMNS = 80
 DEEP = 1500  # levels: more than Python may call functions within functions

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchdog import ends_within
-from xai_mcp_agent.history.diff.changes import difference
-from xai_mcp_agent.history.diff.renames import as_if_named, likely_renames
+from xai_mcp_agent.history.diff import difference
+from xai_mcp_agent.history.renames import as_if_named, likely_renames
 
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 EMPTY = {"type": "object"}

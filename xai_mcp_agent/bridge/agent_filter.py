@@ -10,7 +10,7 @@ from ..core.errors import RulesUnknown
 from ..core.names import listed
 from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey, digest_of
-from ..history.diff.wording import plain
+from ..history.wording import plain
 from ..search.preferences import Preferences
 from .context import Context
 

@@ -13,7 +13,7 @@ from ..core.tools import Tool, ToolKey
 from ..history.records import NO_USAGE, ToolRecord, Usage
 
 if TYPE_CHECKING:
-    from ..history.diff.changes import ToolChanged
+    from ..history.diff import ToolChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .diff.wording import plain
+from .wording import plain
 
 _LABEL_CHARS = 80
 # Whatever else stands in a label is written as a number, so that it is never read as anything but

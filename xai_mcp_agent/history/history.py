@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Connection, case, cast, func, select
 from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
-from .diff.changes import Defined, ToolChanged, Version, compared, differences
+from .diff import Defined, ToolChanged, Version, differences, tool_changes
 from .event import Change, Event, Project, Subject
 from .events_table import LARGEST_POSITION, Range
 from .graph import Graph, graph_of
@@ -269,7 +269,7 @@ class History:
             {x: Defined(side[x], known.get(side[x])) for x in different & side.keys()}
             for side in (old, new, last)
         )
-        found = compared(*sides)
+        found = tool_changes(*sides)
         return [x for x in found if subject in (None, source, x.tool, x.was)]
 
     def last_change(self, source: str, until: When = NOW) -> tuple[int, datetime] | None:

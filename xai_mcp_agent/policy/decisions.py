@@ -39,7 +39,7 @@ from ..core.tools import (
     digest_of_definition,
     kind_named,
 )
-from ..history.diff.changes import difference_in_full
+from ..history.diff import difference_in_full
 from ..history.event import NAMELESS, Subject, Teller
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import Decided

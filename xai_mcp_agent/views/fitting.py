@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..console.text import count, wrap
 from ..core.json import JsonObject
-from ..history.diff.wording import plain
+from ..history.wording import plain
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.suggestions import Suggestion
 from ..planning.wires import WireProblem

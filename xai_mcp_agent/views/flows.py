@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..console.text import count
-from ..history.diff.wording import plain
 from ..history.graph import Edge, Graph, Node
+from ..history.wording import plain
 
 _NAME_CHARS, _LABEL_CHARS, _REASON_CHARS = 200, 34, 400
 # In units of the drawing; text is 13 high.

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ..console.text import count, template
-from ..history.diff.wording import plain
 from ..history.graph import RESTING, Graph, Node
 from ..history.records import ToolState, Usage
+from ..history.wording import plain
 from .flows import flow_drawing
 from .times import seconds_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..console.text import count, one_line, wrap
 from ..core.json import JsonObject
-from ..history.diff.changes import ToolChanged, Version
+from ..history.diff import ToolChanged, Version
 from ..history.event import Change, Event, Subject
 from .folding import FoldedSessions
 from .times import clock_text, day_text, seconds_text, time_text, utc_text

@@ -22,7 +22,7 @@ from ..flows import MOST_FLOWS
 from .tools import Tools
 
 if TYPE_CHECKING:
-    from ...history.diff.changes import ToolChanged, Version
+    from ...history.diff import ToolChanged, Version
     from ...history.event import Event
     from ...history.graph import Graph
     from ...history.history import History as KeptHistory

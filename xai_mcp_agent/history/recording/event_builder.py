@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from ...core.json import JsonObject
 from ...core.tools import Tool
-from ..diff.wording import plain
 from ..event import (
     Change,
     Event,
@@ -23,6 +22,7 @@ from ..event import (
     usual_teller,
 )
 from ..records import Known, SourceRecord, ToolRecord, is_offered
+from ..wording import plain
 from .reports import (
     Answered,
     Begun,

@@ -17,12 +17,12 @@ from ...core.json import JsonObject
 from ...core.tools import Tool, definition_text, digest_of
 from ...secrets.redactor import redact_json
 from ...settings.sections import Retention
-from ..diff.renames import likely_renames
 from ..event import Change, Event, Subject
 from ..history import History, open_history
 from ..learned_rows import Learning
 from ..log import calls_at, definitions_of, known_digests
 from ..records import ENDED, Fold, Known, ToolRecord
+from ..renames import likely_renames
 from ..retention import is_due, prune
 from ..runs import Runs
 from .call_journal import LeftBehind, left_behind

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, cast
 
-from ...core.visible import escaped
+from ..core.visible import escaped
 
 LINE_CHARS = 76
 """Fits a terminal of 80 columns, with some room before it."""
@@ -17,30 +17,30 @@ _LEAST_CHARS = 10  # of a value, where what stands before it leaves hardly any r
 _CONTEXT_PART = 3  # of what is shown of a long text, a third stands before the first difference
 _MOST_PASSAGES = 5
 _MOST_WORDS = 800  # and spaces between them; to compare more takes long
-_SHOWN_DEPTH = 8
 _WORD = re.compile(r"\S+|\s+")
 
 
 def is_same(old: Any, new: Any) -> bool:
     """Whether two JSON values are written alike: 1 is neither 1.0 nor true. However deep."""
-    left: list[tuple[Any, Any]] = [(old, new)]
-    seen: set[tuple[int, int]] = set()
-    while left:
-        one, other = left.pop()
-        if one is other or (id(one), id(other)) in seen:
+    waiting: list[tuple[Any, Any]] = [(old, new)]
+    while waiting:
+        one, other = waiting.pop()
+        if one is other:
             continue
         if type(one) is not type(other):
             return False
-        if not isinstance(one, dict | list):
-            # By how it is written, NaN is like itself, and -0.0 is not 0.0.
-            if repr(one) != repr(other) if isinstance(one, float) else one != other:
+        if isinstance(one, list):
+            if len(cast("list[Any]", one)) != len(other):
                 return False
-            continue
-        seen.add((id(cast(Any, one)), id(other)))
-        inner = _pairs(cast(Any, one), other)
-        if inner is None:
+            waiting += zip(cast("list[Any]", one), other, strict=True)
+        elif isinstance(one, dict):
+            fields = cast("dict[str, Any]", one)
+            if fields.keys() != other.keys():
+                return False
+            waiting += [(x, other[name]) for name, x in fields.items()]
+        # By how it is written, NaN is like itself, and -0.0 is not 0.0.
+        elif repr(one) != repr(other) if isinstance(one, float) else one != other:
             return False
-        left += inner
     return True
 
 
@@ -59,9 +59,7 @@ def quoted(text: str, chars: int, keep_end: bool = False) -> str:
 
 def shown(value: Any, chars: int) -> str:
     """Any JSON value, as it is written."""
-    if isinstance(value, str):
-        return quoted(value, chars)
-    return _clipped(escaped(_written(value)), chars)
+    return quoted(value, chars) if isinstance(value, str) else plain(_written(value), chars)
 
 
 def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
@@ -70,21 +68,10 @@ def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
     each = (room - 3) // 2
     if not (isinstance(old, str) and isinstance(new, str)):
         yield _arrow(_text_of(old), _text_of(new), each)
-    elif max(map(len, (escaped(old), escaped(new)))) + 2 <= each:
+    elif max(len(escaped(old)), len(escaped(new))) + 2 <= each:
         yield f"{quoted(old, each)} → {quoted(new, each)}"
     else:
         yield from _passages(old, new, room)
-
-
-def _pairs(one: Any, other: Any) -> list[tuple[Any, Any]] | None:
-    """What must be the same in both, or None where that cannot be."""
-    if len(one) != len(other):
-        return None
-    if isinstance(one, list):
-        return list(zip(cast("list[Any]", one), other, strict=True))
-    if one.keys() != other.keys():
-        return None
-    return [(x, other[name]) for name, x in one.items()]
 
 
 def _clipped(text: str, chars: int) -> str:
@@ -93,21 +80,9 @@ def _clipped(text: str, chars: int) -> str:
 
 def _written(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (RecursionError, TypeError, ValueError):
-        return json.dumps(_pruned(value, _SHOWN_DEPTH), ensure_ascii=False, default=str)
-
-
-def _pruned(value: Any, depth: int) -> Any:
-    """The outer part of a value that is too deep to be written."""
-    if not isinstance(value, dict | list):
-        return value
-    if not depth:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
         return "…"
-    if isinstance(value, list):
-        return [_pruned(x, depth - 1) for x in cast("list[Any]", value)]
-    fields = cast("dict[Any, Any]", value)
-    return {str(name): _pruned(x, depth - 1) for name, x in fields.items()}
 
 
 def _text_of(value: Any) -> str:
@@ -136,21 +111,21 @@ def _window(text: str, start: int, chars: int) -> str:
 
 def _passages(old: str, new: str, room: int) -> Iterator[str]:
     """The passages of a long text that are different: the longest ones, in their order."""
-    found = _different_passages(_WORD.findall(old), _WORD.findall(new))
-    by_length = sorted(range(len(found)), key=lambda i: -sum(map(len, found[i])))
+    passages = _different_passages(_WORD.findall(old), _WORD.findall(new))
+    by_length = sorted(range(len(passages)), key=lambda i: -sum(map(len, passages[i])))
     for i in sorted(by_length[:_MOST_PASSAGES]):
-        yield _passage(*found[i], room)
-    if len(found) > _MOST_PASSAGES:
-        yield f"is different in {len(found) - _MOST_PASSAGES} more places"
+        yield _passage(*passages[i], room)
+    if len(passages) > _MOST_PASSAGES:
+        yield f"is different in {len(passages) - _MOST_PASSAGES} more places"
 
 
 def _passage(old: str, new: str, room: int) -> str:
     if old and new:
         return _arrow(_text_of(old), _text_of(new), (room - 3) // 2)
-    part, what = (new, "added") if new else (old, "removed")
+    part, verb = (new, "added") if new else (old, "removed")
     length = f" ({len(part)} characters)" if len(part) > room else ""
-    said = f" was {what}{length}"
-    return quoted(part.strip() or part, max(room - len(said), _LEAST_CHARS)) + said
+    end = f" was {verb}{length}"
+    return quoted(part.strip() or part, max(room - len(end), _LEAST_CHARS)) + end
 
 
 def _different_passages(old: list[str], new: list[str]) -> list[tuple[str, str]]:
@@ -159,13 +134,13 @@ def _different_passages(old: list[str], new: list[str]) -> list[tuple[str, str]]
     before, after = old[start : len(old) - end], new[start : len(new) - end]
     if max(len(before), len(after)) > _MOST_WORDS:
         return [("".join(before), "".join(after))]
-    found: list[tuple[str, str]] = []
+    passages: list[tuple[str, str]] = []
     is_joined = False
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         pair = "".join(before[a:b]), "".join(after[c:d])
-        if found and (is_joined or (tag == "equal" and pair[0].isspace())):
-            found[-1] = found[-1][0] + pair[0], found[-1][1] + pair[1]
+        if passages and (is_joined or (tag == "equal" and pair[0].isspace())):
+            passages[-1] = passages[-1][0] + pair[0], passages[-1][1] + pair[1]
             is_joined = not is_joined
         elif tag != "equal":
-            found.append(pair)
-    return found
+            passages.append(pair)
+    return passages

@@ -1,0 +1,487 @@
+"""What changed between two definitions of a tool, or two sets of tools, in lines to read.
+
+Lines fit a terminal of 80 columns, unless a name in them is very long, and nothing in them can
+harm a terminal, whatever the source wrote.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from ..core.json import JsonObject, as_list, as_object
+from ..core.schemas import types_of
+from .event import Subject
+from .renames import as_if_named, likely_renames
+from .wording import LINE_CHARS, from_to, is_same, plain, quoted, shown
+
+_MAX_DEPTH = 20  # schemas may be as deep as a server likes, and refer to themselves
+_LABEL_DEPTH = 3
+_LABELS = 4  # of the alternatives of a type
+_MOST_ALTERNATIVES = 100  # each is compared with each
+_MOST_VALUES = 10  # of an enum, in one line
+_LABEL_CHARS, _NAME_CHARS, _SOURCE_CHARS = 24, 26, 40
+_MISSING = object()
+_UNIONS = ("anyOf", "oneOf")
+# Of a schema as a whole, whatever it allows: they stay outside where a type becomes a choice.
+_REMARKS = ("title", "description", "default", "examples", "deprecated", "$defs", "definitions")
+
+# More than a page in one text, or than these together, nobody reads; how much there is is said.
+_MOST_CHARS, _MOST_TEXTS = 4000, 30
+# JSON Schema's own words need no reading; under these stand names of parameters and the like.
+_WITH_NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LONGEST_KEYWORD = len("unevaluatedProperties")
+
+_LOST = "What it was is not in the history any more, so what changed cannot be told"
+_HIDDEN = "Something changed that is hidden because it is secret"
+
+
+class Defined(NamedTuple):
+    """A definition by its digest; `definition` is None where it was lost."""
+
+    digest: str
+    definition: JsonObject | None
+
+
+ToolsDefined: TypeAlias = Mapping[Subject, Defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A definition that a tool had from a time on. `lines` say how it differs from the last."""
+
+    digest: str
+    time: datetime
+    position: int
+    definition: JsonObject | None
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChanged:
+    """What became of a tool. `lines` say what is different in it, if it is there both times.
+
+    One that was `renamed` is called as it is at the later time, and `was` is what it was called
+    before. That it is the same tool is likely, not known.
+    """
+
+    tool: Subject
+    how: Literal["added", "removed", "renamed", "changed"]
+    lines: tuple[str, ...] = ()
+    was: Subject | None = None
+
+
+def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> list[ToolChanged]:
+    """What became of each tool, by the names of sources and tools.
+
+    `last` has the last definitions of tools that are not there any more.
+    """
+    changes = [
+        ToolChanged(x, "changed", differences(old[x].definition, new[x].definition))
+        for x in old.keys() & new.keys()
+        if old[x].digest != new[x].digest
+    ]
+    gone = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
+    came = {x: new[x] for x in new.keys() - old.keys()}
+    renames = _renames(gone, came)
+    for was, tool in renames.items():
+        before, after = old[was].definition or {}, new[tool].definition or {}
+        lines = difference(*as_if_named(tool.tool or "", before, after))
+        changes.append(ToolChanged(tool, "renamed", lines, was))
+    changes += [ToolChanged(x, "removed") for x in gone.keys() - renames.keys()]
+    changes += [ToolChanged(x, "added") for x in came.keys() - set(renames.values())]
+    return sorted(changes, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
+
+
+def _renames(gone: ToolsDefined, came: ToolsDefined) -> dict[Subject, Subject]:
+    """The likely ones, of each source."""
+    old, new = _by_source(gone), _by_source(came)
+    return {
+        replace(source, tool=was): replace(source, tool=name)
+        for source in old.keys() & new.keys()
+        for was, name in likely_renames(old[source], new[source]).items()
+    }
+
+
+def _by_source(tools: ToolsDefined) -> dict[Subject, list[JsonObject]]:
+    definitions: dict[Subject, list[JsonObject]] = defaultdict(list)
+    for tool, (_, definition) in tools.items():
+        if definition is not None:
+            definitions[tool.anchor].append({**definition, "name": tool.tool})
+    return definitions
+
+
+def differences(
+    old: JsonObject | None, new: JsonObject | None, *, in_full: bool = False
+) -> tuple[str, ...]:
+    """As `difference`, of definitions that have different digests; never without a line."""
+    if old is None or new is None:
+        return (_LOST,)
+    return (difference_in_full if in_full else difference)(old, new) or (_HIDDEN,)
+
+
+def difference(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
+    """A line for each thing that changed; none where the definitions are equal."""
+    lines: list[str] = []
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if not is_same(old, new):
+            what = name.replace("_", " ").capitalize()
+            was, now = (_MISSING if x is None else x for x in (old, new))
+            lines += [*_field_lines(name, old, new)] or _value_lines(what, was, now, ": ")
+    return tuple(lines)
+
+
+def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
+    """As `difference`, and then every new text that it does not show whole."""
+    lines = difference(before, after)
+    texts = list(_texts_not_in(lines, before, after))
+    more = [f"and {len(texts) - _MOST_TEXTS} more new texts"] if len(texts) > _MOST_TEXTS else []
+    return (*lines, *(_in_full(path, text) for path, text in texts[:_MOST_TEXTS]), *more)
+
+
+def _texts_not_in(
+    lines: Sequence[str], before: JsonObject, after: JsonObject
+) -> Iterator[tuple[str, str]]:
+    """The new texts that stand in no line as a whole, each with where it is."""
+    old = {text for _, text in _texts(before)}
+    for path, text in _texts(after):
+        if text not in old and not any(plain(text, len(line)) in line for line in lines):
+            old.add(text)
+            yield path, text
+
+
+def _texts(definition: JsonObject) -> Iterator[tuple[str, str]]:
+    """Every text in it that is not the protocol's own, with where it is. However deep."""
+    waiting: list[tuple[str, Any]] = list(reversed(definition.items()))
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            yield from ((path, x) for x in fields if _is_of_the_source(path, x))
+            waiting += [(f"{path}.{x}", y) for x, y in reversed(fields.items())]
+        elif isinstance(value, list):
+            waiting += [(path, x) for x in reversed(cast("list[Any]", value))]
+
+
+def _is_of_the_source(path: str, name: str) -> bool:
+    """Whether a name of a field was thought out by whoever made the tool."""
+    return len(name) > _LONGEST_KEYWORD or path.rpartition(".")[2] in _WITH_NAMES
+
+
+def _in_full(path: str, text: str) -> str:
+    length = f" (the first {_MOST_CHARS:,} of {len(text):,} characters)"
+    more = length if len(text) > _MOST_CHARS else ""
+    return f"In full, {plain(path, 100)}{more}: '{plain(text, _MOST_CHARS)}'"
+
+
+def _field_lines(name: str, old: Any, new: Any) -> Iterator[str]:
+    """Lines of a field that has parts, such as a schema."""
+    match name:
+        case "input_schema" | "output_schema":
+            yield from _schema_lines("Parameter" if name[0] == "i" else "Result field", old, new)
+        case "annotations":
+            before, after = as_object(old), as_object(new)
+            for key in dict.fromkeys((*before, *after)):
+                if not is_same(before.get(key), after.get(key)):
+                    claims = _claim(before.get(key)), _claim(after.get(key))
+                    yield f"Annotation {quoted(str(key), _SOURCE_CHARS)}: {claims[0]} → {claims[1]}"
+        case "tags" | "icons":
+            noun = "Tag" if name == "tags" else "Icon"
+            for items, others, verb in ((old, new, "removed"), (new, old, "added")):
+                for item in _members_not_in(as_list(items), as_list(others)):
+                    source = as_object(item).get("src", item)
+                    yield f"{noun} {shown(source, _SOURCE_CHARS)} was {verb}"
+        case _:
+            pass
+
+
+def _claim(value: Any) -> str:
+    words = {None: "not given", True: "yes", False: "no"}
+    return words[value] if value is None or isinstance(value, bool) else shown(value, 20)
+
+
+def _value_lines(what: str, old: Any, new: Any, colon: str = " ") -> list[str]:
+    if old is _MISSING or new is _MISSING:
+        part, verb = (new, "was added") if old is _MISSING else (old, "was removed")
+        room = max(LINE_CHARS - len(what) - len(verb) - 2, 12)
+        return [f"{what} {shown(part, room)} {verb}"]
+    passages = from_to(old, new, LINE_CHARS - len(what) - 2)
+    return [f"{what}{colon}{passage}" for passage in passages]
+
+
+# Schemas
+
+
+def _schema_lines(noun: str, old: Any, new: Any) -> Iterator[str]:
+    at = _Place(noun)
+    if old is None:
+        yield f"{at}: described now ({type_label(new, new)})"
+    elif new is None:
+        yield f"{at}: not described any more"
+    else:
+        yield from _SchemaComparison(old, new).lines(at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a schema: a path of names, from the top or from a named type."""
+
+    noun: str
+    path: str = ""
+    type: str = ""
+
+    def __str__(self) -> str:
+        path = quoted(self.path, _NAME_CHARS, keep_end=True)
+        if not self.type:
+            whole = "Result" if self.noun.startswith("Result") else "Parameters"
+            return f"{self.noun} {path}" if self.path else whole
+        noun = "Result type" if self.noun.startswith("Result") else "Type"
+        name = quoted(self.type, _NAME_CHARS)
+        return f"Field {path} of {noun.lower()} {name}" if self.path else f"{noun} {name}"
+
+    def field(self, name: str) -> _Place:
+        name = name or "(no name)"
+        return replace(self, path=f"{self.path}.{name}" if self.path else name)
+
+
+class _SchemaComparison:
+    """Compares two schemas, each with the types that it names itself."""
+
+    def __init__(self, old: Any, new: Any) -> None:
+        self._old, self._new = old, new
+        self._met: set[tuple[str, str]] = set()
+
+    def lines(self, at: _Place) -> Iterator[str]:
+        """A line for each thing that changed; at least one if the schemas differ at all."""
+        return self._compare(at, self._old, self._new, 0)
+
+    def _compare(self, at: _Place, old: Any, new: Any, depth: int) -> Iterator[str]:
+        if not is_same(old, new):
+            yield from [*self._parts(at, old, new, depth)] or _value_lines(f"{at}:", old, new)
+
+    def _parts(self, at: _Place, old: Any, new: Any, depth: int) -> Iterator[str]:
+        if depth > _MAX_DEPTH or not (_is_schema(old) and _is_schema(new)):
+            return
+        refs = _ref_of(old), _ref_of(new)
+        if refs[0] != refs[1]:
+            if refs in self._met:
+                return
+            self._met.add(refs)
+            old, new = _resolved(old, self._old), _resolved(new, self._new)
+        if old is False or new is False:
+            yield f"{at}: type {type_label(old, self._old)} → {type_label(new, self._new)}"
+            return
+        before, after = _as_choices(as_object(old), as_object(new))
+        labels = type_label(before, self._old, 0), type_label(after, self._new, 0)
+        if labels[0] != labels[1]:
+            yield f"{at}: type {labels[0]} → {labels[1]}"
+        yield from self._properties(at, before, after, depth)
+        for word in dict.fromkeys((*before, *after)):
+            was, now = before.get(word, _MISSING), after.get(word, _MISSING)
+            if not is_same(was, now):
+                yield from self._word(at, word, was, now, depth)
+
+    def _properties(
+        self, at: _Place, before: JsonObject, after: JsonObject, depth: int
+    ) -> Iterator[str]:
+        old, new = as_object(before.get("properties")), as_object(after.get("properties"))
+        was_needed, is_needed = _required(before), _required(after)
+        for name in dict.fromkeys((*old, *new, *was_needed, *is_needed)):
+            here = at.field(str(name))
+            if name in old and name not in new:
+                yield f"{here} was removed"
+            elif name in new and name not in old:
+                need = "required" if name in is_needed else "optional"
+                yield f"{here} was added ({type_label(new[name], self._new)}, {need})"
+            else:
+                if (name in was_needed) != (name in is_needed):
+                    yield f"{here} is {'required' if name in is_needed else 'optional'} now"
+                yield from self._compare(here, old.get(name), new.get(name), depth + 1)
+
+    def _word(self, at: _Place, word: str, was: Any, now: Any, depth: int) -> Iterator[str]:
+        """Lines of one keyword; what types and properties say is in other lines already."""
+        both: list[Any] = [x for x in (was, now) if x is not _MISSING]
+        are_objects = all(isinstance(x, dict) for x in both)
+        match word:
+            case "type" if all(isinstance(x, str) or _is_texts(x) for x in both):
+                pass
+            case "properties" if are_objects:
+                pass
+            case "items" if _is_schema(was) and _is_schema(now):
+                yield from self._compare(replace(at, path=f"{at.path}[]"), was, now, depth + 1)
+            case "additionalProperties" if isinstance(was, dict) and isinstance(now, dict):
+                yield from self._compare(at.field("*"), was, now, depth + 1)
+            case "additionalProperties" if was is False or now is False:
+                yield f"{at}: others than those named are {'accepted' if now else 'refused'} now"
+            case "enum" if isinstance(was, list) and isinstance(now, list):
+                yield from _enum_lines(at, cast("list[Any]", was), cast("list[Any]", now))
+            case "required" if all(map(_is_texts, both)):
+                if len(both) > 1 and _has_same_members(as_list(was), as_list(now)):
+                    yield f"{at}: {word} listed differently, and means the same"
+            case "anyOf" | "oneOf" | "allOf" if _is_short_list(was) and _is_short_list(now):
+                yield from self._alternatives(at, as_list(was), as_list(now), depth)
+            case "$defs" | "definitions" if are_objects:
+                yield from self._named_types(at, as_object(was), as_object(now), depth)
+            case _:
+                yield from _value_lines(f"{at}: {plain(word, _NAME_CHARS)}", was, now)
+
+    def _alternatives(
+        self, at: _Place, was: list[Any], now: list[Any], depth: int
+    ) -> Iterator[str]:
+        """Schemas alike in type are compared; a new type is in the label already."""
+        came = _members_not_in(now, was)
+        of_old = {type_label(x, self._old, 0) for x in was}
+        of_new = {type_label(x, self._new, 0) for x in now}
+        for old in _members_not_in(was, now):
+            label = type_label(old, self._old, 0)
+            twins = (i for i, x in enumerate(came) if type_label(x, self._new, 0) == label)
+            if (twin := next(twins, None)) is not None:
+                yield from self._compare(at, old, came.pop(twin), depth + 1)
+            elif label in of_new:
+                yield f"{at}: one of its forms ({label}) was removed"
+        for new in came:
+            if (label := type_label(new, self._new, 0)) in of_old:
+                yield f"{at}: another form ({label}) was added"
+
+    def _named_types(
+        self, at: _Place, old: JsonObject, new: JsonObject, depth: int
+    ) -> Iterator[str]:
+        for name in dict.fromkeys((*old, *new)):
+            here = _Place(at.noun, type=str(name) or "(no name)")
+            if name not in new:
+                yield f"{here} was removed"
+            elif name not in old:
+                yield f"{here} was added ({type_label(new[name], self._new)})"
+            else:
+                yield from self._compare(here, old[name], new[name], depth + 1)
+
+
+def _enum_lines(at: _Place, was: list[Any], now: list[Any]) -> Iterator[str]:
+    gone, came = _members_not_in(was, now), _members_not_in(now, was)
+    if came:
+        yield _enum_line(f"{at} may be", came, "now")
+    if gone:
+        yield _enum_line(f"{at} may not be", gone, "any more")
+    if not gone and not came:
+        yield f"{at}: allowed values listed differently, and means the same"
+
+
+def _enum_line(before: str, values: list[Any], after: str) -> str:
+    """As many of the values as fit into a line."""
+    texts = [shown(x, _NAME_CHARS) for x in values[:_MOST_VALUES]]
+    while True:
+        rest = len(values) - len(texts)
+        more = f" and {rest} more" if rest else ""
+        line = f"{before} {', '.join(texts)}{more} {after}"
+        if len(line) <= LINE_CHARS or len(texts) == 1:
+            return line
+        texts.pop()
+
+
+def type_label(schema: Any, root: Any, items_depth: int = _LABEL_DEPTH) -> str:
+    """What kind of value a schema allows, as in `array of string`, `integer or null`."""
+    return _label(schema, root, items_depth, _LABEL_DEPTH)
+
+
+def _label(schema: Any, root: Any, items_depth: int, depth: int) -> str:
+    if isinstance(schema, bool):
+        return "anything" if schema else "nothing"
+    spec = as_object(_resolved(schema, root))
+    named = spec.get("type")
+    if named == "array" and items_depth and depth and _is_schema(spec.get("items")):
+        return f"array of {_label(spec['items'], root, items_depth - 1, depth - 1)}"
+    if isinstance(named, str):
+        return plain(named, _LABEL_CHARS)
+    if isinstance(named, list):
+        return _joined([plain(str(x), _LABEL_CHARS) for x in cast("list[Any]", named)], " or ")
+    for word in (*_UNIONS, "allOf"):
+        if depth and _is_short_list(spec.get(word)):
+            inner = [_label(x, root, items_depth, depth - 1) for x in spec[word]]
+            return _joined(inner, " and " if word == "allOf" else " or ")
+    if types := types_of(spec):
+        return _joined(types, " or ")
+    return "object" if isinstance(spec.get("properties"), dict) else "anything"
+
+
+def _joined(labels: list[str], word: str) -> str:
+    several = list(dict.fromkeys(labels))
+    return word.join([*several[:_LABELS], *(["others"] if len(several) > _LABELS else [])])
+
+
+def _resolved(schema: Any, root: Any) -> Any:
+    """The schema that a `$ref` leads to within its document, with what else stands beside it."""
+    seen: set[str] = set()
+    while ref := _ref_of(schema):
+        target = _at(root, ref)
+        if ref in seen or not _is_schema(target):
+            break
+        seen.add(ref)
+        beside = {name: x for name, x in schema.items() if name != "$ref"}
+        schema = {**as_object(target), **beside}
+    return schema
+
+
+def _at(root: Any, ref: str) -> Any:
+    """What a pointer such as `#/$defs/Address` points to; None for one that leads elsewhere."""
+    if not ref.startswith("#"):
+        return None
+    for step in ref[1:].split("/")[1:]:
+        root = as_object(root).get(step.replace("~1", "/").replace("~0", "~"))
+    return root
+
+
+def _as_choices(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Where one of both is a choice of types, and the other is not: that one as a choice of one."""
+    for word in _UNIONS:
+        if (word in old) != (word in new):
+            return _as_choice(word, old), _as_choice(word, new)
+    return old, new
+
+
+def _as_choice(word: str, schema: JsonObject) -> JsonObject:
+    if any(x in schema for x in _UNIONS):
+        return schema
+    inner = {name: x for name, x in schema.items() if name not in _REMARKS}
+    outer = {name: x for name, x in schema.items() if name in _REMARKS}
+    return {**outer, word: [inner]}
+
+
+def _members_not_in(these: list[Any], those: list[Any]) -> list[Any]:
+    texts = {x for x in those if isinstance(x, str)}
+    rest = [x for x in those if not isinstance(x, str)]
+    return [
+        x
+        for x in these
+        if (x not in texts if isinstance(x, str) else not any(is_same(x, y) for y in rest))
+    ]
+
+
+def _has_same_members(one: list[Any], other: list[Any]) -> bool:
+    return not _members_not_in(one, other) and not _members_not_in(other, one)
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict | bool)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(x, str) for x in cast("list[Any]", value))
+
+
+def _is_short_list(value: Any) -> bool:
+    return isinstance(value, list) and len(cast("list[Any]", value)) <= _MOST_ALTERNATIVES
+
+
+def _ref_of(schema: Any) -> str:
+    ref = as_object(schema).get("$ref")
+    return ref if isinstance(ref, str) else ""
+
+
+def _required(schema: JsonObject) -> list[str]:
+    return [x for x in as_list(schema.get("required")) if isinstance(x, str)]

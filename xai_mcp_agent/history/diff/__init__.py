@@ -1,1 +1,0 @@
-"""Differences between two definitions of a tool, and between two points in the history."""

@@ -1,0 +1,122 @@
+"""Rename detection: which vanished tools are likely to be new ones under another name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple, cast
+
+from ..core.json import JsonObject, as_object
+from ..core.schemas import properties
+
+_MOST_PAIRS = 2000  # that are compared by their names: a blink; a store waits meanwhile
+_COMPARED_CHARS = 200
+_NEARLY_THE_SAME = 0.8
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+
+
+class _Pair(NamedTuple):
+    """A tool that vanished and one that came; sorted, the most alike come first."""
+
+    unlikeness: float
+    old: str
+    new: str
+
+
+def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dict[str, str]:
+    """New names by old ones: of tools that vanished and came with equal schemas.
+
+    Where several have equal schemas, those with the most similar names and descriptions belong
+    together. A tool without parameters is as any other such tool, so it must also be called or
+    described alike. Of thousands with equal schemas only those described alike are found.
+    """
+    renames: dict[str, str] = {}
+    taken: set[str] = set()
+    for pair in sorted(_pairs(_by_schemas(gone), _by_schemas(new))):
+        if pair.old not in renames and pair.new not in taken:
+            renames[pair.old] = pair.new
+            taken.add(pair.new)
+    return renames
+
+
+def as_if_named(name: str, *definitions: JsonObject) -> list[JsonObject]:
+    """Definitions as if all had this name, also in what SDKs make of the name."""
+    schemas = ("input_schema", "output_schema")
+    return [
+        {k: _untitled(x) if k in schemas else x for k, x in definition.items()} | {"name": name}
+        for definition in definitions
+    ]
+
+
+def _by_schemas(definitions: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
+    """By both schemas without their titles: some SDKs make those of the name of the tool."""
+    groups: dict[str, list[JsonObject]] = defaultdict(list)
+    for definition in definitions:
+        both = [_untitled(definition.get(name)) for name in ("input_schema", "output_schema")]
+        with suppress(RecursionError):  # one that is too deep to be written is like no other
+            groups[json.dumps(both, sort_keys=True)].append(definition)
+    return groups
+
+
+def _untitled(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return {name: x for name, x in cast(JsonObject, schema).items() if name != "title"}
+
+
+def _pairs(gone: dict[str, list[JsonObject]], new: dict[str, list[JsonObject]]) -> Iterator[_Pair]:
+    left = _MOST_PAIRS
+    groups = [(old, new[schemas]) for schemas, old in gone.items() if schemas in new]
+    for old, came in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
+        left -= len(old) * len(came)
+        pairs = ((x, y) for x in old for y in came) if left >= 0 else _described_alike(old, came)
+        for x, y in pairs:
+            if x["name"] != y["name"] and (pair := _likely_pair(x, y)):
+                yield pair
+
+
+def _described_alike(
+    gone: list[JsonObject], came: list[JsonObject]
+) -> Iterator[tuple[JsonObject, JsonObject]]:
+    """Pairs of which no other tools have the same description."""
+    old, new = _by_own_description(gone), _by_own_description(came)
+    return ((old[x], new[x]) for x in old.keys() & new.keys())
+
+
+def _by_own_description(definitions: list[JsonObject]) -> dict[str, JsonObject]:
+    counts = Counter(map(_description, definitions))
+    return {text: x for x in definitions if (text := _description(x)) and counts[text] == 1}
+
+
+def _likely_pair(old: JsonObject, new: JsonObject) -> _Pair | None:
+    """None where they are hardly the same tool. That neither takes parameters says nothing."""
+    was_called, is_called = str(old["name"]), str(new["name"])
+    has_same_words = _has_same_words(was_called, is_called)
+    before, after = _description(old), _description(new)
+    descriptions = _likeness(before, after) if before and after else 0.0
+    has_parameters = bool(properties(as_object(old.get("input_schema"))))
+    if not (has_same_words or descriptions >= _NEARLY_THE_SAME or has_parameters):
+        return None
+    likeness = has_same_words + _likeness(was_called, is_called) + descriptions
+    return _Pair(-likeness, was_called, is_called)
+
+
+def _description(definition: JsonObject) -> str:
+    return str(definition.get("description") or "")
+
+
+def _likeness(old: str, new: str) -> float:
+    if old == new:
+        return 1.0
+    matcher = SequenceMatcher(None, old[:_COMPARED_CHARS], new[:_COMPARED_CHARS], autojunk=False)
+    return matcher.ratio()
+
+
+def _has_same_words(old: str, new: str) -> bool:
+    """Whether one name is the other written differently, or with words before or behind it."""
+    one, other = ({x.lower() for x in _PART.findall(name)} for name in (old, new))
+    return bool(one and other) and (one <= other or other <= one)
