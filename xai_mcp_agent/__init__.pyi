@@ -64,7 +64,7 @@ from .core.results import (
     bytes_of,
 )
 from .core.tools import Icon, Operation, Tool, ToolAnnotations, ToolKey
-from .history.diff.changes import ToolChanged, Version
+from .history.diff import ToolChanged, Version
 from .history.event import Event, Subject
 from .history.graph import Graph
 from .history.place import StoreStatus

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.fitting import POST, SHOP
 from tests.support.recorded import a_history, a_tool
 from xai_mcp_agent.bridge.flows import FlowFinder
-from xai_mcp_agent.history.flowchart import Flowchart
+from xai_mcp_agent.history.graph import Flowchart
 from xai_mcp_agent.history.history import When
 
 # Beyond these Mermaid shows an error in place of a drawing.

@@ -11,8 +11,7 @@ from ..core.tools import META, ToolKey
 
 if TYPE_CHECKING:
     from ..history.event import Subject
-    from ..history.focus import ToolFlow
-    from ..history.graph import Graph
+    from ..history.graph import Graph, ToolFlow
     from ..history.history import ToolsTold
     from ..planning.flows import Flow, Flows
 
@@ -43,8 +42,6 @@ class FlowFinder:
         Tools that are gone or switched off have none, nor have built-in ones. Without `is_off` the
         history says which are off.
         """
-        from ..history.focus import focused
-
         graph = history.graph.marked(is_off) if is_off else history.graph
         off = {x.subject for x in graph.nodes if not x.is_enabled}
         usable = {x.digest: x for x in history.tools if x.kind != META and x not in off}
@@ -55,7 +52,8 @@ class FlowFinder:
             best = self._best_flows(keys)
         flows = [_tool_flow(x, usable) for x in best[:most]]
         left_out = max(len(best) - most, 0)
-        return focused(graph, history.chosen, flows, left_out, max(len(chosen) - _MOST_TOOLS, 0))
+        unseen = max(len(chosen) - _MOST_TOOLS, 0)
+        return graph.around(history.chosen, flows, left_out, unseen)
 
     @property
     def _flows(self) -> Flows:
@@ -94,14 +92,10 @@ def _is_chosen(subject: Subject, chosen: list[Subject]) -> bool:
 
 
 def _tool_flow(flow: Flow, subjects: Mapping[str, Subject]) -> ToolFlow:
-    from ..history.focus import ToolFlow
     from ..history.graph import DataFlow
 
-    return ToolFlow(
-        subjects[flow.producer],
-        subjects[flow.consumer],
-        DataFlow(
-            flow.field, flow.parameter, round(min(flow.score, 1.0), 3), round(flow.fit, 3),
-            flow.conversion, flow.reasons,
-        ),
+    made = DataFlow(
+        flow.field, flow.parameter, round(min(flow.score, 1.0), 3), round(flow.fit, 3),
+        flow.conversion, flow.reasons,
     )  # fmt: skip
+    return subjects[flow.producer], subjects[flow.consumer], made

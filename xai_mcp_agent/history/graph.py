@@ -9,31 +9,34 @@ knowledge:<project>_<hash>
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from ..core.json import JsonObject
 from ..core.tools import MCP, META, STATIC, ToolKey
 from .event import Links, Project, Subject
-from .flowchart import Flowchart
 from .records import (
     NO_USAGE,
     Records,
     SourceRecord,
-    ToolRecord,
     ToolState,
     Usage,
     is_usual_end,
     state_of,
 )
+from .wording import plain
 
 NodeKind: TypeAlias = Literal["project", "tools", "source", "tool"]
 LinkKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
 EdgeKind: TypeAlias = LinkKind | Literal["belongs_to", "data_flow"]
 LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
 """How often the events about a subject had these links."""
+
+ToolFlow: TypeAlias = "tuple[Subject, Subject, DataFlow]"
+"""What one tool gives and another one may take."""
 
 _LINK_KINDS: tuple[LinkKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
 _ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
@@ -44,6 +47,20 @@ RESTING = "starts when needed"
 _MOST_DRAWN, _MOST_SOURCES = 300, 50
 _LEAST_DRAWN_OF_A_SOURCE = 5
 _MOST_FLOWS_DRAWN = 40
+_LABEL_CHARS = 80
+# Whatever else stands in a label is written as a number, so that it is never read as anything but
+# a character: no end of the quotes, no HTML, no Markdown, no entity, no directive.
+_HARMLESS = re.compile(r"[A-Za-z0-9_ ]")
+_STYLES = {
+    "project": "font-weight:bold",
+    "tools": "font-weight:bold",
+    "source": "font-weight:bold",
+    "tool": "stroke-width:1px",
+    "at_rest": "stroke-dasharray:4 3,opacity:0.75",
+    "gone": "stroke:#c0392b,stroke-dasharray:2 2,text-decoration:line-through",
+    "more": "stroke-dasharray:1 3,font-style:italic",
+    "chosen": "stroke-width:3px,font-weight:bold",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +98,16 @@ class Node:
 
     def as_json(self) -> JsonObject:
         """Every field, and what it is as names."""
-        subject = self.subject
+        subject, usage = self.subject, self.usage
         return {
-            "id": self.id,
-            "context_id": self.context_id,
-            "kind": self.kind,
-            "label": self.label,
-            "is_alive": self.is_alive,
-            "state": self.state,
-            "why": self.why,
-            "is_enabled": self.is_enabled,
-            "has_failed": self.has_failed,
-            "calls": self.usage.calls,
-            "errors": self.usage.errors,
-            "median_seconds": self.usage.median_seconds,
-            "p95_seconds": self.usage.p95_seconds,
+            "id": self.id, "context_id": self.context_id, "kind": self.kind, "label": self.label,
+            "is_alive": self.is_alive, "state": self.state, "why": self.why,
+            "is_enabled": self.is_enabled, "has_failed": self.has_failed,
+            "calls": usage.calls, "errors": usage.errors,
+            "median_seconds": usage.median_seconds, "p95_seconds": usage.p95_seconds,
             "source_kind": subject and subject.kind.name,
-            "source": subject and subject.source,
-            "tool": subject and subject.tool,
-        }
+            "source": subject and subject.source, "tool": subject and subject.tool,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +154,9 @@ class Edge:
 
     def as_json(self) -> JsonObject:
         """The link; of a flow also what flows, and why."""
-        link: JsonObject = {
-            "source": self.source,
-            "target": self.target,
-            "kind": self.kind,
-            "count": self.count,
-        }
-        return link if self.flow is None else link | asdict(self.flow)
+        flow = {} if self.flow is None else asdict(self.flow)
+        ends = {"source": self.source, "target": self.target}
+        return {**ends, "kind": self.kind, "count": self.count, **flow}
 
 
 @dataclass(frozen=True)
@@ -179,11 +183,11 @@ class Graph:
     def children(self) -> dict[str, list[Node]]:
         """The nodes that extend a node, by its id."""
         nodes = {x.id: x for x in self.nodes}
-        found: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
+        children: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
         for edge in self.edges:
             if edge.kind == "extends" and edge.source != edge.target:
-                found[edge.target].append(nodes[edge.source])
-        return found
+                children[edge.target].append(nodes[edge.source])
+        return children
 
     def marked(self, is_off: Callable[[ToolKey], bool]) -> Graph:
         """The same with this word about which tools are switched off."""
@@ -197,37 +201,60 @@ class Graph:
 
     def as_json(self) -> JsonObject:
         """The project, the nodes and the edges, and what they are around."""
-        told: JsonObject = {
-            "project": {"name": self.project.name, "repo_hash": self.project.repo_hash},
+        left_out = {"flows_left_out": self.flows_left_out, "tools_unseen": self.tools_unseen}
+        return {
+            "project": asdict(self.project),
             "nodes": [x.as_json() for x in self.nodes],
             "edges": [x.as_json() for x in self.edges],
+            **({"focus": [*self.focus], **left_out} if self.focus else {}),
         }
-        if self.focus:
-            told |= {
-                "focus": [*self.focus],
-                "flows_left_out": self.flows_left_out,
-                "tools_unseen": self.tools_unseen,
-            }
-        return told
+
+    def around(
+        self,
+        chosen: Collection[Subject],
+        flows: Sequence[ToolFlow],
+        left_out: int = 0,
+        unseen: int = 0,
+    ) -> Graph:
+        """The chosen sources with all their tools, or the chosen tools; and these flows.
+
+        With what these hang on. The tools that flows lead to or from are there with their sources,
+        and the flows in their order.
+        """
+        ids = {x.subject: x.id for x in self.nodes if x.subject is not None}
+        tools = {*chosen, *(x for producer, consumer, _ in flows for x in (producer, consumer))}
+        tools |= {x for x in ids if x.anchor in chosen}
+        subjects = {*tools, *(x.anchor for x in tools)}
+        nodes = tuple(x for x in self.nodes if x.subject is None or x.subject in subjects)
+        shown = {x.id for x in nodes}
+        edges = [x for x in self.edges if x.source in shown and x.target in shown]
+        edges += [  # tools belong to their sources (spec 5); those that are drawn have none
+            Edge(ids[x], ids[x.anchor], "belongs_to")
+            for x in (node.subject for node in nodes)
+            if x and x.tool is not None and x.anchor in ids
+        ]
+        edges += [
+            Edge(ids[producer], ids[consumer], "data_flow", flow=flow)
+            for producer, consumer, flow in flows
+            if producer in ids and consumer in ids
+        ]
+        return replace(
+            self, nodes=nodes, edges=tuple(edges), focus=tuple(ids[x] for x in chosen if x in ids),
+            flows_left_out=left_out, tools_unseen=unseen,
+        )  # fmt: skip
 
     def as_mermaid(self) -> str:
         """The tree as a Mermaid flowchart. Of very many tools of a source, some stand for all.
 
         What may flow is a dotted arrow.
         """
-        chart, children = Flowchart(), self.children()
-        sources = sum(x.kind == "source" for x in self.nodes)
-        most = max(_LEAST_DRAWN_OF_A_SOURCE, _MOST_DRAWN // (min(sources, _MOST_SOURCES) + 1))
-        drawing = _Drawing(self, chart, children, most)
-        drawing.tree(self.nodes[0], chart.node(self.nodes[0].label, "project"))
-        drawing.flows()
-        return str(chart)
+        return _Drawing(self).text()
 
 
 def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
     """The graph of these records; `links` are those of the events that made them."""
     subjects = _subjects(records)
-    ids = _unique(project, subjects)
+    ids = _unique_ids(project, subjects)
     nodes = [
         Node(project.knowledge_id, "project", project.name, project.knowledge_id),
         Node(project.tools_id, "tools", "tools", project.tools_id),
@@ -251,18 +278,18 @@ def _place(subject: Subject) -> tuple[object, ...]:
     return kind.connects, order, kind.name, subject.source, tool is not None, tool or ""
 
 
-def _unique(project: Project, subjects: Iterable[Subject]) -> dict[Subject, str]:
+def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, str]:
     """Ids of nodes: the context ids, and where several have the same one, more behind it."""
-    subjects = list(subjects)
-    count = Counter((project.knowledge_id, project.tools_id, *(x.context_id for x in subjects)))
-    taken = {name for name, times in count.items() if times == 1}
-    taken |= {project.knowledge_id, project.tools_id}
+    own = (project.knowledge_id, project.tools_id)
+    counts = Counter((*own, *(x.context_id for x in subjects)))
+    taken = {*own, *(name for name, times in counts.items() if times == 1)}
     ids: dict[Subject, str] = {}
     for subject in subjects:
         name = subject.context_id
-        is_shared = count[name] > 1
-        while is_shared and (name == subject.context_id or name in taken):
+        if counts[name] > 1:
             name = f"{name}#{subject.digest}"
+            while name in taken:  # of a tool that somebody named so
+                name += "#"
         taken.add(name)
         ids[subject] = name
     return ids
@@ -271,84 +298,94 @@ def _unique(project: Project, subjects: Iterable[Subject]) -> dict[Subject, str]
 def _node(subject: Subject, name: str, records: Records) -> Node:
     if subject.tool is None:
         return _source_node(subject, name, records.sources.get(subject))
-    return _tool_node(name, records.tools[subject], records.sources.get(subject.anchor))
-
-
-def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> Node:
-    is_connected = record is not None and record.is_connected
-    why = "" if is_connected else _why_not(record)
-    state: ToolState = "available" if is_connected else "at rest"
-    has_failed = not is_connected and not _is_resting(record)
+    record, source = records.tools[subject], records.sources.get(subject.anchor)
     return Node(
-        name, "source", subject.source, subject.context_id, subject, state, why,
-        has_failed=has_failed,
+        name, "tool", record.name, subject.context_id, subject, state_of(record, source),
+        record.reason, record.is_enabled, usage=record.usage,
     )  # fmt: skip
 
 
-def _is_resting(record: SourceRecord | None) -> bool:
-    """Whether nothing is wrong with it: nobody needs it now."""
-    return record is None or (not record.last_error and is_usual_end(record.reason))
-
-
-def _why_not(record: SourceRecord | None) -> str:
-    return (record and (record.last_error or record.reason)) or _NOT_CONNECTED
-
-
-def _tool_node(name: str, record: ToolRecord, source: SourceRecord | None) -> Node:
-    return Node(
-        name,
-        "tool",
-        record.name,
-        record.subject.context_id,
-        record.subject,
-        state_of(record, source),
-        record.reason,
-        record.is_enabled,
-        usage=record.usage,
-    )
+def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> Node:
+    node = Node(name, "source", subject.source, subject.context_id, subject)
+    if record is None:
+        return replace(node, state="at rest", why=_NOT_CONNECTED)
+    if record.is_connected:
+        return node
+    why = record.last_error or record.reason
+    has_failed = bool(record.last_error) or not is_usual_end(record.reason)
+    return replace(node, state="at rest", why=why or _NOT_CONNECTED, has_failed=has_failed)
 
 
 def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[Edge]:
     """What events linked, and what each thing hangs on, even if the events are lost."""
     counts: Counter[tuple[str, str, EdgeKind]] = Counter()
     for subject, of_event, times in links:
-        for kind in _LINK_KINDS if subject in ids else ():
-            for target in cast("tuple[str, ...]", getattr(of_event, kind)):
-                if found := _target(project, ids, subject, target):
-                    counts[ids[subject], found, kind] += times
+        if subject in ids:
+            # Ids look alike, so only the ones that a link can mean are tried.
+            near = {x.context_id: ids[x] for x in (subject.anchor, subject) if x in ids}
+            near |= {x: x for x in (project.knowledge_id, project.tools_id)}
+            for kind in _LINK_KINDS:
+                for target in cast("tuple[str, ...]", getattr(of_event, kind)):
+                    if target in near:
+                        counts[ids[subject], near[target], kind] += times
     for subject, name in ids.items():
-        hangs_on = _hangs_on(project, ids, subject)
-        yield Edge(name, hangs_on, "extends", counts.pop((name, hangs_on, "extends"), 0) or 1)
+        is_inner = subject.tool is not None and subject.kind.connects
+        parent = ids[subject.anchor] if is_inner else project.tools_id
+        yield Edge(name, parent, "extends", counts.pop((name, parent, "extends"), 0) or 1)
     yield from (Edge(*link, times) for link, times in sorted(counts.items()))
 
 
-def _hangs_on(project: Project, ids: Mapping[Subject, str], subject: Subject) -> str:
-    if subject.tool is None or not subject.kind.connects:
-        return project.tools_id
-    return ids[subject.anchor]
+class Flowchart:
+    """Lines of a Mermaid flowchart, in which names of strangers are never more than text."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._count = 0
+
+    def node(self, label: str, style: str, remark: str = "") -> str:
+        """A node with this label and, in a second line, a remark. Gives its id."""
+        name = f"n{self._count}"
+        self._count += 1
+        text = f"{_escaped(label)}<br/>{_escaped(remark)}" if remark else _escaped(label)
+        self._lines.append(f'  {name}["{text}"]:::{style}')
+        return name
+
+    def edge(self, source: str, target: str) -> None:
+        """A line from one node to another."""
+        self._lines.append(f"  {source} --> {target}")
+
+    def flow(self, source: str, target: str, label: str) -> None:
+        """A dotted arrow from one node to another, which says what flows."""
+        self._lines.append(f'  {source} -.->|"{_escaped(label)}"| {target}')
+
+    def __str__(self) -> str:
+        styles = [f"  classDef {name} {style}" for name, style in _STYLES.items()]
+        return "\n".join(["flowchart LR", *self._lines, *styles]) + "\n"
 
 
-def _target(
-    project: Project, ids: Mapping[Subject, str], subject: Subject, target: str
-) -> str | None:
-    """The node that a link leads to. Ids look alike, so only those that it can mean are tried."""
-    if target in (project.knowledge_id, project.tools_id):
-        return target
-    near = (subject, subject.anchor)
-    return next((ids[x] for x in near if x in ids and x.context_id == target), None)
+def _escaped(text: str) -> str:
+    label = plain(text, _LABEL_CHARS) or " "
+    return "".join(x if _HARMLESS.match(x) else f"#{ord(x)};" for x in label)
 
 
 class _Drawing:
     """Draws a graph: its tree, of which not all may be shown, and then what flows."""
 
-    def __init__(
-        self, graph: Graph, chart: Flowchart, children: Mapping[str, list[Node]], most: int
-    ) -> None:
-        self._graph, self._chart, self._children, self._most = graph, chart, children, most
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._chart, self._children = graph, Flowchart(), graph.children()
+        sources = sum(x.kind == "source" for x in graph.nodes)
+        self._most = max(_LEAST_DRAWN_OF_A_SOURCE, _MOST_DRAWN // (min(sources, _MOST_SOURCES) + 1))
         self._drawn: dict[str, str] = {}
         self._flowing = {x for edge in graph.flows for x in (edge.source, edge.target)}
 
-    def tree(self, node: Node, drawn: str) -> None:
+    def text(self) -> str:
+        """The whole flowchart."""
+        root = self._graph.nodes[0]
+        self._tree(root, self._chart.node(root.label, "project"))
+        self._flows()
+        return str(self._chart)
+
+    def _tree(self, node: Node, drawn: str) -> None:
         """What hangs on a node that was drawn."""
         chart, below = self._chart, self._children[node.id]
         tools = [x for x in below if x.kind == "tool"]
@@ -357,11 +394,11 @@ class _Drawing:
             for child in self._shown(some, limit):
                 here = self._node(child)
                 chart.edge(drawn, here)
-                self.tree(child, here)
+                self._tree(child, here)
             if len(some) > limit:
                 chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
 
-    def flows(self) -> None:
+    def _flows(self) -> None:
         """What may flow between tools that were drawn, and how much more there is."""
         flows, count = self._graph.flows, 0
         for edge in flows:
@@ -385,8 +422,6 @@ class _Drawing:
         """As many as can be shown; before others what flows, and is gone: people look for it."""
         if len(nodes) <= most:
             return nodes
-        chosen = sorted(range(len(nodes)), key=lambda i: self._comes_last(nodes[i]))[:most]
-        return [nodes[i] for i in sorted(chosen)]
-
-    def _comes_last(self, node: Node) -> tuple[bool, bool]:
-        return node.id not in self._flowing, node.state != "gone"
+        first = sorted(nodes, key=lambda x: (x.id not in self._flowing, x.state != "gone"))
+        shown = {x.id for x in first[:most]}
+        return [x for x in nodes if x.id in shown]
