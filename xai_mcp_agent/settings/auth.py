@@ -94,7 +94,7 @@ class AuthSettings(Section):
         needs_proof = self.is_for_machines and not context_of(info).is_off
         if needs_proof and not (self.client_id and has_proof):
             problem = "the grant needs a `clientId`, and a `clientSecret` or a `privateKey`."
-            raise mistake(problem, "Add them, as ${NAME} from the environment.")
+            raise mistake(problem, "Add them; write a secret as ${NAME}.")
         return self
 
     @property
