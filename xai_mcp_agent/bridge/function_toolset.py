@@ -12,8 +12,7 @@ from ..core.errors import BadSetting
 from ..core.results import ToolResult
 from ..core.tools import STATIC, Tool, ToolKey
 from ..settings.sources import FunctionSettings
-from ..sources.functions.calling import FunctionCalls
-from ..sources.functions.function import Function
+from ..sources.functions.function import Function, FunctionCalls
 
 _NAME = "functions of the program"
 

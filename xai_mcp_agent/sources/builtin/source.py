@@ -16,8 +16,7 @@ from ...core.tools import BUILTIN, ToolAnnotations, ToolKey
 from ...settings.entry import SourceSettings
 from ...settings.server import ServerSettings
 from ...settings.sources import BuiltinSettings, FunctionSettings, WorkflowSettings
-from ..functions.calling import FunctionCalls
-from ..functions.function import Function
+from ..functions.function import Function, FunctionCalls
 from ..reading import ReadSource
 from .calculator import calculate
 from .clock import current_time

@@ -1,12 +1,19 @@
-"""What a function is told of the call it is in, and how it is stopped; used from its thread."""
+"""The call that a function is in: its progress, how it is stopped, and whoever waits for it."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import TypeAlias
+
+from ...core.results import ToolResult
+from ..progress import ProgressListener
+
+_PAUSE_SECONDS = 0.05  # between two reports of progress: nobody reads faster
 
 Step: TypeAlias = tuple[float, float | None, str]
 """How far a call is: done, total (or None), and words."""
@@ -15,7 +22,7 @@ Step: TypeAlias = tuple[float, float | None, str]
 class CallCancelled(BaseException):
     """Nobody waits for this call any more: it was cancelled, or its time is over.
 
-    No `Exception`, so that what is meant for errors does not keep a function from ending.
+    It is not an `Exception`, so that handlers of errors do not keep a function from ending.
     """
 
 
@@ -68,11 +75,50 @@ class RunningCall:
                     self._stops.remove(stop)
 
 
+class WatchedCall:
+    """A call, and the loop on which somebody waits for its result and its progress."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._reported_at = -_PAUSE_SECONDS
+        self.call = RunningCall(self._wake)
+
+    async def watch(
+        self, listener: ProgressListener | None, future: Future[ToolResult]
+    ) -> ToolResult:
+        """Wait for the result, and report progress meanwhile."""
+        waiting = asyncio.wrap_future(future)
+        waiting.add_done_callback(lambda _: self._news.set())
+        try:
+            while not waiting.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._report(listener)
+            await self._report(listener)
+            return await waiting
+        finally:
+            waiting.cancel()
+
+    async def _report(self, listener: ProgressListener | None) -> None:
+        step = self.call.take()
+        if step is not None and listener is not None:
+            self._reported_at = self._loop.time()
+            await listener.tell(*step)
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._soon)
+
+    def _soon(self) -> None:
+        self._loop.call_at(self._reported_at + _PAUSE_SECONDS, self._news.set)
+
+
 class ToolContext:
-    """The call that a function is in. A parameter with this annotation is given it.
+    """The call that a function is in; a parameter with this annotation gets it.
 
     Models do not see that parameter. It may be used in other threads, and after the call has
-    ended. One made without anything belongs to no call, for tests.
+    ended. `ToolContext()` belongs to no call, for tests.
     """
 
     def __init__(self, call: RunningCall | None = None) -> None:
@@ -84,24 +130,24 @@ class ToolContext:
         return self._call.is_over
 
     def check(self) -> None:
-        """Go on only while somebody waits; to be called now and then by what takes long.
+        """Raise if nobody waits any more. A long function calls it now and then.
 
         Raises:
-            CallCancelled: nobody does. It is no `Exception`; let it pass.
+            CallCancelled: nobody waits. It is not an `Exception`; let it pass.
         """
         if self.is_cancelled:
             raise CallCancelled("nobody waits for this call any more")
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell how far the call is: so much of `total`, if that is known.
+        """Report how far the call is: `done` of `total`, if that is known.
 
-        It may be called often: what is told faster than it can be shown is left out, up to the
-        last. After the call nothing is told.
+        It may be called often: of reports that come faster than they can be shown, the last one
+        counts. After the call it does nothing.
 
         Raises:
-            ValueError: a number that is none, or infinite.
+            ValueError: a number is not finite.
         """
         numbers = [float(done), *([] if total is None else [float(total)])]
         if not all(map(math.isfinite, numbers)):
-            raise ValueError("progress is told in numbers that are finite")
+            raise ValueError("`done` and `total` of progress must be finite numbers")
         self._call.tell((numbers[0], numbers[1] if total is not None else None, str(message)))

@@ -1,4 +1,4 @@
-"""One Python function as a tool: its schemas from its signature, and a call of it."""
+"""Python functions as tools: their schemas from their signatures, and calls of them in threads."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ import base64
 import inspect
 import json
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
+import anyio
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
-from ...core.errors import InvalidArguments
+from ...core.calls import ToolInvocation, left_of
+from ...core.errors import InvalidArguments, SourceFailed, ToolTimeout, UnknownTool
 from ...core.json import JsonObject
 from ...core.results import ResultPart, ToolResult
 from ...core.schemas import signature
 from ...core.tools import Tool, ToolAnnotations, ToolKey
+from ...secrets.redactor import redact_beginning
+from ...settings.entry import SourceSettings
 from ..canvas import result_of
 from ..plain_json import MAX_CHARS, Plain, TooLarge, plain
-from .context import CallCancelled, RunningCall, ToolContext
+from ..progress import ProgressListener
+from ..threads import Threads, TooManyLeft
+from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
 
+# Of what a function raised: no model reads more of it, and looking for secrets takes time.
+_MAX_ERROR_CHARS = 10_000
 # Of a message: it may quote a whole document. More than is told of it, so that no secret at the end
 # of that is cut before it is looked for.
 _MAX_CHARS = 100_000
@@ -107,6 +116,87 @@ class Function:
     def _failure(self, cause: BaseException) -> ToolResult:
         text = f"{self.tool.name} failed: {words_of(cause, self.file)}"
         return ToolResult.of_text(text, is_error=True)
+
+
+class FunctionCalls:
+    """Makes the calls of one source's functions."""
+
+    def __init__(self, settings: SourceSettings, mask: Callable[[str], str]) -> None:
+        self._settings = settings
+        self._mask = mask
+        self.threads = Threads(f"functions {settings.name}")
+
+    async def call(
+        self,
+        invocation: ToolInvocation,
+        ready: Callable[[float], Awaitable[Mapping[str, Function]]],
+    ) -> ToolResult:
+        """Call a function in a thread; see `Source.call`. `ready` gives those that exist now.
+
+        Once nobody waits, a coroutine is cancelled; other functions see it in their context.
+
+        Raises:
+            InvalidArguments: pydantic does not take them for the function's types.
+            UnknownTool: the source does not have it any more.
+            ToolTimeout: it did not end in time.
+            SourceFailed: too many functions that nobody waits for are still running.
+        """
+        started, name = anyio.current_time(), invocation.tool.name
+        limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
+        function = (await ready(limit)).get(name)
+        if function is None:
+            raise UnknownTool(f"{self._settings.name} has no function {name!r} any more.")
+        if invocation.check is not None:
+            invocation.check()
+        watched, notes = WatchedCall(), list[str]()
+        listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
+        try:
+            result = await self.threads.run(
+                partial(function.call, invocation.arguments, watched.call),
+                left_of(limit, anyio.current_time() - started),
+                partial(watched.watch, listener),
+            )
+        except TimeoutError as cause:
+            raise self._too_slow(function, limit) from cause
+        except TooManyLeft as cause:
+            raise self.too_many() from cause
+        except InvalidArguments as wrong:
+            problems = [self._masked(x) for x in wrong.problems]
+            expected = signature(function.tool.input_schema)
+            raise InvalidArguments(name, problems, expected) from None
+        finally:
+            watched.call.end()
+        # What it raised may quote the environment; what it gave back is for the model.
+        if result.is_error:
+            result = ToolResult.of_text(self._masked(result.text), is_error=True)
+        return replace(result, notes=(*result.notes, *notes)) if notes else result
+
+    def _masked(self, text: str) -> str:
+        """Return what a person's code says, without secrets, and not too long."""
+        shown = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
+        is_cut = len(text) > _MAX_ERROR_CHARS + len(shown)
+        return f"{shown}... (the rest is left out)" if is_cut else shown
+
+    def too_many(self) -> SourceFailed:
+        """Return the error that nothing more is begun."""
+        return SourceFailed(
+            self._settings.name,
+            "too many of its functions are still running, though nobody waits for them any more.",
+            "Mend what does not end, then run the workflow again in a new process.",
+        )
+
+    def _too_slow(self, function: Function, limit: float) -> ToolTimeout:
+        rest = "It was told to stop."
+        if not function.can_stop:
+            rest = (
+                "It goes on in the background: a function without a ToolContext cannot be stopped."
+            )
+        return ToolTimeout(
+            self._settings.name,
+            f"the function {function.tool.name} did not end within {limit:g} s. {rest}",
+            "Give it more time with `timeout`, or have it do less.",
+            is_of_tool=True,
+        )
 
 
 def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str, Any]]:

@@ -19,8 +19,7 @@ from ...settings.sources import FunctionSettings
 from ..choice import choose
 from ..reading import ReadSource
 from ..threads import TooManyLeft
-from .calling import FunctionCalls
-from .function import Function
+from .function import Function, FunctionCalls
 from .modules import PRIVATE, imported, stamp_of
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(lru_cache(len)))
