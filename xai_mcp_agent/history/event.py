@@ -167,54 +167,93 @@ class Event:
         return self.subject.context_id
 
 
-_CALLS: tuple[Change, ...] = ("called", "begun", "learned", "refused")
-_DECISIONS: tuple[Change, ...] = (
-    "enabled", "disabled", "accepted", "approved", "withdrawn", "forgotten",
-)  # fmt: skip
-_STATUSES: dict[Change, str] = {
-    "left": "connected", "disconnected": "disconnected", "unavailable": "unavailable",
-    "enabled": "enabled", "disabled": "disabled", "accepted": "accepted", "refused": "refused",
-    "approved": "approved", "withdrawn": "withdrawn", "begun": "unknown",
-}  # fmt: skip
+LinkTarget: TypeAlias = Literal["", "knowledge", "tools", "source", "itself"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What an event of a change says unless it says otherwise, and what it links to (spec 2)."""
+
+    extends: LinkTarget = ""
+    related_to: LinkTarget = ""
+    reinforces: LinkTarget = ""
+    contradicts: LinkTarget = ""
+    kind: EventKind = "fact"
+    source: Teller = "validator"
+    status: str = ""
+
+
+def _call(status: str = "") -> _Meaning:
+    return _Meaning("itself", kind="action", source="executor", status=status)
+
+
+def _decision(status: str) -> _Meaning:
+    return _Meaning("itself", kind="decision", source="user", status=status)
+
+
+_CHANGES: dict[Change, _Meaning] = {
+    "connected": _Meaning("tools", related_to="knowledge"),
+    "seeded": _Meaning("tools", related_to="knowledge"),
+    "reconnected": _Meaning("tools", reinforces="itself"),
+    "refreshed": _Meaning("tools", reinforces="itself"),
+    "failed": _Meaning("tools"),
+    "left": _Meaning(reinforces="itself", status="connected"),
+    "disconnected": _Meaning(contradicts="itself", status="disconnected"),
+    "discovered": _Meaning("source", related_to="tools"),
+    "changed": _Meaning("source", contradicts="itself"),
+    "confirmed": _Meaning("source", reinforces="itself"),
+    "returned": _Meaning("source", reinforces="itself"),
+    "unavailable": _Meaning(contradicts="itself", status="unavailable"),
+    "called": _call(),
+    "begun": _call("unknown"),
+    "refused": _call("refused"),
+    "learned": _call(),
+    "enabled": _decision("enabled"),
+    "disabled": _decision("disabled"),
+    "accepted": _decision("accepted"),
+    "approved": _decision("approved"),
+    "withdrawn": _decision("withdrawn"),
+    "forgotten": _Meaning(contradicts="itself", kind="decision", source="user"),
+}
 
 
 def links_of(change: Change, subject: Subject, project: Project) -> Links:
-    """What an event of this kind links its subject to (spec 2)."""
-    itself, tools = (subject.context_id,), (project.tools_id,)
-    match change:
-        case "connected" | "seeded":
-            return Links(tools, related_to=(project.knowledge_id,))
-        case "reconnected" | "refreshed":
-            return Links(tools, reinforces=itself)
-        case "failed":
-            return Links(tools)
-        case "left":
-            return Links(reinforces=itself)
-        case "disconnected" | "unavailable" | "forgotten":
-            return Links(contradicts=itself)
-        case "discovered":
-            return Links((subject.anchor.context_id,), related_to=tools)
-        case "changed":
-            return Links((subject.anchor.context_id,), contradicts=itself)
-        case "confirmed" | "returned":
-            return Links((subject.anchor.context_id,), reinforces=itself)
-        case _:
-            return Links(itself)
+    """What an event of this change links its subject to (spec 2)."""
+
+    def targets(name: LinkTarget) -> tuple[str, ...]:
+        match name:
+            case "":
+                return ()
+            case "knowledge":
+                return (project.knowledge_id,)
+            case "tools":
+                return (project.tools_id,)
+            case "source":
+                return (subject.anchor.context_id,)
+            case "itself":
+                return (subject.context_id,)
+
+    links = _CHANGES[change]
+    return Links(
+        targets(links.extends), targets(links.related_to),
+        targets(links.reinforces), targets(links.contradicts),
+    )  # fmt: skip
 
 
 def usual_kind(change: Change) -> EventKind:
-    """What an event of this kind tells, unless it says otherwise."""
-    return "action" if change in _CALLS else "decision" if change in _DECISIONS else "fact"
+    """The kind of an event of this change, unless it says otherwise."""
+    return _CHANGES[change].kind
 
 
 def usual_teller(change: Change) -> Teller:
-    """Who tells an event of this kind, unless it says otherwise."""
-    return "executor" if change in _CALLS else "user" if change in _DECISIONS else "validator"
+    """The source of an event of this change, unless it says otherwise."""
+    return _CHANGES[change].source
 
 
 def usual_payload(change: Change) -> JsonObject:
-    """What an event of this kind says, unless it says otherwise."""
-    return {"status": _STATUSES[change]} if change in _STATUSES else {}
+    """The payload of an event of this change, unless it says otherwise."""
+    status = _CHANGES[change].status
+    return {"status": status} if status else {}
 
 
 def tool_payload(name: str, description: str, input_schema: JsonObject) -> JsonObject:

@@ -19,10 +19,12 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from ...core.json import JsonObject
 from ...core.tools import kind_named
@@ -39,19 +41,11 @@ _LARGEST_BYTES = 32 * 2**20
 _TIDY_BYTES = 2**20  # written anew without what the store has by now
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-# The fields of a call that a line holds as they are, where they say something.
-_TOLD: dict[str, Any] = {
-    "seconds": (int, float),
-    "error": str,
-    "arguments": (dict, str),
-    "result": str,
-    "structured": object,
-}
-_UNTOLD: dict[str, Any] = {"error": "", "by": ()}
+_FIELDS = ("seconds", "error", "arguments", "result", "structured", "by")
+_UNSAID: dict[str, Any] = {"error": "", "by": ()}
 _USED_BY = {"run_id", "call_id", *NAMES}
-# What others wrote into such a file must not hold us up, nor fill the memory.
-_MOST_LINE_BYTES = 200_000  # ten times the longest of ours
 _MOST_ERROR_CHARS = 500
+_MOST_LINE_BYTES = 200_000  # ten times the longest of ours
 _NO_PIPES = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -237,23 +231,19 @@ class LeftBehind:
             os.close(opened)
 
     def _read(self) -> None:
-        found: dict[int, Begun | Called] = {}
+        calls: dict[int, Begun | Called] = {}
         with os.fdopen(os.dup(self._opened), "rb") as file:
-            for line in file.read(_LARGEST_BYTES).splitlines():
-                if len(line) > _MOST_LINE_BYTES:
-                    continue
-                # Cut off, or not ours.
-                with suppress(ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
-                    self._take(json.loads(line), found)
-        self.calls = [*found.values()]
-
-    def _take(self, value: Any, found: dict[int, Begun | Called]) -> None:
-        if "run" in value:
-            self.run = _text(value["run"])
-        elif value["was"] == "withdrawn":
-            found.pop(value["n"], None)
-        else:
-            found[value["n"]] = _call(value)
+            lines = file.read(_LARGEST_BYTES).splitlines()
+            for text in (x for x in lines if len(x) <= _MOST_LINE_BYTES):
+                with suppress(OverflowError, ValueError):  # cut off, or not ours
+                    line = _Line.model_validate_json(text)
+                    if line.run:
+                        self.run = line.run
+                    elif line.was == "withdrawn":
+                        calls.pop(line.n, None)
+                    else:
+                        calls[line.n] = line.call()
+        self.calls = [*calls.values()]
 
 
 def left_behind(place: Place) -> list[LeftBehind]:
@@ -297,38 +287,36 @@ def _line(number: int, call: Begun | Called) -> bytes:
     subject, was = call.tool, "called" if isinstance(call, Called) else "begun"
     value: JsonObject = {"n": number, "was": was, "time": call.time.isoformat()}
     value["tool"] = [subject.kind.name, subject.source, subject.tool]
-    told = {name: getattr(call, name, None) for name in (*_TOLD, "by")}
-    value |= {name: x for name, x in told.items() if x is not None and x != _UNTOLD.get(name)}
+    fields = {name: getattr(call, name, None) for name in _FIELDS}
+    value |= {name: x for name, x in fields.items() if x not in (None, _UNSAID.get(name))}
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _call(value: JsonObject) -> Begun | Called:
-    """The call of a line.
+class _Line(BaseModel):
+    """A line as it is read back. The file may have come with a clone: only what fits is taken."""
 
-    Raises:
-        ArithmeticError, LookupError, RecursionError, TypeError, ValueError: it is none of ours.
-    """
-    # Neither halves of characters nor numbers that are none: no store takes them.
-    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    kind, source, tool = map(_text, value["tool"])
-    made = Called if value["was"] == "called" else Begun
-    known = {x.name for x in fields(made)} & _TOLD.keys()
-    told = {name: _told(name, x) for name, x in value.items() if name in known}
-    by = tuple((key, _text(text)) for key, text in value.get("by", ()) if key in _USED_BY)
-    time = datetime.fromisoformat(value["time"]).astimezone(UTC)
-    return made(Subject(kind_named(kind), source, tool), time, by=by, **told)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
+    run: str = ""
+    n: int = 0
+    was: Literal["begun", "called", "withdrawn"] = "withdrawn"
+    time: datetime = datetime.min
+    tool: tuple[str, str, str] = ("", "", "")
+    seconds: float = 0.0
+    error: str = Field("", max_length=_MOST_ERROR_CHARS)
+    arguments: JsonObject | str | None = None
+    result: str | None = None
+    structured: Any = None
+    by: tuple[tuple[str, str], ...] = ()
 
-def _told(name: str, value: Any) -> Any:
-    if not isinstance(value, _TOLD[name]):
-        raise TypeError(name)
-    if name == "seconds":
-        return float(value)
-    return value[:_MOST_ERROR_CHARS] if name == "error" else value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    value.encode()  # halves of characters cannot be
-    return value
+    def call(self) -> Begun | Called:
+        """The call that it tells of."""
+        kind, source, tool = self.tool
+        subject, time = Subject(kind_named(kind), source, tool), self.time.astimezone(UTC)
+        by = tuple(x for x in self.by if x[0] in _USED_BY)
+        if self.was == "begun":
+            return Begun(subject, time, self.arguments, by)
+        return Called(
+            subject, time, self.seconds, self.error, self.arguments, self.result, self.structured,
+            by=by,
+        )  # fmt: skip
