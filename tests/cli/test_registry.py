@@ -221,11 +221,9 @@ def test_every_signal_is_told_in_words(folder: Path, service: RegistryService, c
     status, offer, _ = registry(capsys, "show", NOTES)
     assert status == 0
     assert told(offer, "namespace") == [
-        "unknown: Not proved that it is by the GitHub account example-org: team does not check it."
+        "unknown: team does not check that it is by the GitHub account example-org."
     ]
-    assert told(offer, "package") == [
-        f"good: @example-org/notes-mcp says itself that it is {NOTES}: confirmed."
-    ]
+    assert told(offer, "package") == [f"good: @example-org/notes-mcp confirms that it is {NOTES}."]
     assert told(offer, "status") == [
         "told: Its registry calls it active.",
         "told: It is the latest version.",
@@ -234,12 +232,12 @@ def test_every_signal_is_told_in_words(folder: Path, service: RegistryService, c
     ]
     hash_told, depends = told(offer, "integrity")
     assert hash_told.startswith("good: Its version is exact, and its hash is noted: sha512-")
-    assert depends.startswith("warning: What it depends on is not pinned")
+    assert depends.startswith("warning: Its dependencies are not pinned")
     assert told(offer, "asks for") == [
-        "told: It wants a secret, NOTES_TOKEN, for the variable NOTES_TOKEN: Access token.",
-        "told: It wants a file or folder, notes_dir, for the argument notes_dir: Folder with the "
-        "notes.",
-        "warning: It runs as a program on this machine, and may do there what you may.",
+        "told: It asks for a secret, NOTES_TOKEN, for the variable NOTES_TOKEN: Access token.",
+        "told: It asks for a file or folder, notes_dir, for the argument notes_dir: Folder with "
+        "the notes.",
+        "warning: It runs as a program on this machine, and can do there whatever you can.",
     ]
     assert entries(folder).keys() == {"library"}  # show writes nothing
 
@@ -288,7 +286,9 @@ def test_a_version_can_be_chosen(folder: Path, service: RegistryService, capsys:
         ("io.github.example-org/clock", [], {
             "command": "dnx", "args": ["Example.Clock@0.4.0-beta", "--yes", "--", "mcp", "start"],
         }),
-        ("com.example/database-pinned", ["--set", "src=/data", "--set", "database=shop"], {
+        ("com.example/database-pinned", [
+            "--set", "src=/data", "--set", "database=shop", "--allow", "runtime-options",
+        ], {
             "command": "docker",
             "args": [
                 "run", "-i", "--rm", "--mount", "type=bind,src=/data,dst=/data", "-e",
@@ -313,7 +313,8 @@ def test_the_way_and_its_command_are_composed_as_data(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("com.example/database", [], "--allow image-tag"),
+        ("com.example/database", [], "--allow runtime-options"),
+        ("com.example/database", ["--allow", "runtime-options"], "--allow image-tag"),
         ("com.example/old-weather", [], "deprecated: Use com.example/weather"),
         ("io.github.example-org/editor", [], "of type 'mcpb', which no runner starts"),
         ("io.github.example-org/widget", [], "of type 'cargo', which no runner starts"),
@@ -345,8 +346,9 @@ def test_invalid_documents_are_refused_by_name_when_they_are_asked_for(
 
 
 def test_what_is_allowed_is_told_all_the_same(folder: Path, capsys: Any) -> None:
-    offer = registry(capsys, "add", "com.example/database", "--allow", "image-tag")[1]
-    assert "warning: Its image is not pinned: whoever owns the tag may change what runs." in told(
+    words = ["com.example/database", "--allow", "image-tag", "--allow", "runtime-options"]
+    offer = registry(capsys, "add", *words)[1]
+    assert "warning: Its image is not pinned: the owner of the tag may change what runs." in told(
         offer, "integrity"
     )
 
@@ -373,7 +375,7 @@ def test_changed_content_under_the_same_version_writes_nothing(
     status, offer, err = registry(capsys, "add", NOTES)
     assert status == 3
     assert offer["written"] is None
-    assert "says something else than before, under the same version" in err
+    assert "has changed under the same version" in err
     assert "--accept-change" in err
     assert "notes" not in entries(folder)
     status, offer, _ = registry(capsys, "add", NOTES, "--accept-change")
@@ -389,8 +391,8 @@ def test_sync_tells_which_of_your_entries_was_changed(
     service.row(NOTES)["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
     status, out, _ = command(capsys, "registry", "sync")
     assert status == 3
-    assert f"ALARM: {NOTES} 1.4.0 says something else" in " ".join(out.split())
-    assert f"ALARM: mine of your settings was added as {NOTES} 1.4.0" in " ".join(out.split())
+    assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in " ".join(out.split())
+    assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in " ".join(out.split())
 
 
 def test_a_package_that_says_it_is_another_server_is_an_alarm(
@@ -400,7 +402,7 @@ def test_a_package_that_says_it_is_another_server_is_an_alarm(
     status, offer, _ = registry(capsys, "add", NOTES)
     assert status == 3
     assert told(offer, "package") == [
-        f"alarm: @example-org/notes-mcp says that it is com.other/notes, and not {NOTES}."
+        f"alarm: @example-org/notes-mcp says that it is com.other/notes, not {NOTES}."
     ]
     assert registry(capsys, "add", NOTES, "--accept-change")[0] == 3
     assert "notes" not in entries(folder)
@@ -428,9 +430,7 @@ def test_a_package_without_a_command_is_refused(
     del service.npm["@example-org/notes-mcp/1.4.0"]["bin"]
     assert "has no command to run" in refused(capsys, "add", NOTES)
     service.npm.clear()
-    assert "@example-org/notes-mcp 1.4.0 is not there: npm has no such version" in refused(
-        capsys, "add", NOTES
-    )
+    assert "@example-org/notes-mcp 1.4.0 does not exist on npm" in refused(capsys, "add", NOTES)
 
 
 # npm
@@ -449,13 +449,14 @@ def test_a_package_of_npm_is_added_by_its_name(
     service.npm["@example-org/notes-mcp/latest"] = service.npm["@example-org/notes-mcp/1.4.0"]
     offer = registry(capsys, *words, "--as", "two")[1]
     assert told(offer, "package") == [f"told: @example-org/notes-mcp says that it is {NOTES}."]
-    assert "left-pad-mcp-lookalike 0.0.1 is not there: npm has no such version" in refused(
+    assert "left-pad-mcp-lookalike 0.0.1 does not exist on npm" in refused(
         capsys, "add", "left-pad-mcp-lookalike", "--registry", "npm"
     )
 
 
 def test_what_is_refused_is_shown_with_what_is_known_of_it(folder: Path, capsys: Any) -> None:
-    status, out, err = command(capsys, "registry", "show", "com.example/database")
+    words = ["com.example/database", "--allow", "runtime-options"]
+    status, out, err = command(capsys, "registry", "show", *words)
     assert status == 1
     assert out.startswith("com.example/database 3.1.0, from team")
     assert "Runs read-only SQL on a database." in out
@@ -490,7 +491,7 @@ def test_a_look_alike_of_what_is_configured_is_a_warning(
 def test_what_is_configured_already_is_told(folder: Path, capsys: Any) -> None:
     registry(capsys, "add", NOTES, "--as", "mine")
     assert told(registry(capsys, "show", NOTES)[1], "look-alike") == [
-        "told: You have it already, as mine."
+        "told: You already have it, as mine."
     ]
 
 
@@ -597,21 +598,22 @@ def test_options_of_docker_that_open_the_machine_are_refused(
     ("words", "shown"),
     [
         (["--set", "p=/home/me/notes"], "-v /home/me/notes:/h"),
-        (["--allow", "runtime-options"], "-v /:/h"),
+        ([], "-v /:/h"),
     ],
-    ids=["named", "allowed"],
+    ids=["named", "default"],
 )
 def test_a_warning_names_the_folder_that_a_container_gets(
     folder: Path, service: RegistryService, capsys: Any, words: list[str], shown: str
 ) -> None:
-    """A folder that the person names is theirs to give; the registry's default is not."""
+    """Allowed or not, a person sees it."""
     package = service.row("com.example/database-pinned")["server"]["packages"][0]
     package["runtimeArguments"] = [
         {"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}
     ]
-    status, out, err = command(capsys, "registry", "add", "com.example/database-pinned", *words)
+    words = ["com.example/database-pinned", "--allow", "runtime-options", *words]
+    status, out, err = command(capsys, "registry", "add", *words)
     assert (status, err) == (0, "")
-    assert f"! Its container may use a folder of this machine: {shown}." in " ".join(out.split())
+    assert f"! Docker is given {shown}." in " ".join(out.split())
 
 
 @pytest.mark.parametrize("url", ["https://good.example@evil.example/", "https://{u}evil.example/"])
@@ -648,7 +650,7 @@ def test_a_variable_that_has_other_code_run_is_refused(
 ) -> None:
     package = service.row(NOTES)["server"]["packages"][0]
     package["environmentVariables"] = [{"name": name, "value": "x"}]
-    assert f"it sets {name}, by which other code could be run" in refused(capsys, "add", NOTES)
+    assert f"it sets {name}, which can make it run other code" in refused(capsys, "add", NOTES)
 
 
 def test_a_secret_among_the_arguments_is_refused(
@@ -676,7 +678,7 @@ def test_a_variable_that_is_set_already_is_a_warning(
 ) -> None:
     monkeypatch.setenv("NOTES_TOKEN", "of the person")
     found = told(registry(capsys, "show", NOTES)[1], "asks for")
-    assert any("NOTES_TOKEN is set in your environment already" in x for x in found)
+    assert any("NOTES_TOKEN is already set in your environment" in x for x in found)
 
 
 def test_a_server_is_not_given_what_another_one_is_given(
@@ -765,7 +767,7 @@ def test_what_is_written_reads_well(folder: Path, capsys: Any) -> None:
     status, out, _ = command(capsys, "registry", "add", NOTES)
     assert status == 0
     told = " ".join(out.split())
-    assert "+ @example-org/notes-mcp says itself" in told
+    assert "+ @example-org/notes-mcp confirms" in told
     assert "You must give: NOTES_TOKEN: Access token, a secret" in told
     assert "set NOTES_TOKEN, NOTES_DIR in the environment" in told
     assert 'switch it on: remove "disabled" of notes' in told

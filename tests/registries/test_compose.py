@@ -14,13 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import BadSetting, settings_from
-from xai_mcp_agent.registries.compose import compose
-from xai_mcp_agent.registries.manifest import manifest_of
+from xai_mcp_agent.registries.entries import compose
 from xai_mcp_agent.registries.readers import document_of
-from xai_mcp_agent.registries.server_json import read_server
+from xai_mcp_agent.registries.registries import manifest_of
+from xai_mcp_agent.registries.server_json import (
+    Refused,
+    read_server,
+    version_order,
+    wrong_with_version,
+)
 from xai_mcp_agent.registries.signals import Origin, looks_like, signals_of
-from xai_mcp_agent.registries.values import Refused
-from xai_mcp_agent.registries.versions import order_of, wrong_with
 
 SECRET = "sk-of-the-person"
 PIECES = ["$", "${KEY}", "{KEY}", "$${", "${v}", "{v}", "{w}", "${env:KEY}", "x"]
@@ -184,7 +187,7 @@ def test_a_name_that_is_always_set_cannot_be_asked_for() -> None:
     "version", ["1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"]
 )
 def test_exact_versions(version: str) -> None:
-    assert wrong_with(version, semantic=True) == ""
+    assert wrong_with_version(version, "npm") == ""
 
 
 @pytest.mark.parametrize(
@@ -192,13 +195,13 @@ def test_exact_versions(version: str) -> None:
     ["", "latest", "^1.0.0", "~1", ">=1", "1.x", "*", "1 || 2", "1.0", "next", "1.0.0 ", "v\n1"],
 )
 def test_versions_that_are_not_exact(version: str) -> None:
-    assert wrong_with(version, semantic=True)
+    assert wrong_with_version(version, "npm")
 
 
 def test_versions_have_their_order() -> None:
     told = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2"]
     mixed = [*told[::2], *told[1::2]]
-    assert sorted(mixed, key=order_of) == told
+    assert sorted(mixed, key=version_order) == told
 
 
 @pytest.mark.parametrize(

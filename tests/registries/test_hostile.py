@@ -24,8 +24,8 @@ from tests.support.http_service import Said, as_json
 from tests.support.registry_service import RegistryService, registry_service
 from tests.support.watchdog import ends_within
 from xai_mcp_agent.registries.registries import Registries
+from xai_mcp_agent.registries.server_json import RegistryError
 from xai_mcp_agent.registries.store import Store
-from xai_mcp_agent.registries.values import RegistryError
 from xai_mcp_agent.sources.fetching import FetchLimits, fetch
 
 MIB = 1024**2
@@ -203,7 +203,7 @@ DAMAGES = {
     "blob": "UPDATE documents SET document = x'ff', meta = x'00'",
     "other": "DROP TABLE documents",
     "columns": "ALTER TABLE documents RENAME COLUMN document TO said",
-    "progress": "UPDATE progress SET cursor = 7, pages = 'many'",
+    "progress": "UPDATE progress SET cursor = 7, begun = 'long ago'",
 }
 
 

@@ -31,8 +31,8 @@ from tests.support.registry_service import (
 )
 from tests.support.watchdog import done_within
 from xai_mcp_agent.registries.registries import Registries
-from xai_mcp_agent.registries.sync import SyncLimits, SyncReport
-from xai_mcp_agent.registries.values import RegistryError
+from xai_mcp_agent.registries.server_json import RegistryError
+from xai_mcp_agent.registries.store import SyncLimits, SyncReport
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.sources.fetching import FetchLimits
 
@@ -180,7 +180,7 @@ def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
         ("slow", "nothing came for 0.3 s"),
         ("drip", "it is not there after 1 s"),
         ("huge", "it is larger than 1 MiB"),
-        ("broken", "what is there cannot be read"),
+        ("broken", "the answer cannot be read"),
     ],
 )
 def test_what_goes_wrong_is_told_plainly(
@@ -213,7 +213,7 @@ def test_an_answer_of_something_else_is_no_registry(
 ) -> None:
     service.http.replies["/v0.1/servers"] = lambda _: as_json({"mcpServers": {}})
     with registries(service, tmp_path) as found:
-        assert "it is no registry of MCP servers" in synced(found).problem
+        assert "this is not a registry of MCP servers" in synced(found).problem
 
 
 def test_nobody_there_is_told_with_what_to_do(service: RegistryService, tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_the_invalid_documents_are_refused_by_name_and_the_others_kept(
             "download/v1/x.mcpb: it is a file to download, and its `fileSha256` is missing",
             "no-namespace": "its name has no namespace: it should be like io.github.somebody/name",
             "com.example/bad-latest": "its package npm @example/x latest: its version 'latest' "
-            "moves: it is another one tomorrow",
+            "moves: it may be another one tomorrow",
             "com.example/bad-range": "its package npm @example/x ^1.2.3: its version '^1.2.3' is "
-            "not an exact one",
+            "not exact",
         }
         assert len(names_in(found)) == ALL
         assert report.problem == ""
@@ -426,9 +426,27 @@ def test_what_npm_has_no_more_leaves_the_copy(service: RegistryService, tmp_path
     with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
         before = synced(found, "npm").documents
         gone = service.search["objects"].pop()["package"]["name"]
+        assert gone in [x.name for x in found.search(gone)]
         assert synced(found, "npm").removed == 1
         assert len(names_in(found, "npm")) == before - 1
-        assert gone not in names_in(found, "npm")
+        assert gone not in [x.name for x in found.search(gone)]
+
+
+def test_what_npm_removed_leaves_the_copy_after_an_interrupted_sync(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    one = service.search["objects"][0]
+    service.search["objects"] += [
+        {"package": one["package"] | {"name": f"notes-{number}"}} for number in range(300)
+    ]
+    with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
+        synced(found, "npm")
+        gone = service.search["objects"].pop()["package"]["name"]
+        assert "it stopped after" in synced(found, "npm", pages=1).problem
+        assert gone in names_in(found, "npm")
+        report = synced(found, "npm")
+        assert (report.is_resumed, report.removed) == (True, 1)
+        assert gone not in [x.name for x in found.search(gone, 400)]
 
 
 @pytest.mark.parametrize(
@@ -480,9 +498,9 @@ def test_where_npm_is_says_its_own_configuration(
     monkeypatch.chdir(tmp_path)
     with registries(service, tmp_path, npm={"type": "npm"}) as found:
         assert "npm_config_registry" in synced(found, "npm").problem
-        (tmp_path / ".npmrc").write_text(f"fund=false\nregistry={service.url}/\n")
+        monkeypatch.setenv("npm_config_registry", f"{service.url}/")
         assert synced(found, "npm").problem == ""
-        (tmp_path / ".npmrc").unlink()
+        monkeypatch.delenv("npm_config_registry")
         npm = tmp_path / "npm"
         npm.write_text(f"#!/bin/sh\necho {service.url}/\n")
         npm.chmod(0o755)

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent registry`: servers of registries, found in a local copy and added switched off."""
+"""`xai-mcp-agent registry`: search the local copy of registries, and add servers, switched off."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ from .settings_file import (
 
 if TYPE_CHECKING:
     from ..core.tools import Tool
-    from ..registries.offers import Offer
-    from ..registries.placeholders import Need
-    from ..registries.registries import Registries
+    from ..registries.entries import Need
+    from ..registries.registries import Offer, Registries
 
 _ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -59,12 +58,12 @@ ServerName = Annotated[
 ServerVersion = Annotated[
     str | None, typer.Option("--version", help="This version. Default: the latest.")
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Ask nobody: only the local copy counts.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Use the local copy only.")]
 Allow = Annotated[
     list[str] | None,
     typer.Option(
         "--allow", metavar="WORD",
-        help="Take what is refused else: image-tag, runtime-options, secret-argument, deprecated.",
+        help="Allow one of: image-tag, runtime-options, secret-argument, deprecated.",
     ),
 ]  # fmt: skip
 Prefer = Annotated[
@@ -72,18 +71,18 @@ Prefer = Annotated[
 ]
 As = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Its name in your settings. Default: its own."),
+    typer.Option("--as", metavar="NAME", help="Its name in your settings. Default: its own name."),
 ]
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What you want servers to do, in your words.")],
+    query: Annotated[str, typer.Argument(help="What a server should do, in your words.")],
     registry: Registry = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many servers.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The most servers to list.")] = 10,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find servers in the local copy of the registries. Nothing is asked over the network."""
+    """Search the local copy of the registries. It asks nobody over the network."""
     with _opened(settings, as_json=as_json) as (registries, _):
         found = registries.search(query, limit, registry=registry)
     if as_json:
@@ -92,7 +91,7 @@ def search(
     for one in found:
         say("\n".join(found_text(one)))
     if not found:
-        say("No server has any of these words. `xai-mcp-agent registry sync` fetches what is new.")
+        say("No server matches. `xai-mcp-agent registry sync` fetches new ones.")
 
 
 def show(
@@ -105,11 +104,11 @@ def show(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is known of a server, what it asks for, and the entry that `add` would write.
+    """Show a server: what is known of it, what it asks for, and the entry that `add` would write.
 
-    The exit status is 3 where there is an alarm.
+    The exit status is 3 if there is an alarm.
     """
-    from ..registries.values import Refused
+    from ..registries.server_json import Refused
 
     with _opened(settings, as_json=as_json) as (registries, loaded):
         listing = registries.find(name, registry=registry, version=version, offline=offline)
@@ -135,17 +134,17 @@ def sync(
         str | None, typer.Argument(help="Only this one, as the settings name it.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.1, help="The longest for each, in seconds.")
+        float | None, typer.Option("--timeout", min=0.1, help="Seconds for each registry.")
     ] = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch what is new in the registries into the local copy; interrupted, it goes on next time.
+    """Fetch what is new in the registries. If interrupted, the next sync continues.
 
-    The exit status is 1 where a registry could not be read to its end, and 3 where the content of a
-    version was changed, also of one that your settings have.
+    The exit status is 1 if a registry could not be read to its end, and 3 if the content of a
+    version changed, in the local copy or since it was added to your settings.
     """
-    from ..registries.sync import SyncLimits
+    from ..registries.store import SyncLimits
 
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
     with _opened(settings, as_json=as_json) as (registries, loaded):
@@ -173,13 +172,13 @@ def add(
     version: ServerVersion = None,
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for; no secret."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
     ] = None,
     allow: Allow = None,
     prefer: Prefer = "",
     accept_change: Annotated[
         bool,
-        typer.Option("--accept-change", help="Take the changed content of a version for right."),
+        typer.Option("--accept-change", help="Accept the changed content of a version."),
     ] = False,
     try_it: Annotated[
         bool, typer.Option("--try", help="Start it once, list its tools and end it.")
@@ -188,10 +187,10 @@ def add(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a server into the settings: switched off, with exact versions, and its tools locked.
+    """Write a server into the settings: switched off, with exact versions, its tools locked.
 
-    What it asks for and what is known of it is listed. Nothing is started without --try. The exit
-    status is 3, and nothing is written, where there is an alarm.
+    It lists what is known of it and what it asks for. It starts nothing without --try. If there is
+    an alarm, it writes nothing and the exit status is 3.
     """
     with _opened(settings, as_json=as_json) as (registries, loaded):
         file = file_to_write(loaded, settings)
@@ -237,8 +236,8 @@ def _tell_and_write(offer: Offer, file: Path, *, as_json: bool, try_it: bool) ->
 
 def _what_to_do(offer: Offer) -> str:
     if offer.listing.alarms:
-        return "If you know why it was changed: --accept-change."
-    return "Ask those who publish it."
+        return "If you know why it changed, add --accept-change."
+    return "Ask its publisher."
 
 
 def _next_steps(offer: Offer, file: Path) -> list[str]:
@@ -257,7 +256,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 
 @contextmanager
 def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registries, Settings]]:
-    """The registries of a settings file that may be used, and the file as it is."""
+    """The trusted registries of a settings file, and all of the file."""
     from ..registries.registries import Registries
 
     loaded = loaded_or_new(settings)
@@ -287,7 +286,7 @@ def _own_name(name: str) -> str:
 
 
 def _allowed(words: list[str] | None) -> frozenset[str]:
-    from ..registries.compose import ALLOWED
+    from ..registries.entries import ALLOWED
 
     for word in words or []:
         if word not in ALLOWED:
@@ -324,7 +323,7 @@ def _write(offer: Offer, file: Path) -> None:
 
 
 def _asked(offer: Offer) -> dict[str, str]:
-    """What somebody at the terminal gives of what is missing; nothing where nobody is there."""
+    """Ask the person at the terminal for missing values; empty if nobody is there."""
     from ..canvas.interactive_host import ask_here
     from ..console.console import Console
     from ..console.terminal_questions import why_not_here

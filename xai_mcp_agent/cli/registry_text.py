@@ -1,4 +1,4 @@
-"""What is known of servers in registries, for people and for programs; nothing in it is trusted."""
+"""Servers of registries as text and as JSON. None of their texts is trusted."""
 
 from __future__ import annotations
 
@@ -12,53 +12,50 @@ from ..core.shell import shown_command
 from .output import text_width
 
 if TYPE_CHECKING:
-    from ..registries.manifest import RegistryManifest
-    from ..registries.offers import Listing, Offer
-    from ..registries.placeholders import Need
-    from ..registries.registries import ChangedEntry, FoundServer
+    from ..registries.entries import Need
+    from ..registries.registries import ChangedEntry, FoundServer, Listing, Offer, RegistryManifest
     from ..registries.signals import Signal
-    from ..registries.sync import SyncReport
+    from ..registries.store import SyncReport
 
 _INDENT = "  "
 _DESCRIPTION_CHARS = 300
-_MOST_VERSIONS = 10
-_MOST_REFUSED = 20  # of one registry; the rest is counted
+_MAX_VERSIONS = 10
+_MAX_REFUSED = 20  # of one registry; the rest is counted
 _MARKS = {"good": "+", "told": "-", "unknown": "?", "warning": "!", "alarm": "!!"}
 
 
-def found_text(found: FoundServer) -> Iterator[str]:
-    """One server that was found, in a few lines."""
-    version = f" {found.version}" if found.version else ""
-    yield f"{found.name}{version} ({found.registry})"
-    about = one_line(found.description or found.title, _DESCRIPTION_CHARS)
+def found_text(server: FoundServer) -> Iterator[str]:
+    """A result of a search, in a few lines."""
+    version = f" {server.version}" if server.version else ""
+    yield f"{server.name}{version} ({server.registry})"
+    about = one_line(server.description or server.title, _DESCRIPTION_CHARS)
     yield from _folded(about)
 
 
 def report_text(report: SyncReport) -> Iterator[str]:
-    """What came of a sync."""
-    resumed = ", going on where it was interrupted" if report.is_resumed else ""
+    """The result of a sync."""
+    resumed = ", continued where it was interrupted" if report.is_resumed else ""
     gone = f", {count(report.removed, 'version')} gone" if report.removed else ""
     pages, documents = count(report.pages, "page"), count(report.documents, "document")
     yield f"{report.registry}: {documents} on {pages}{gone}{resumed}."
-    for name, reason in report.refused[:_MOST_REFUSED]:
+    for name, reason in report.refused[:_MAX_REFUSED]:
         yield from _folded(f"refused: {name or '(without a name)'}: {reason}")
-    if more := len(report.refused) - _MOST_REFUSED:
+    if more := len(report.refused) - _MAX_REFUSED:
         yield from [f"{_INDENT}and {more:,} more refused"] if more > 0 else []
     for alarm in report.alarms:
         yield from _folded(
-            f"ALARM: {alarm.name} {alarm.version} says something else than before under the same "
-            f"version: digest {alarm.was[:12]} before, {alarm.now[:12]} now. What was first seen "
-            "is kept."
+            f"ALARM: {alarm.name} {alarm.version} has changed under the same version: digest "
+            f"{alarm.was[:12]} before, {alarm.now[:12]} now. The first content is kept."
         )
 
 
 def changed_text(alarm: ChangedEntry) -> str:
-    """An entry of the settings whose server was changed."""
+    """An entry of the settings whose server changed in its registry."""
     version = f" {alarm.version}" if alarm.version else ""
     return (
-        f"ALARM: {alarm.entry} of your settings was added as {alarm.server}{version}, and "
-        f"something else is said of that now: it was {alarm.was}, it is {alarm.now}. Leave it "
-        f"switched off until you know why. `{shown_command(*_SHOW, alarm.server)}` shows it."
+        f"ALARM: {alarm.entry} in your settings was added as {alarm.server}{version}, which has "
+        f"changed since: its digest was {alarm.was} and is {alarm.now} now. Leave it switched off "
+        f"until you know why. `{shown_command(*_SHOW, alarm.server)}` shows it."
     )
 
 
@@ -66,13 +63,13 @@ _SHOW = ("xai-mcp-agent", "registry", "show")
 
 
 def offer_text(offer: Offer) -> Iterator[str]:
-    """All that is to be known of a server, and the entry it would be."""
+    """The signals about a server, and the entry it would be."""
     yield from listing_text(offer.listing, offer.manifest)
-    yield "What is to be known (+ proved or pinned, ? not known, ! look twice):"
+    yield "Signals (+ proved or pinned, ? not known, ! look twice):"
     for signal in offer.signals:
         yield from _signal_text(signal)
     for reason in offer.composition.passed_over:
-        yield from _folded(f"passed over: {reason}", mark=" - ")
+        yield from _folded(f"not used: {reason}", mark=" - ")
     yield "The entry, switched off:"
     shown = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
     yield from (f"{_INDENT}{x}" for x in shown.splitlines())
@@ -81,7 +78,7 @@ def offer_text(offer: Offer) -> Iterator[str]:
 
 
 def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
-    """What a registry says of a server."""
+    """The description of a server in its registry."""
     document = listing.document
     version = f" {manifest.version}" if manifest.version else ""
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
@@ -91,7 +88,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
         ("document", manifest.manifest_url), ("package", manifest.download_url),
         ("checksum", manifest.checksum), ("schema", manifest.schema_version),
-        ("versions", ", ".join(x for x in listing.versions[:_MOST_VERSIONS] if x)),
+        ("versions", ", ".join(x for x in listing.versions[:_MAX_VERSIONS] if x)),
     )  # fmt: skip
     for name, text in told:
         if text:
@@ -121,21 +118,21 @@ def _folded(text: str, mark: str = "") -> list[str]:
 # For programs
 
 
-def found_json(found: FoundServer) -> JsonObject:
-    """One server that was found."""
+def found_json(server: FoundServer) -> JsonObject:
+    """A result of a search."""
     return {
-        "registry": found.registry,
-        "name": found.name,
-        "version": found.version,
-        "title": found.title,
-        "description": found.description,
-        "score": round(found.score, 4),
-        "reasons": list(found.reasons),
+        "registry": server.registry,
+        "name": server.name,
+        "version": server.version,
+        "title": server.title,
+        "description": server.description,
+        "score": round(server.score, 4),
+        "reasons": list(server.reasons),
     }
 
 
 def report_json(report: SyncReport) -> JsonObject:
-    """What came of a sync."""
+    """The result of a sync."""
     return {
         "registry": report.registry,
         "pages": report.pages,
@@ -149,7 +146,7 @@ def report_json(report: SyncReport) -> JsonObject:
 
 
 def offer_json(offer: Offer) -> JsonObject:
-    """All that is known of a server, and the entry it would be."""
+    """The signals about a server, and the entry it would be."""
     listing, composition = offer.listing, offer.composition
     return {
         "registry": listing.registry.name,

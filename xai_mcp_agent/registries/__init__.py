@@ -1,6 +1,6 @@
-"""Registries of MCP servers: searched in a local copy, and brought into settings, switched off.
+"""Registries of MCP servers: search in a local copy, and entries for the settings, switched off.
 
-Public (see docs/registries.md) are the names here; those of inner modules may change at any time.
+The names here are public (see docs/registries.md); those of inner modules may change.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ __all__ = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", 
 
 _HOME_OF = {
     "FoundServer": "registries",
-    "Listing": "offers",
-    "Offer": "offers",
+    "Listing": "registries",
+    "Offer": "registries",
     "Registries": "registries",
-    "RegistryManifest": "manifest",
+    "RegistryManifest": "registries",
     "Signal": "signals",
 }
 
 if TYPE_CHECKING:
-    from .manifest import RegistryManifest
-    from .offers import Listing, Offer
-    from .registries import FoundServer, Registries
+    from .registries import FoundServer, Listing, Offer, Registries, RegistryManifest
     from .signals import Signal
 else:  # looked up on first use, as those of the package
 

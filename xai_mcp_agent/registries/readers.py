@@ -1,6 +1,7 @@
 """Readers of registries: the official API, lists and folders, repositories of GitHub, npm's search.
 
-All speak server.json in the end; a document that is bad costs only itself.
+Each gives documents in the words of server.json. A bad document is refused by itself; the others
+are read.
 """
 
 from __future__ import annotations
@@ -8,46 +9,56 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
+import subprocess
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
+from ..core.tools import digest_of_definition
 from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
+from ..settings.fields import wrong_with_url
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
 from ..sources.openapi.document import NotReadable, parse
-from .npm import NpmPackage, npm_address
-from .server_json import read_server
-from .values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
+from .server_json import (
+    NAME_CHARS,
+    TEXT_CHARS,
+    Document,
+    Refused,
+    RegistryError,
+    read_server,
+    shown,
+)
 
 _API = "/v0.1"
 _API_ROWS = 100  # of a page; the official registry gives no more
-_NPM_ROWS = 250  # npm gives no more
 _CURSOR_CHARS = 2_000
-_MOST_DOCUMENTS = 50_000  # of one list; the largest registry has some thousands
 _OFFICIAL_META = "io.modelcontextprotocol.registry/official"
-_EXTRAS = (
-    "mcp_version", "schema_version", "manifest_url", "download_url", "checksum", "tags", "author",
-    "license", "dependencies",
-)  # fmt: skip
+_NPM_ROWS = 250  # npm gives no more
+_MAX_DOCUMENTS = 50_000  # of one list; the largest registry has some thousands
 
 _ARCHIVES = "https://codeload.github.com"
 _FILE = "server.json"
 _LISTS = (".json", ".yaml", ".yml")
-_LEVELS = 4  # of folders
-_MOST_FILES = 50_000
-_MOST_FILE_BYTES = 16 * 1024**2
-_MOST_BYTES = 128 * 1024**2  # of all files that are read
-_MOST_UNPACKED = 1024**3  # of an archive, with all that is not read
+_FOLDER_LEVELS = 4
+_MAX_FILES = 50_000
+_MAX_FILE_BYTES = 16 * 1024**2
+_MAX_BYTES = 128 * 1024**2  # of all files that are read
+_MAX_UNPACKED = 1024**3  # of an archive, with all that is not read
 
-Files = Mapping[str, bytes]
-"""By their paths, with slashes, below the folder that is read."""
+_NPM_VARIABLE = "npm_config_registry"
+_NPM_SECONDS = 20.0  # npm takes a second or two to start
+
+_Files: TypeAlias = Mapping[str, bytes]
+"""Contents by their paths, with slashes, below the folder that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +73,11 @@ class Page:
 class Reader(Protocol):
     """Reads one registry."""
 
-    tells_changes: bool
-    """Whether it can be asked for what changed since a time; else all of it is read each time."""
+    reports_changes: bool
+    """Whether it can be asked for changes since a time; if not, all of it is read each time."""
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return the page at a cursor, of what was changed since a time.
+        """Return the page at a cursor, of what changed since a time.
 
         Raises:
             OSError: it cannot be read; says why.
@@ -78,7 +89,7 @@ def reader_of(registry: RegistrySettings) -> Reader:
     """Return the reader of a registry of the settings.
 
     Raises:
-        RegistryError: nobody says where it is.
+        RegistryError: the address of npm's registry is not known.
     """
     match registry.type:
         case "api":
@@ -102,40 +113,42 @@ def document_of(row: Any, place: str) -> Document:
     meta = as_object(as_object(entry.get("_meta")).get(_OFFICIAL_META))
     if not meta and isinstance(server.get("status"), str):  # before 2025-09-29 it stood inside
         meta = {"status": server["status"]}
-    extras = {key: server[key] for key in _EXTRAS if key in server}
-    schema = as_text(server.get("$schema")).rstrip("/").split("/")
-    if len(schema) > 1:
-        extras.setdefault("schema_version", schema[-2])
+    return _checked(server, meta, place)
+
+
+def _checked(
+    server: JsonObject, meta: JsonObject, place: str, *, identity: JsonObject | None = None
+) -> Document:
+    """Return the document, or one that says why it must not be used.
+
+    `identity` is what must not change of a version, by default all of it; only npm gives one, and
+    its names have no namespace.
+    """
     name, version = as_text(server.get("name")), as_text(server.get("version"))
-    return _checked(Document(name, version, server, server, meta, extras, place))
-
-
-def _checked(document: Document) -> Document:
-    """Return the document, or one that says why it must not be used."""
+    has_namespace = identity is None
     try:
-        read_server(document.server, has_namespace=document.has_namespace)
-        return document
+        read_server(server, has_namespace=has_namespace)
+        digest = digest_of_definition(identity or server)
+        return Document(name, version, server, digest, meta, place, has_namespace=has_namespace)
     except Refused as refusal:
-        reason = refusal.reason
+        return _refused(name, refusal.reason, version)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
-        reason = f"it cannot be read: {type(cause).__name__}"
-    # Its name may be anything, of any length; one that is used is neither changed nor cut.
-    return _refused(document.name, reason, document.version)
+        return _refused(name, f"it cannot be read: {type(cause).__name__}", version)
 
 
 def _refused(name: str, reason: str, version: str = "") -> Document:
     name, version = visible_text(name, NAME_CHARS), visible_text(version, NAME_CHARS)
-    return Document(name, version, {}, None, refused=visible_text(reason, TEXT_CHARS))
+    return Document(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
 
 
 def _json_at(url: str, limits: FetchLimits) -> tuple[Any, int]:
-    """Return what is at a URL, and its size."""
+    """Return the document at a URL, and its size."""
     data = fetch(url, limits, "application/json")
     try:
         return parse(data), len(data)
     except NotReadable as reason:
-        words = visible_text(str(reason), TEXT_CHARS)
-        raise OSError(f"what is there cannot be read: {words}") from None
+        text = visible_text(str(reason), TEXT_CHARS)
+        raise OSError(f"the answer cannot be read: {text}") from None
 
 
 # The official API
@@ -144,25 +157,25 @@ def _json_at(url: str, limits: FetchLimits) -> tuple[Any, int]:
 class ApiReader:
     """A registry with the official API, version 0.1: pages with opaque cursors, and versions."""
 
-    tells_changes = True
+    reports_changes = True
 
     def __init__(self, url: str) -> None:
         self._base = url.rstrip("/").removesuffix(_API) + f"{_API}/servers"
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`. What was deleted is among what changed since a time."""
+        """See `Reader.page`. Deleted servers are among the changes since a time."""
         query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor}
         query = {key: x for key, x in (query | {"updated_since": since}).items() if x}
         answer, size = _json_at(f"{self._base}?{urlencode(query)}", limits)
         answer = as_object(answer)
         if not isinstance(answer.get("servers"), list):
-            raise OSError("the answer has no `servers`: it is no registry of MCP servers")
-        following = as_text(as_object(answer.get("metadata")).get("nextCursor"))
-        # JSON can say half of a pair, which is no text and cannot be sent.
-        is_text = following == following.encode("utf-8", "replace").decode()
-        if len(following) > _CURSOR_CHARS or not is_text:
-            raise OSError("its cursor is absurdly long, or no text")
-        return Page(list(self._documents(answer)), following, size)
+            raise OSError("the answer has no `servers`: this is not a registry of MCP servers")
+        cursor = as_text(as_object(answer.get("metadata")).get("nextCursor"))
+        # JSON can hold half of a surrogate pair, which cannot be sent.
+        is_text = cursor == cursor.encode("utf-8", "replace").decode()
+        if len(cursor) > _CURSOR_CHARS or not is_text:
+            raise OSError("its cursor is too long, or not text")
+        return Page(list(self._documents(answer)), cursor, size)
 
     def versions(self, name: str, limits: FetchLimits) -> list[Document]:
         """Return all versions of a server.
@@ -172,24 +185,41 @@ class ApiReader:
             OSError: it cannot be asked; says why.
         """
         answer, _ = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
-        # A row of another server is none of its versions.
         return [x for x in self._documents(as_object(answer)) if x.name == name]
 
     def _documents(self, answer: JsonObject) -> Iterator[Document]:
         for row in as_list(answer.get("servers")):
             server = as_object(as_object(row).get("server"))
-            words = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
-            name, version = (quote(x, safe="", errors="replace") for x in words)
+            parts = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
+            name, version = (quote(x, safe="", errors="replace") for x in parts)
             yield document_of(row, f"{redact_url(self._base)}/{name}/versions/{version}")
 
 
 # npm
 
 
-class NpmReader:
-    """The packages of npm that have these keywords. Nothing of what they say is proved."""
+@dataclass(frozen=True, slots=True)
+class NpmPackage:
+    """One version of an npm package, as it describes itself.
 
-    tells_changes = False
+    `mcp_name` is the server that it says it is.
+    """
+
+    name: str = ""
+    version: str = ""
+    mcp_name: str = ""
+    has_command: bool = False
+    integrity: str = ""
+    tarball: str = ""
+    license: str = ""
+    author: str = ""
+    dependencies: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class NpmReader:
+    """The packages of npm with some keywords. npm proves nothing of what they say."""
+
+    reports_changes = False
 
     def __init__(self, url: str, keywords: str = "") -> None:
         self._base = url.rstrip("/")
@@ -200,57 +230,86 @@ class NpmReader:
         start = int(cursor) if cursor.isdecimal() else 0
         query = {"text": f"keywords:{self._keywords}", "size": str(_NPM_ROWS), "from": str(start)}
         answer, size = _json_at(f"{self._base}/-/v1/search?{urlencode(query)}", limits)
-        packages, total = as_list(as_object(answer).get("objects")), as_object(answer).get("total")
-        end = start + len(packages)
-        following = str(end) if packages and isinstance(total, int) and end < total else ""
-        rows = (as_object(as_object(x).get("package")) for x in packages)
-        return Page([self._document(x) for x in rows], following, size)
+        rows, total = as_list(as_object(answer).get("objects")), as_object(answer).get("total")
+        end = start + len(rows)
+        following = str(end) if rows and isinstance(total, int) and end < total else ""
+        packages = (as_object(as_object(x).get("package")) for x in rows)
+        return Page([self._document(x) for x in packages], following, size)
 
     def document(self, name: str, version: str, limits: FetchLimits) -> Document:
-        """Return a package by its name.
+        """Return the document of a package.
 
         Raises:
             Answered: there is no such package, or no such version.
             OSError: it cannot be asked.
         """
-        document = self._document(as_object(self._manifest(name, version, limits)))
-        if not document.refused and document.name != name:
-            raise OSError("the answer is about another package")
-        return document
+        return self._document(self._manifest(name, version, limits))
 
     def package(self, name: str, version: str, limits: FetchLimits) -> NpmPackage:
         """Return what a package says of itself.
 
         Raises:
             Answered: there is no such package, or no such version.
-            OSError: it cannot be asked, or says something of another package.
+            OSError: it cannot be asked.
         """
-        package = NpmPackage.of(self._manifest(name, version, limits))
-        if package.name != name or package.version != version:
-            raise OSError("the answer is about another package")
-        return package
+        entry = self._manifest(name, version, limits)
+        dist, author = as_object(entry.get("dist")), entry.get("author")
+        dependencies = list(as_object(entry.get("dependencies")).items())[:NAME_CHARS]
+        if entry.get("version") != version:
+            raise OSError("the answer is about another version")
+        return NpmPackage(
+            name,
+            version,
+            shown(entry.get("mcpName"), NAME_CHARS),
+            bool(as_object(entry.get("bin")) or as_text(entry.get("bin"))),
+            shown(dist.get("integrity"), NAME_CHARS),
+            shown(dist.get("tarball"), NAME_CHARS),
+            shown(entry.get("license"), NAME_CHARS),
+            shown(as_object(author).get("name") or author, NAME_CHARS),
+            {shown(key, NAME_CHARS): shown(x, NAME_CHARS) for key, x in dependencies},
+        )
 
-    def _manifest(self, name: str, version: str, limits: FetchLimits) -> Any:
+    def _manifest(self, name: str, version: str, limits: FetchLimits) -> JsonObject:
         url = f"{self._base}/{quote(name, safe='@')}/{quote(version, safe='')}"
-        return _json_at(url, limits)[0]
+        entry = as_object(_json_at(url, limits)[0])
+        if entry.get("name") != name:
+            raise OSError("the answer is about another package")
+        return entry
 
     def _document(self, package: JsonObject) -> Document:
         name, version = as_text(package.get("name")), as_text(package.get("version"))
-        identity = {"name": name, "version": version}
+        identity: JsonObject = {"name": name, "version": version}
         server: JsonObject = identity | {
             "description": package.get("description"),
             "repository": {"url": as_object(package.get("links")).get("repository")},
             "packages": [{"registryType": "npm", "identifier": name, "version": version}],
+            "tags": as_texts(package.get("keywords")),
+            "author": as_object(package.get("publisher")).get("username"),
         }
-        author = as_object(package.get("publisher")).get("username")
-        extras = {"tags": as_texts(package.get("keywords")), "author": author}
-        # Scores and dates come and go: what must not change is what a version is.
-        return _checked(
-            Document(
-                name, version, server, identity, {"publishedAt": package.get("date")}, extras,
-                redact_url(self._base), has_namespace=False,
-            )
-        )  # fmt: skip
+        meta: JsonObject = {"publishedAt": package.get("date")}
+        return _checked(server, meta, redact_url(self._base), identity=identity)
+
+
+def npm_address() -> str:
+    """Return the address of npm's registry, from its variable or from npm itself.
+
+    Raises:
+        RegistryError: neither says it.
+    """
+    address = os.environ.get(_NPM_VARIABLE, "").strip()
+    if not address and (npm := shutil.which("npm")):
+        command = [npm, "config", "get", "registry"]  # only npm knows its files and its default
+        with suppress(OSError, subprocess.SubprocessError):
+            address = subprocess.run(
+                command, capture_output=True, text=True, timeout=_NPM_SECONDS, check=True,
+                stdin=subprocess.DEVNULL,
+            ).stdout.strip()  # fmt: skip
+    if wrong_with_url(address):
+        raise RegistryError(
+            "The address of npm's registry is not known: npm is not installed, and "
+            f"{_NPM_VARIABLE} is not set. Write it as `url` of that registry in the settings."
+        )
+    return address.rstrip("/")
 
 
 # Lists, folders and archives
@@ -259,7 +318,7 @@ class NpmReader:
 class ListReader:
     """A file or folder here, or a document at a URL."""
 
-    tells_changes = False
+    reports_changes = False
 
     def __init__(self, path: str = "", url: str = "") -> None:
         self._path, self._url = path, url
@@ -273,23 +332,23 @@ class ListReader:
             return _page({"": _content(path)}, str(path))
         if not path.is_dir():
             raise OSError(f"there is no file or folder {path}")
-        return _page(dict(_files_of(path)), str(path))
+        return _page(dict(_files_in(path)), str(path))
 
 
 class GithubReader:
-    """What a repository has under `path` at `ref`, a commit or branch; read from its archive."""
+    """The files of a repository under `path` at `ref`, a commit or branch, from its archive."""
 
-    tells_changes = False
+    reports_changes = False
 
     def __init__(self, repository: str, ref: str, path: str = "", url: str = "") -> None:
         self._repository, self._ref, self._path = repository, ref, path.strip("/")
         self._base = (url or _ARCHIVES).rstrip("/")
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`: all of it is one. The commit is part of the places of documents."""
+        """See `Reader.page`: all of it is one. The places of documents name the commit."""
         url = f"{self._base}/{self._repository}/tar.gz/{quote(self._ref)}"
         try:
-            commit, files = _unpacked(fetch(url, limits), self._path)
+            commit, files = _unpack(fetch(url, limits), self._path)
         except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as cause:
             raise OSError(f"its archive cannot be read: {cause}") from None
         if not files:
@@ -298,7 +357,7 @@ class GithubReader:
         return _page(files, "/".join(x for x in parts if x))
 
 
-def _page(files: Files, place: str) -> Page:
+def _page(files: _Files, place: str) -> Page:
     documents = [x for name in sorted(files) for x in _documents_in(name, files[name], place)]
     return Page(documents, size=sum(map(len, files.values())))
 
@@ -311,86 +370,71 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
         value = parse(data)
         servers = as_object(value).get("servers", value)
         if isinstance(servers, list):
-            yield from (document_of(x, place) for x in as_list(servers)[:_MOST_DOCUMENTS])
+            yield from (document_of(x, place) for x in as_list(servers)[:_MAX_DOCUMENTS])
         elif as_object(value).keys() & {"name", "server"}:
             yield document_of(value, place)
         else:
-            problem = f"{place} is no list of MCP servers: it has neither a list nor `servers`."
-            raise RegistryError(problem)
-    except (NotReadable, RegistryError) as reason:
+            raise NotReadable(f"{place} has neither a list of MCP servers nor `servers`.")
+    except NotReadable as reason:
         if not name:
             raise OSError(visible_text(str(reason), TEXT_CHARS)) from None
-        is_folder = path.name == _FILE and path.parent.name
-        yield _refused(path.parent.name if is_folder else path.name, str(reason))
+        is_in_folder = path.name == _FILE and path.parent.name
+        yield _refused(path.parent.name if is_in_folder else path.name, str(reason))
 
 
 def _is_readable(path: str) -> bool:
     """Whether a file is a server's own, in any folder, or a list at the top."""
     parts = PurePosixPath(path).parts
     is_list = len(parts) == 1 and parts[0].endswith(_LISTS)
-    return is_list or (len(parts) <= _LEVELS and parts[-1] == _FILE)
+    return is_list or (len(parts) <= _FOLDER_LEVELS and parts[-1] == _FILE)
 
 
-def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
-    count = 0
-    for here, folders, names in os.walk(folder):
-        below = PurePosixPath(Path(here).relative_to(folder).as_posix())
-        folders[:] = sorted(x for x in folders if not x.startswith("."))
-        if len(below.parts) >= _LEVELS:
-            folders.clear()
-        for name in sorted(names):
-            path, file = str(below / name), Path(here) / name
-            if _is_readable(path) and file.is_file() and not file.is_symlink():
-                count += 1
-                if count > _MOST_FILES:
-                    raise OSError(f"it has more than {_MOST_FILES:,} files")
-                yield path, _content(file)
+def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
+    patterns = [f"{'*/' * level}{_FILE}" for level in range(1, _FOLDER_LEVELS)]
+    files: Iterable[Path] = {x for pattern in ("*", *patterns) for x in folder.glob(pattern)}
+    for file in sorted(files):
+        path = file.relative_to(folder)
+        is_hidden = any(x.startswith(".") for x in path.parts)
+        is_file = file.is_file() and not file.is_symlink()
+        if is_file and not is_hidden and _is_readable(path.as_posix()):
+            yield path.as_posix(), _content(file)
 
 
 def _content(file: Path) -> bytes:
-    if file.stat().st_size > _MOST_FILE_BYTES:
-        raise OSError(f"{file} is larger than {_MOST_FILE_BYTES // 1024**2} MiB")
+    if file.stat().st_size > _MAX_FILE_BYTES:
+        raise OSError(f"{file} is larger than {_MAX_FILE_BYTES // 1024**2} MiB")
     return file.read_bytes()
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a gzip file, up to a limit: a small one may hold anything."""
+class _BoundedGzip(gzip.GzipFile):
+    """A gzip file that ends with an error: a small one may unpack to anything."""
 
-    def __init__(self, data: bytes) -> None:
-        self._file = gzip.GzipFile(fileobj=io.BytesIO(data))
-        self._count = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes.
 
         Raises:
             ValueError: these were too many.
         """
-        data = self._file.read(size)
-        self._count += len(data)
-        if self._count > _MOST_UNPACKED:
+        data = super().read(size)
+        if self.tell() > _MAX_UNPACKED:
             raise ValueError("it is too large when unpacked")
         return data
 
 
-def _unpacked(data: bytes, path: str) -> tuple[str, Files]:
-    """Return the commit of an archive, where it says so, and its files at the path, in memory."""
+def _unpack(data: bytes, path: str) -> tuple[str, _Files]:
+    """Return the commit of an archive, if it says so, and its files at the path, in memory."""
     files: dict[str, bytes] = {}
     size = 0
-    with tarfile.open(fileobj=_Unpacked(data), mode="r|") as archive:
+    unpacked = _BoundedGzip(fileobj=io.BytesIO(data))
+    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for number, member in enumerate(archive):
-            if number > _MOST_FILES:
-                raise ValueError(f"it has more than {_MOST_FILES:,} files")
-            inside = _below(member.name, path)
-            is_list = inside is not None and (not inside or _is_readable(inside))
-            if inside is None or not is_list or not member.isreg():
+            if number > _MAX_FILES:
+                raise ValueError(f"it has more than {_MAX_FILES:,} files")
+            inside = _path_below(member.name, path)
+            if inside is None or not member.isreg() or (inside and not _is_readable(inside)):
                 continue
             size += member.size
-            if member.size > _MOST_FILE_BYTES or size > _MOST_BYTES:
+            if member.size > _MAX_FILE_BYTES or size > _MAX_BYTES:
                 raise ValueError("it is too large when unpacked")
             content = archive.extractfile(member)
             files[inside] = content.read() if content else b""
@@ -398,8 +442,8 @@ def _unpacked(data: bytes, path: str) -> tuple[str, Files]:
     return commit if commit.isalnum() else "", files
 
 
-def _below(name: str, path: str) -> str | None:
-    """Return the path within what is read; an archive's first folder is named after the commit."""
+def _path_below(name: str, path: str) -> str | None:
+    """Return the path below `path`; the first folder of an archive is named after the commit."""
     inside, folder = PurePosixPath(name).parts[1:], PurePosixPath(path).parts
     if inside[: len(folder)] != folder or ".." in inside:
         return None

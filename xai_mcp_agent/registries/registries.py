@@ -1,14 +1,15 @@
-"""The registries of one settings file: searched in the local copy, asked about one server."""
+"""The registries of one settings file: search in the local copy, and offers of single servers."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..core.json import JsonObject, as_object, as_text, as_texts
+from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
 from ..core.names import did_you_mean
 from ..core.visible import visible_text
 from ..search import ToolIndex
@@ -16,19 +17,59 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
-from ..sources.fetching import Answered
-from .offers import ASK_LIMITS, NOT_FOUND, Listing, offer_of
-from .readers import ApiReader, NpmReader, reader_of
-from .store import Store
-from .sync import SyncLimits, SyncReport, now_text, sync_registry
-from .values import NAME_CHARS, Document, Refused, RegistryError, shown
+from ..sources.fetching import Answered, FetchLimits
+from .entries import Composition, compose
+from .readers import ApiReader, NpmPackage, NpmReader, npm_address, reader_of
+from .server_json import (
+    NAME_CHARS,
+    Document,
+    Package,
+    Refused,
+    RegistryError,
+    read_server,
+    shown,
+)
+from .signals import Origin, Signal, signals_of
+from .store import Alarm, Store, SyncLimits, SyncReport, sync_registry
 
-_DEPRECATED = ("deprecated", "deleted")
+_NOT_FOUND = 404
+_HIDDEN = ("deprecated", "deleted")  # from a search
+_MAX_ITEMS = 100  # tags, dependencies
+_BETWEEN_WORDS = re.compile(r"[./_-]+")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
+_NO_PACKAGE = NpmPackage()
+# For one question about one server, for which a person waits.
+_ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryManifest:
+    """One version of a server (spec 5, registry integration); None where a registry says nothing.
+
+    `manifest_url` is the address of its document, `download_url` that of its package. `checksum` is
+    the package's, after the name of its kind.
+    """
+
+    name: str
+    version: str
+    mcp_version: str | None = None
+    schema_version: str | None = None
+    manifest_url: str | None = None
+    download_url: str | None = None
+    checksum: str | None = None
+    tags: tuple[str, ...] = ()
+    author: str | None = None
+    license: str | None = None
+    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_json(self) -> JsonObject:
+        """Return it for JSON, under the same names."""
+        return {**asdict(self), "tags": list(self.tags)}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundServer:
-    """A server that a search found; `score` is relative to the best, which has 1."""
+    """A result of a search; `score` is relative to the best result's, which is 1."""
 
     registry: str
     name: str
@@ -41,10 +82,7 @@ class FoundServer:
 
 @dataclass(frozen=True, slots=True)
 class ChangedEntry:
-    """An entry of the settings of which something else is said now than when it was added.
-
-    `was` and `now` are digests of its document.
-    """
+    """An entry of the settings whose document changed since; `was` and `now` are digests."""
 
     entry: str
     server: str
@@ -53,11 +91,57 @@ class ChangedEntry:
     now: str
 
 
-_Indexed: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One version of a server in one registry.
+
+    `alarms` say that its content changed; `note` says why the registry could not be asked.
+    """
+
+    registry: RegistrySettings
+    document: Document
+    versions: tuple[str, ...]
+    alarms: tuple[Alarm, ...] = ()
+    note: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its document."""
+        return self.document.digest
+
+    @property
+    def status(self) -> str:
+        """Its status in the registry: active, deprecated, deleted or empty."""
+        return shown(self.document.meta.get("status"), NAME_CHARS)
+
+    @property
+    def manifest(self) -> RegistryManifest:
+        """What the registry says of it, without what its package says."""
+        return manifest_of(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The entry that would be written into the settings for a server, and what to know before."""
+
+    listing: Listing
+    name: str
+    composition: Composition
+    entry: JsonObject
+    manifest: RegistryManifest
+    signals: tuple[Signal, ...]
+
+    @property
+    def alarms(self) -> list[Signal]:
+        """The signals because of which it must not be used."""
+        return [x for x in self.signals if x.weight == "alarm"]
+
+
+_Index: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
 
 
 def user_registry_store() -> Path:
-    """Where this user's local copy is; it need not exist."""
+    """Return the path of this user's local copy; it may not exist yet."""
     # Here, as most commands need no cache.
     from platformdirs import user_cache_path
 
@@ -65,9 +149,9 @@ def user_registry_store() -> Path:
 
 
 class Registries:
-    """Those of some settings, with their local copy in `file`. A `with` block closes it.
+    """The registries of some settings, with their local copy in `file`. A `with` block closes it.
 
-    Without settings, those of the file that is found, as far as its user has agreed to it.
+    Without settings, it reads the file that is found, as far as its user has agreed to it.
 
     Raises:
         SettingsError: the file is unreadable.
@@ -78,7 +162,7 @@ class Registries:
         usable = without_untrusted(load_settings()) if settings is None else settings
         self.settings = usable.registries
         self._store = Store(file or user_registry_store())
-        self._indexes: dict[str | None, _Indexed] = {}
+        self._indexes: dict[str | None, _Index] = {}
 
     def __enter__(self) -> Registries:
         return self
@@ -87,11 +171,11 @@ class Registries:
         self.close()
 
     def close(self) -> None:
-        """Let go of the local copy."""
+        """Close the local copy."""
         self._store.close()
 
-    def chosen(self, name: str | None) -> list[RegistrySettings]:
-        """The registry of this name, or all.
+    def select(self, name: str | None) -> list[RegistrySettings]:
+        """Return the registry of this name, or all of them.
 
         Raises:
             RegistryError: there is none.
@@ -107,23 +191,21 @@ class Registries:
         return [self.settings[name]]
 
     def sync(self, name: str | None = None, limits: SyncLimits | None = None) -> list[SyncReport]:
-        """Bring the local copy of this registry, or of all, up to date; see `sync_registry`."""
+        """Bring the local copy of a registry, or of all, up to date; see `sync_registry`."""
         self._indexes.clear()
-        return [sync_registry(self._store, x, limits) for x in self.chosen(name)]
-
-    # Searching
+        return [sync_registry(self._store, x, limits) for x in self.select(name)]
 
     def search(
         self, query: str, limit: int = 10, *, registry: str | None = None
     ) -> list[FoundServer]:
-        """The servers of the local copy that do what somebody wants, best first.
+        """Search the local copy for servers that do what the query says, best first.
 
-        Those that are deprecated, deleted or refused are left out.
+        Servers that are deprecated, deleted or refused are left out.
 
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
         """
-        index, servers = self._indexed(registry)
+        index, servers = self._index(registry)
         if not servers:
             raise RegistryError(
                 "There is no local copy of a registry yet. Run `xai-mcp-agent registry sync`."
@@ -131,20 +213,19 @@ class Registries:
         hits = index.search(query, limit)
         return [replace(servers[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
 
-    def _indexed(self, registry: str | None) -> _Indexed:
-        """The servers of the local copy, made once for all searches until it changes."""
-        if registry not in self._indexes:
+    def _index(self, name: str | None) -> _Index:
+        """The index of the local copy, made once for all searches until the copy changes."""
+        if name not in self._indexes:
             index, servers = ToolIndex[JsonObject](), dict[str, FoundServer]()
-            for chosen in self.chosen(registry):
-                for stored in self._store.latest(chosen.address):
-                    if stored.document.meta.get("status") in _DEPRECATED:
-                        continue
-                    server = _found(chosen.name, stored.document)
-                    key = f"{chosen.name} {server.name}"
-                    servers[key] = server
-                    index.update(_as_tool(key, server, stored.document))
-            self._indexes[registry] = index, servers
-        return self._indexes[registry]
+            for registry in self.select(name):
+                for document in self._store.latest(registry.address):
+                    if document.meta.get("status") not in _HIDDEN:
+                        server = _found(registry.name, document)
+                        key = f"{registry.name} {server.name}"
+                        servers[key] = server
+                        index.update(_indexed(key, server, document))
+            self._indexes[name] = index, servers
+        return self._indexes[name]
 
     # One server
 
@@ -152,7 +233,7 @@ class Registries:
         self, name: str, *, registry: str | None = None, version: str | None = None,
         offline: bool = False,
     ) -> Listing:  # fmt: skip
-        """A server by its name; its registry is asked for news of it, unless `offline`.
+        """Return a server by its name; its registry is asked for changes, unless `offline`.
 
         Raises:
             RegistryError: there is none, or several registries have it.
@@ -160,13 +241,13 @@ class Registries:
         """
         notes: dict[str, str] = {}
         homes: list[RegistrySettings] = []
-        for chosen in self.chosen(registry):
+        for selected in self.select(registry):
             if not offline:
-                notes[chosen.name] = self._ask(chosen, name, version)
-            if reason := self._store.refusal(chosen.address, name, version):
+                notes[selected.name] = self._ask(selected, name, version)
+            if reason := self._store.refusal(selected.address, name, version):
                 raise Refused(name, reason)
-            if self._store.versions(chosen.address, name):
-                homes.append(chosen)
+            if self._store.versions(selected.address, name):
+                homes.append(selected)
         if len(homes) > 1:
             names = " and ".join(x.name for x in homes)
             raise RegistryError(f"{_quoted(name)} is in {names}. Choose one with --registry.")
@@ -175,18 +256,18 @@ class Registries:
         return self._listing(homes[0], name, version, notes.get(homes[0].name, ""))
 
     def _ask(self, registry: RegistrySettings, name: str, version: str | None) -> str:
-        """Have the registry tell what it has of a server; why it could not, or nothing."""
+        """Fetch what a registry has of a server; return why it could not, or nothing."""
         try:
             if registry.type == "api":
-                documents = ApiReader(registry.url).versions(name, ASK_LIMITS)
+                documents = ApiReader(registry.url).versions(name, _ASK_LIMITS)
             elif registry.type == "npm":
                 reader = reader_of(registry)
                 assert isinstance(reader, NpmReader)
-                documents = [reader.document(name, version or "latest", ASK_LIMITS)]
+                documents = [reader.document(name, version or "latest", _ASK_LIMITS)]
             else:
                 return ""
         except Answered as reason:
-            if reason.status == NOT_FOUND:
+            if reason.status == _NOT_FOUND:
                 return f"{registry.name} has no {_quoted(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:
@@ -194,48 +275,83 @@ class Registries:
         self._indexes.clear()
         with self._store.writing():
             for document in documents:
-                self._store.put(registry.address, document, now_text())
+                self._store.put(registry.address, document)
         return ""
 
     def _listing(
         self, registry: RegistrySettings, name: str, version: str | None, note: str
     ) -> Listing:
-        versions = self._store.versions(registry.address, name)
-        numbers = tuple(x.document.version for x in versions)
-        stored = next((x for x in versions if version in (None, x.document.version)), None)
-        if stored is None:
+        documents = self._store.versions(registry.address, name)
+        versions = tuple(x.version for x in documents)
+        document = next((x for x in documents if version in (None, x.version)), None)
+        if document is None:
             raise RegistryError(
-                f"{name} has no version {_quoted(version or '')}. Known: {', '.join(numbers)}."
+                f"{name} has no version {_quoted(version or '')}. Known: {', '.join(versions)}."
             )
         alarms = self._store.alarms(registry.address, name)
-        alarms = tuple(x for x in alarms if x.version == stored.document.version)
-        return Listing(registry, stored.document, stored.digest, numbers, alarms, note)
+        alarms = tuple(x for x in alarms if x.version == document.version)
+        return Listing(registry, document, versions, alarms, note)
 
     def _unknown(self, name: str, registry: str | None, notes: Mapping[str, str]) -> RegistryError:
-        chosen = self.chosen(registry)
-        names = [name for x in chosen for name in self._store.names(x.address)]
+        names = [name for x in self.select(registry) for name in self._store.names(x.address)]
         hint = did_you_mean(name, names) if names else "Run `xai-mcp-agent registry sync` first."
         reasons = [x for x in notes.values() if x and "has no" not in x]
         why = f" {'. '.join(reasons).rstrip('.')}." if reasons else ""
         where = registry or "any registry of the settings"
         return RegistryError(f"There is no server {_quoted(name)} in {where}.{why} {hint}".rstrip())
 
-    offer = staticmethod(offer_of)
+    def offer(
+        self,
+        listing: Listing,
+        name: str,
+        *,
+        given: Mapping[str, str] | None = None,
+        allow: Collection[str] = (),
+        prefer: str = "",
+        configured: Mapping[str, Any] | None = None,
+        offline: bool = False,
+    ) -> Offer:
+        """Return the entry of a server under a name, and the signals about it.
+
+        `given` are values of the person, `allow` words of `ALLOWED`, `prefer` a type of package or
+        `remote`. `configured` are the entries of the settings, as they are written.
+
+        Raises:
+            Refused: it must not be used, or no way to use it is allowed.
+            BadSetting: a value of `given` does not fit.
+        """
+        configured = configured or {}
+        document = listing.document
+        _check_status(listing, allow)
+        server = read_server(document.server, has_namespace=document.has_namespace)
+        taken = _VARIABLE.findall(json.dumps(configured, default=str))
+        composition = compose(server, name, given=given, allow=allow, prefer=prefer, taken=taken)
+        origin = _origin(listing, composition, offline=offline)
+        signals = [
+            *map(_changed_content, listing.alarms),
+            *signals_of(document, composition, origin, name=name, configured=configured),
+        ]
+        if listing.note:
+            signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
+        manifest = manifest_of(document, origin.package or _NO_PACKAGE)
+        entry = _entry(listing, composition, server.description, manifest)
+        return Offer(listing, name, composition, entry, manifest, tuple(signals))
 
     def accept(self, listing: Listing) -> Listing:
-        """Take the changed content of a version for the right one from now on."""
+        """Accept the changed content of a version from now on."""
         with self._store.writing():
             for alarm in listing.alarms:
                 self._store.accept(alarm)
-        name, version = listing.document.name, listing.document.version
-        return self._listing(listing.registry, name, version, listing.note)
+        document = listing.document
+        return self._listing(listing.registry, document.name, document.version, listing.note)
 
     def changed_entries(self, configured: Mapping[str, Any]) -> list[ChangedEntry]:
-        """Return the entries of the settings of whose document something else is said now.
+        """Return the entries of the settings whose document changed since they were added.
 
-        `configured` are the entries as they are written; `add` noted in them where they are from.
+        `configured` are the entries as they are written; `registry` in each says where it is from.
         """
-        return [x for entry, written in configured.items() if (x := self._changed(entry, written))]
+        changes = (self._changed(entry, written) for entry, written in configured.items())
+        return [x for x in changes if x]
 
     def _changed(self, entry: str, written: Any) -> ChangedEntry | None:
         noted = as_object(as_object(written).get("registry"))
@@ -243,12 +359,12 @@ class Registries:
         for registry in self.settings.values():
             if not was or noted.get("from") != registry.noted_as:
                 continue
-            alarms = self._store.alarms(registry.address, name)
-            stored = self._store.version(registry.address, name, version)
-            now = next((x.now for x in alarms if x.version == version), "")
-            now = now or (stored.digest if stored else was)
-            if now != was:
-                return ChangedEntry(entry, name, version, was, now)
+            digests = [x.now for x in self._store.alarms(registry.address, name)
+                       if x.version == version]  # fmt: skip
+            digests += [x.digest for x in self._store.versions(registry.address, name)
+                        if x.version == version]  # fmt: skip
+            if digests and digests[0] != was:
+                return ChangedEntry(entry, name, version, was, digests[0])
         return None
 
 
@@ -257,13 +373,10 @@ def _found(registry: str, document: Document) -> FoundServer:
     return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
 
 
-_BETWEEN_WORDS = re.compile(r"[./_-]+")
-
-
-def _as_tool(key: str, server: FoundServer, document: Document) -> JsonObject:
-    """A server in the words of the index: what it is called, what it does, what it is tagged."""
+def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
+    """A server as a tool of the index: its name, what it does, its tags."""
     space, _, name = server.name.rpartition("/")
-    tags = " ".join(as_texts(document.extras.get("tags")))
+    tags = " ".join(as_texts(document.server.get("tags")))
     return {
         "id": key,
         "server": _BETWEEN_WORDS.sub(" ", space),
@@ -276,3 +389,122 @@ def _as_tool(key: str, server: FoundServer, document: Document) -> JsonObject:
 
 def _quoted(name: str) -> str:
     return repr(visible_text(name, NAME_CHARS))
+
+
+# Manifests
+
+
+def manifest_of(document: Document, package: NpmPackage = _NO_PACKAGE) -> RegistryManifest:
+    """Return what a document says, and where it says nothing, its package."""
+    server = document.server
+    download, checksum = _download(server)
+    schema = as_text(server.get("$schema")).rstrip("/").split("/")
+    schema_version = shown(schema[-2]) if len(schema) > 1 else None
+    return RegistryManifest(
+        document.name,
+        document.version,
+        _text(server.get("mcp_version")),
+        _text(server.get("schema_version")) or schema_version,
+        _text(server.get("manifest_url")) or document.place or None,
+        _text(server.get("download_url")) or download or package.tarball or None,
+        _text(server.get("checksum")) or checksum or package.integrity or None,
+        tuple(map(shown, as_texts(server.get("tags"))[:_MAX_ITEMS])),
+        _text(server.get("author")) or package.author or _repository_owner(server),
+        _text(server.get("license")) or package.license or None,
+        _dependencies(server.get("dependencies")) or package.dependencies,
+    )
+
+
+def _download(server: JsonObject) -> tuple[str | None, str | None]:
+    """The address and the hash of the first package that is a file."""
+    for package in map(as_object, as_list(server.get("packages"))):
+        if sha256 := _text(package.get("fileSha256")):
+            return _text(package.get("identifier")), f"sha256:{sha256}"
+    return None, None
+
+
+def _repository_owner(server: JsonObject) -> str | None:
+    url = _text(as_object(server.get("repository")).get("url")) or ""
+    parts = url.split("/")
+    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
+
+
+def _dependencies(value: Any) -> dict[str, str]:
+    names = dict.fromkeys(as_texts(value), "")
+    entries = list((names or as_object(value)).items())[:_MAX_ITEMS]
+    return {shown(str(key)): shown(x) for key, x in entries}
+
+
+def _text(value: Any) -> str | None:
+    return shown(value) or None
+
+
+# Offers
+
+
+def _check_status(listing: Listing, allow: Collection[str]) -> None:
+    document = listing.document
+    if listing.status == "deleted":
+        raise Refused(document.name, "its registry has deleted it")
+    if listing.status == "deprecated" and "deprecated" not in allow:
+        message = shown(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
+        why = f": {message}" if message else ""
+        raise Refused(
+            document.name,
+            f"its registry calls it deprecated{why} (to allow it: --allow deprecated)",
+        )
+
+
+def _changed_content(alarm: Alarm) -> Signal:
+    return Signal(
+        "integrity", "alarm",
+        f"{alarm.name} {alarm.version} has changed under the same version: its digest was "
+        f"{alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
+    )  # fmt: skip
+
+
+def _entry(
+    listing: Listing, composition: Composition, description: str, manifest: RegistryManifest
+) -> JsonObject:
+    """The entry, switched off and locked, with a note of where it is from."""
+    document = listing.document
+    note = {
+        "from": listing.registry.noted_as,
+        "name": document.name,
+        "version": document.version,
+        "digest": document.digest,
+        "checksum": manifest.checksum or "",
+    }
+    about = " ".join(description.split())
+    return {
+        **composition.entry,
+        **({"description": about} if about else {}),
+        "lock": True,
+        "disabled": True,
+        "registry": {key: x for key, x in note.items() if x},
+    }
+
+
+def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Origin:
+    """Where a version comes from; npm is asked about its package.
+
+    Raises:
+        Refused: npm does not have the package, or it has no command.
+    """
+    registry, way = listing.registry, composition.way
+    origin = Origin(registry.name, registry.is_official, len(listing.versions))
+    if not isinstance(way, Package) or way.type != "npm":
+        return origin
+    if offline:
+        return replace(origin, not_asked="npm was not asked")
+    title = f"its package {way.identifier} {way.version}"
+    try:
+        address = registry.url if registry.type == "npm" and registry.url else npm_address()
+        package = NpmReader(address).package(way.identifier, way.version, _ASK_LIMITS)
+    except (OSError, RegistryError) as reason:
+        if isinstance(reason, Answered) and reason.status == _NOT_FOUND:
+            raise Refused(listing.document.name, f"{title} does not exist on npm") from None
+        return replace(origin, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
+    if not package.has_command:
+        raise Refused(listing.document.name, f"{title} has no command to run")
+    return replace(origin, package=package)

@@ -1,31 +1,34 @@
-"""Reads a document in the words of server.json (schemas 2025-07-09 to 2025-12-11)."""
+"""Documents in the words of server.json (schemas 2025-07-09 to 2025-12-11), and their versions.
+
+Any text of a document may be hostile. Texts for people are cleaned and cut as they are read. Texts
+that become part of a command or an address are kept as they are; the document is refused when one
+of them is not what it should be.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeAlias, TypeVar
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
 from ..settings.fields import wrong_with_url
-from .values import (
-    NAME_CHARS,
-    TEXT_CHARS,
-    Argument,
-    Input,
-    Package,
-    Refused,
-    Remote,
-    Server,
-    shown,
-)
-from .versions import tag_and_digest, wrong_with
 
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
-"""Which program starts packages of which type."""
+"""The program that starts a package, by the type of the package."""
 REMOTE_TYPES = ("streamable-http", "sse")
+
+NAME_CHARS = 200
+TEXT_CHARS = 2_000
+_VERSION_CHARS = 255
+_IDENTIFIER_CHARS = 300
+_MAX_ITEMS = 100  # packages, arguments, variables: real documents have a dozen
 
 _NAME = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9@][A-Za-z0-9@._/-]*")
@@ -42,12 +45,8 @@ _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FLAG = re.compile(r"-{0,2}[A-Za-z0-9][\w.:-]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-_SHORTEST_NAME = 3
-_MOST = 100  # packages, arguments, variables: real ones have a dozen
-_LEVELS = 3  # of variables within variables
-_IDENTIFIER_CHARS = 300
-# They have a program run other code than that of its package, or fetch it from elsewhere.
-_MEANS_CODE = re.compile(
+# With one of these, a program runs other code than its package's, or fetches it from elsewhere.
+_LOADS_CODE = re.compile(
     r"PATH|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|PYTHON(PATH|HOME|STARTUP|USERBASE)|BASH_ENV|ENV|"
     r"IFS|SHELL|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|DOTNET_STARTUP_HOOKS|"
     r"GIT_(SSH.*|EXEC_PATH|CONFIG.*|PROXY_COMMAND)|NPM_CONFIG_.*|PIP_.*|UV_.*|NUGET_.*|DOCKER_.*|"
@@ -55,209 +54,320 @@ _MEANS_CODE = re.compile(
     r"REQUESTS_CA_BUNDLE",
     re.IGNORECASE,
 )
+_MOVING_VERSIONS = frozenset({
+    "latest", "next", "beta", "alpha", "canary", "dev", "edge", "main", "master", "nightly",
+    "stable", "snapshot", "*", "x",
+})  # fmt: skip
+_EXACT = {
+    "npm": re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"),
+    "server": re.compile(r"[A-Za-z0-9._+-]+"),
+}
+_ANY_EXACT = re.compile(r"v?\d[0-9A-Za-z._+!-]*")
+_WILD = re.compile(r"(?:^|\.)[xX*](?:\.|$)")
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
+_TAG = re.compile(r":([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})\Z")
+_VERSION_PART = re.compile(r"\d+|[A-Za-z]+")
 
 
-def read_server(document: Any, *, has_namespace: bool = True) -> Server:
-    """Return the server that a document describes.
-
-    Names of other registries need no namespace.
-
-    Raises:
-        Refused: nothing of it may be used; says why.
-    """
-    entry = as_object(document)
-    name = entry.get("name")
-    if not isinstance(name, str) or not name:
-        raise Refused("", "it has no name")
-    _check_name(name, has_namespace=has_namespace)
-    version = _plain(entry.get("version"))
-    if (version or has_namespace) and (problem := wrong_with_own(version)):
-        raise Refused(name, problem)
-    packages = tuple(_package(as_object(x)) for x in as_list(entry.get("packages"))[:_MOST])
-    remotes = tuple(_remote(as_object(x)) for x in as_list(entry.get("remotes"))[:_MOST])
-    ways = (*packages, *remotes)
-    if ways and all(x.problem for x in ways):
-        raise Refused(name, "; ".join(dict.fromkeys(x.problem for x in ways)))
-    return Server(name, shown(entry.get("description")), packages, remotes)
+class RegistryError(XaiMcpError):
+    """A registry cannot be used, or has no such server; says which, why, and what to do."""
 
 
-def wrong_with_own(version: str) -> str:
-    """Return why this cannot be the version of a server: it is a range, or moves."""
-    problem = wrong_with(version)
-    # Some count in words of their own; what is exact in them cannot be told, a range can.
-    is_own_word = version.lower() != "latest" and re.fullmatch(r"[A-Za-z0-9._+-]{1,255}", version)
-    return "" if is_own_word and "moves" not in problem and not _is_wild(version) else problem
+class Refused(XaiMcpError):
+    """A document that must not be used. `name` is its own name, cleaned."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = visible_text(name, NAME_CHARS).replace("\n", " ").strip() or "(without a name)"
+        self.reason = reason
+        super().__init__(f"{self.name} is refused: {reason}.")
 
 
-def _is_wild(version: str) -> bool:
-    return bool(re.search(r"(?:^|\.)[xX*](?:\.|$)", version))
+def shown(value: Any, at_most: int = TEXT_CHARS) -> str:
+    """Return a stranger's text as it looks to a reader; empty for anything else."""
+    return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
-def _check_name(name: str, *, has_namespace: bool) -> None:
-    if len(name) > NAME_CHARS:
-        raise Refused(name, f"its name is longer than {NAME_CHARS} characters")
-    if has_namespace and "/" not in name:
-        raise Refused(name, "its name has no namespace: it should be like io.github.somebody/name")
-    pattern = _NAME if has_namespace else _PLAIN_NAME
-    if not pattern.fullmatch(name) or (has_namespace and len(name) < _SHORTEST_NAME):
-        raise Refused(name, "its name has characters in it that names do not have")
-
-
-# Packages
-
-
-def _package(entry: JsonObject) -> Package:
-    kind, identifier = _plain(entry.get("registryType")).lower(), _plain(entry.get("identifier"))
-    package = Package(
-        kind,
-        identifier,
-        _plain(entry.get("version")),
-        _plain(as_object(entry.get("transport")).get("type")) or "stdio",
-        _plain(entry.get("registryBaseUrl")),
-        _plain(entry.get("fileSha256")),
-        _arguments(entry.get("runtimeArguments")),
-        _arguments(entry.get("packageArguments")),
-        _inputs(entry.get("environmentVariables")),
-    )
-    problem = _problem(package)
-    return replace(package, problem=problem, unsupported="" if problem else _unsupported(package))
-
-
-def _problem(package: Package) -> str:
-    """Return why it must not be started."""
-    about = f"its package {package.shown}" if package.identifier else "one of its packages"
-    if reason := _wrong_identifier(package) or _wrong_version(package):
-        return f"{about}: {reason}"
-    names = [x.name for x in package.environment]
-    if wrong := [x for x in names if not _ENVIRONMENT_NAME.fullmatch(x)]:
-        return f"{about}: {_short(wrong[0])} is no name of a variable"
-    is_set = [x.name for x in package.environment if (x.value, x.default) != (None, None)]
-    if code := [x for x in is_set if _MEANS_CODE.fullmatch(x)]:
-        return f"{about}: it sets {code[0]}, by which other code could be run"
-    arguments = (*package.runtime_arguments, *package.arguments)
-    if odd := [x.flag for x in arguments if x.flag and not _FLAG.fullmatch(x.flag)]:
-        return f"{about}: {_short(odd[0])} is no name of an argument"
-    return ""
-
-
-def _wrong_identifier(package: Package) -> str:
-    identifier = package.identifier
-    if not identifier:
-        return "it has no identifier"
-    if identifier.startswith("-") or any(x.isspace() for x in identifier):
-        return "its identifier would be read as options"
-    if len(identifier) > _IDENTIFIER_CHARS:
-        return "its identifier is too long"
-    pattern = _IDENTIFIERS.get(package.type)
-    if pattern and not pattern.fullmatch(identifier):
-        return "its identifier is no name of a package"
-    return ""
-
-
-def _wrong_version(package: Package) -> str:
-    if package.type == "mcpb" and not _SHA256.fullmatch(package.sha256):
-        return "it is a file to download, and its `fileSha256` is missing"
-    if package.type in ("mcpb", "oci"):
-        tag, has_digest = tag_and_digest(package.identifier)
-        tag = tag or package.version
-        return "" if has_digest or not tag else wrong_with(tag) if tag == "latest" else ""
-    return wrong_with(package.version, semantic=package.type == "npm")
-
-
-def _unsupported(package: Package) -> str:
-    if package.type not in RUNNERS:
-        known = ", ".join(RUNNERS)
-        kind = _short(package.type) if package.type else "no type"
-        return f"its package is of type {kind}, which no runner starts here; known are {known}"
-    if package.transport != "stdio":
-        return (
-            f"its package {package.shown} has to be started and then reached over "
-            f"{_short(package.transport)}: start it yourself, and write its `url` into the settings"
-        )
-    return ""
-
-
-def _arguments(value: Any) -> tuple[Argument, ...]:
-    return tuple(_argument(as_object(x)) for x in as_list(value)[:_MOST])
-
-
-def _argument(entry: JsonObject) -> Argument:
-    is_named = entry.get("type") == "named"
-    flag = _plain(entry.get("name")) if is_named else ""
-    hint = _plain(entry.get("valueHint")) or (flag if is_named else "") or "argument"
-    return Argument(**_fields(entry, hint), flag=flag)
-
-
-def _inputs(value: Any) -> tuple[Input, ...]:
-    entries = (as_object(x) for x in as_list(value)[:_MOST])
-    return tuple(Input(**_fields(x, _plain(x.get("name")))) for x in entries)
-
-
-def _fields(entry: JsonObject, name: str, levels: int = _LEVELS) -> dict[str, Any]:
-    return {
-        "name": name,
-        "description": shown(entry.get("description")),
-        "is_required": entry.get("isRequired") is True,
-        "is_secret": entry.get("isSecret") is True,
-        "format": _plain(entry.get("format")) or "string",
-        "value": _value(entry.get("value")),
-        "default": _value(entry.get("default")),
-        "choices": tuple(x for x in map(_value, as_list(entry.get("choices"))[:_MOST]) if x),
-        "placeholder": shown(entry.get("placeholder")),
-        "variables": _variables(entry.get("variables"), levels - 1) if levels else {},
-    }
-
-
-def _variables(value: Any, levels: int) -> Mapping[str, Input]:
-    entries = list(as_object(value).items())[:_MOST]
-    return {name: Input(**_fields(as_object(x), name, levels)) for name, x in entries}
+def _line(value: Any) -> str:
+    """A text that may become part of a command: one line without hidden characters, or empty."""
+    if not isinstance(value, str) or len(value) > TEXT_CHARS or not value.isprintable():
+        return ""
+    return value
 
 
 def _value(value: Any) -> str | None:
-    """A value as text; one that no program can be entry counts as none."""
+    """A value as a program reads it, or None."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)[:_IDENTIFIER_CHARS]
-    return _plain(value) if isinstance(value, str) and _plain(value) == value else None
+    return value if isinstance(value, str) and _line(value) == value else None
 
 
-# Remotes
+def _choices(value: Any) -> list[str]:
+    return [x for x in map(_value, as_list(value)[:_MAX_ITEMS]) if x]
 
 
-def _remote(entry: JsonObject) -> Remote:
-    remote = Remote(
-        _plain(entry.get("type")),
-        _plain(entry.get("url")),
-        _inputs(entry.get("headers")),
-        _variables(entry.get("variables"), _LEVELS),
+def _objects(value: Any) -> list[JsonObject]:
+    return [as_object(x) for x in as_list(value)[:_MAX_ITEMS]]
+
+
+def _named_objects(value: Any) -> dict[str, JsonObject]:
+    entries = list(as_object(value).items())[:_MAX_ITEMS]
+    return {name: {**as_object(x), "name": name} for name, x in entries}
+
+
+_T = TypeVar("_T")
+_Line: TypeAlias = Annotated[str, BeforeValidator(_line)]
+_Prose: TypeAlias = Annotated[str, BeforeValidator(shown)]
+_Value: TypeAlias = Annotated[str | None, BeforeValidator(_value)]
+_Flag: TypeAlias = Annotated[bool, BeforeValidator(lambda x: x is True)]
+_Items: TypeAlias = Annotated[tuple[_T, ...], BeforeValidator(_objects)]
+_Named: TypeAlias = Annotated[Mapping[str, _T], BeforeValidator(_named_objects)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class Variable(_Model):
+    """A value that stands for `{name}` in another one."""
+
+    name: _Line = ""
+    description: _Prose = ""
+    is_required: _Flag = False
+    is_secret: _Flag = False
+    format: Annotated[str, BeforeValidator(lambda x: _line(x) or "string")] = "string"
+    value: _Value = None
+    default: _Value = None
+    choices: Annotated[tuple[str, ...], BeforeValidator(_choices)] = ()
+    placeholder: _Prose = ""
+
+    @property
+    def label(self) -> str:
+        """Its name for a person."""
+        return self.name
+
+
+class Input(Variable):
+    """A value of a header or an environment variable: fixed, with a default, or a person's."""
+
+    variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
+
+
+class Argument(Input):
+    """An argument of a command: after its flag if `type` is `named`, else known by its place."""
+
+    type: _Line = ""
+    value_hint: _Line = ""
+
+    @property
+    def flag(self) -> str:
+        """The flag before the value; empty if there is none."""
+        return self.name if self.type == "named" else ""
+
+    @property
+    def label(self) -> str:
+        """Its name for a person."""
+        return self.value_hint or self.flag or "argument"
+
+
+class Package(_Model):
+    """A program that a package manager provides."""
+
+    type: Annotated[str, BeforeValidator(lambda x: _line(x).lower())] = Field(
+        "", alias="registryType"
     )
-    return replace(remote, problem=_wrong_with_remote(remote))
+    identifier: _Line = ""
+    version: _Line = ""
+    transport: Annotated[
+        str, BeforeValidator(lambda x: _line(as_object(x).get("type")) or "stdio")
+    ] = "stdio"
+    registry_base_url: _Line = ""
+    file_sha256: _Line = ""
+    runtime_arguments: _Items[Argument] = ()
+    package_arguments: _Items[Argument] = ()
+    environment_variables: _Items[Input] = ()
 
+    @property
+    def title(self) -> str:
+        """The type, the name and the version, for a person."""
+        version = f" {self.version}" if self.version else ""
+        return f"{self.type} {visible_text(self.identifier, NAME_CHARS)}{version}"
 
-def _wrong_with_remote(remote: Remote) -> str:
-    if remote.type not in REMOTE_TYPES:
-        return f"its remote is of type {_short(remote.type) or 'none'}, which is not known"
-    # What stands in braces is not known yet.
-    without = re.sub(r"\{[^{}]*\}", "x", remote.url)
-    if problem := wrong_with_url(
-        without if not remote.url.startswith("{") else f"https://{without}"
-    ):
-        return f"the URL of its remote cannot be used: {problem.rstrip('.')}"
-    if wrong := [x.name for x in remote.headers if not _HEADER_NAME.fullmatch(x.name)]:
-        return f"{_short(wrong[0])} is no name of a header"
-    return ""
+    @property
+    def problem(self) -> str:
+        """Why it must not be started; empty if it may."""
+        problem = self._wrong_identifier() or self._wrong_version() or self._wrong_inputs()
+        about = f"its package {self.title}" if self.identifier else "one of its packages"
+        return f"{about}: {problem}" if problem else ""
 
-
-# Texts
-
-
-def _plain(value: Any) -> str:
-    """A text that a program can be entry: on one line, with nothing in it that is not seen."""
-    if not isinstance(value, str) or len(value) > TEXT_CHARS:
+    @property
+    def unsupported(self) -> str:
+        """Why it cannot be started here, though nothing is wrong with it; empty if it can."""
+        if self.type not in RUNNERS:
+            kind = _quoted(self.type) if self.type else "no type"
+            known = ", ".join(RUNNERS)
+            return f"its package is of type {kind}, which no runner starts here; known are {known}"
+        if self.transport != "stdio":
+            return (
+                f"its package {self.title} serves {_quoted(self.transport)}: start it yourself, "
+                "and write its `url` into the settings"
+            )
         return ""
-    return value if value.isprintable() else ""
+
+    def _wrong_identifier(self) -> str:
+        if not self.identifier:
+            return "it has no identifier"
+        if self.identifier.startswith("-") or any(x.isspace() for x in self.identifier):
+            return "its identifier would be read as options"
+        pattern = _IDENTIFIERS.get(self.type)
+        is_valid = pattern is None or pattern.fullmatch(self.identifier)
+        if len(self.identifier) > _IDENTIFIER_CHARS or not is_valid:
+            return "its identifier is not a valid package name"
+        return ""
+
+    def _wrong_version(self) -> str:
+        if self.type == "mcpb" and not _SHA256.fullmatch(self.file_sha256):
+            return "it is a file to download, and its `fileSha256` is missing"
+        if self.type not in ("mcpb", "oci"):
+            return wrong_with_version(self.version, self.type)
+        tag, has_digest = tag_and_digest(self.identifier)
+        is_latest = not has_digest and (tag or self.version) == "latest"
+        return wrong_with_version("latest") if is_latest else ""
+
+    def _wrong_inputs(self) -> str:
+        for variable in self.environment_variables:
+            if not _ENVIRONMENT_NAME.fullmatch(variable.name):
+                return f"{_quoted(variable.name)} is not a valid variable name"
+            is_set = variable.value is not None or variable.default is not None
+            if is_set and _LOADS_CODE.fullmatch(variable.name):
+                return f"it sets {variable.name}, which can make it run other code"
+        for argument in (*self.runtime_arguments, *self.package_arguments):
+            if argument.flag and not _FLAG.fullmatch(argument.flag):
+                return f"{_quoted(argument.flag)} is not a valid argument name"
+        return ""
 
 
-def _short(text: str) -> str:
+class Remote(_Model):
+    """A server behind a URL, in which `{name}` stands for a variable."""
+
+    type: _Line = ""
+    url: _Line = ""
+    headers: _Items[Input] = ()
+    variables: _Named[Variable] = Field(default_factory=dict[str, Variable])
+
+    @property
+    def problem(self) -> str:
+        """Why it must not be used; empty if it may."""
+        if self.type not in REMOTE_TYPES:
+            return f"its remote is of type {_quoted(self.type) or 'none'}, which is not known"
+        # The values in braces are not known yet.
+        url = re.sub(r"\{[^{}]*\}", "x", self.url)
+        if problem := wrong_with_url(f"https://{url}" if self.url.startswith("{") else url):
+            return f"the URL of its remote cannot be used: {problem.rstrip('.')}"
+        for header in self.headers:
+            if not _HEADER_NAME.fullmatch(header.name):
+                return f"{_quoted(header.name)} is not a valid header name"
+        return ""
+
+
+class Server(_Model):
+    """A server as its document describes it; at least one of its packages or remotes is usable."""
+
+    name: str = ""
+    version: _Line = ""
+    description: _Prose = ""
+    packages: _Items[Package] = ()
+    remotes: _Items[Remote] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One version of a server in a registry.
+
+    `server` is its server.json, and `digest` that of its content. `meta` is what the registry adds
+    (status, dates). `refused` says why it must not be used. Names with a namespace can be proved
+    by their publishers.
+    """
+
+    name: str
+    version: str
+    server: JsonObject
+    digest: str = ""
+    meta: JsonObject = field(default_factory=dict[str, object])
+    place: str = ""
+    refused: str = ""
+    has_namespace: bool = True
+
+
+def read_server(document: Any, *, has_namespace: bool = True) -> Server:
+    """Return the server that a document describes. npm's names have no namespace.
+
+    Raises:
+        Refused: it must not be used; says why.
+    """
+    name = as_object(document).get("name")
+    if not isinstance(name, str) or not name:
+        raise Refused("", "it has no name")
+    if problem := _wrong_name(name, has_namespace=has_namespace):
+        raise Refused(name, problem)
+    server = Server.model_validate(document)
+    problem = wrong_with_version(server.version, "server")
+    if problem and (has_namespace or server.version):
+        raise Refused(name, problem)
+    ways = (*server.packages, *server.remotes)
+    problems = dict.fromkeys(x.problem for x in ways)
+    if ways and all(problems):
+        raise Refused(name, "; ".join(problems))
+    return server
+
+
+def _wrong_name(name: str, *, has_namespace: bool) -> str:
+    if len(name) > NAME_CHARS:
+        return f"its name is longer than {NAME_CHARS} characters"
+    if has_namespace and "/" not in name:
+        return "its name has no namespace: it should be like io.github.somebody/name"
+    pattern = _NAME if has_namespace else _PLAIN_NAME
+    return "" if pattern.fullmatch(name) else "its name has invalid characters"
+
+
+# Versions
+
+
+def wrong_with_version(version: str, of: str = "") -> str:
+    """Return why a version is not exact, for a sentence; empty if it is.
+
+    `of` is a type of package, or `server`. npm takes fewer than three numbers for a range; some
+    servers count in a scheme of their own.
+    """
+    if not version:
+        return "it names no version"
+    text = visible_text(version, 80)
+    if version.lower() in _MOVING_VERSIONS:
+        return f"its version {text!r} moves: it may be another one tomorrow"
+    is_exact = _EXACT.get(of, _ANY_EXACT).fullmatch(version) and not _WILD.search(version)
+    is_short = len(version) <= _VERSION_CHARS
+    return "" if is_exact and is_short else f"its version {text!r} is not exact"
+
+
+def tag_and_digest(image: str) -> tuple[str, bool]:
+    """Return the tag of an image, empty if it has none, and whether it names a digest."""
+    bare = _DIGEST.sub("", image)
+    tag = _TAG.search(bare.rpartition("/")[2])
+    return tag[1] if tag else "", bare != image
+
+
+def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key of versions: by their numbers, a release after its pre-releases."""
+    release, _, before = version.removeprefix("v").partition("+")[0].partition("-")
+    return (*_parts(release), (1 if not before else 0, 0, ""), *_parts(before))
+
+
+def _parts(text: str) -> list[tuple[int, int, str]]:
+    # Longer numbers are no versions, and slow to read.
+    parts = _VERSION_PART.findall(text[:_VERSION_CHARS])
+    return [(2, int(x[:18]), "") if x.isdecimal() else (1, 0, x) for x in parts]
+
+
+def _quoted(text: str) -> str:
     return repr(visible_text(text, 80))

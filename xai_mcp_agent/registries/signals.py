@@ -1,6 +1,6 @@
-"""What speaks for a server and what against it, in words; trust is for a person, no number.
+"""The signals for and against a server, in words: a person decides, there is no score.
 
-What registries prove is little (a name, at the time of publishing); what is not known is said, too.
+Registries prove little (a name, at the time of publishing). What is not known is a signal, too.
 """
 
 from __future__ import annotations
@@ -14,25 +14,23 @@ from urllib.parse import urlsplit
 from ..core.json import JsonObject, as_object, as_text, as_texts
 from ..core.names import skeleton
 from ..core.places import INTERNET, place_of_host
-from .compose import Composition
-from .npm import NpmPackage
-from .placeholders import Need
-from .values import NAME_CHARS, Document, Package, Remote, shown
-from .versions import tag_and_digest
+from .entries import Composition, Need
+from .readers import NpmPackage
+from .server_json import NAME_CHARS, Document, Package, Remote, shown, tag_and_digest
 
 Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
 """good: proved or pinned. told: as the registry says. unknown: nobody knows. warning: look twice.
 alarm: it must not be used."""
 
-_MOST_EDITS = 2  # between two names that look alike,
-_CHARS_PER_EDIT = 6  # if they are so long
-_MOST_COMPARED = 2_000
+_MAX_EDITS = 2  # between two names that look alike
+_CHARS_PER_EDIT = 6  # shorter names may differ less
+_MAX_COMPARED = 2_000
 _KINDS = {"filepath": "a file or folder", "number": "a number", "boolean": "yes or no"}
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing to know. `about` names its kind: namespace, package, status, integrity, ..."""
+    """One thing to know. `about` is its kind: namespace, package, status, integrity, ..."""
 
     about: str
     weight: Weight
@@ -41,11 +39,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a version of a server, besides its document.
+    """Where a version of a server comes from.
 
-    `is_official`: its registry has publishers prove their names. `versions` is how many it has;
-    None: not told. `package` is what its npm package says of itself, `not_asked` why nobody
-    asked it.
+    `is_official`: its registry makes publishers prove their names. `versions` is how many versions
+    it has, if known. `package` is its npm package, or `not_asked` says why npm was not asked.
     """
 
     registry: str
@@ -63,7 +60,7 @@ def signals_of(
     name: str = "",
     configured: Mapping[str, Any] | None = None,
 ) -> list[Signal]:
-    """Return all that is known, in the order in which a person asks it."""
+    """Return all signals, in the order in which a person asks."""
     way = composition.way
     package = [_package(document, way, origin)] if isinstance(way, Package) else []
     return [
@@ -77,7 +74,7 @@ def signals_of(
     ]
 
 
-# Whose it is
+# Owner
 
 
 def _namespace(document: Document, origin: Origin) -> Signal:
@@ -87,31 +84,30 @@ def _namespace(document: Document, origin: Origin) -> Signal:
     elif document.has_namespace and "." in space:
         owner = f"the owner of {'.'.join(reversed(space.split('.')))}"
     if owner and origin.is_official:
-        text = f"Published by {owner}: the registry had them prove that when it was published."
+        text = f"Published by {owner}, who proved it to the registry when publishing."
         return Signal("namespace", "good", text)
-    claim = f" that it is by {owner}" if owner else " whose it is"
-    text = f"Not proved{claim}: {origin.registry} does not check it."
-    return Signal("namespace", "unknown", text)
+    claim = f"that it is by {owner}" if owner else "who publishes it"
+    return Signal("namespace", "unknown", f"{origin.registry} does not check {claim}.")
 
 
 def _package(document: Document, way: Package, origin: Origin) -> Signal:
-    package, weight = way.identifier, "told"
+    package = way.identifier
     if origin.package is None:
-        why = origin.not_asked or f"packages of type {way.type} are not asked"
-        return Signal("package", "unknown", f"Whether {package} is its package: {why}.")
+        why = origin.not_asked or f"packages of type {way.type} are not checked"
+        return Signal("package", "unknown", f"It is not known whether {package} is its own: {why}.")
     server = origin.package.mcp_name
     if not server:
         text = f"{package} does not say which MCP server it is: anybody can name it here."
         return Signal("package", "unknown", text)
     if server == document.name:
-        text = f"{package} says itself that it is {server}: confirmed."
-        return Signal("package", "good", text)
-    contradiction = f", and not {document.name}" if document.has_namespace else ""
-    weight = "alarm" if document.has_namespace else "told"
-    return Signal("package", weight, f"{package} says that it is {server}{contradiction}.")
+        return Signal("package", "good", f"{package} confirms that it is {server}.")
+    if document.has_namespace:
+        text = f"{package} says that it is {server}, not {document.name}."
+        return Signal("package", "alarm", text)
+    return Signal("package", "told", f"{package} says that it is {server}.")
 
 
-# How it stands
+# Status
 
 
 def _status(meta: JsonObject, origin: Origin) -> Iterator[Signal]:
@@ -124,7 +120,7 @@ def _status(meta: JsonObject, origin: Origin) -> Iterator[Signal]:
         why = f": {message}" if message else "."
         yield Signal("status", weight, f"Its registry calls it {status}{why}")
     else:
-        yield Signal("status", "unknown", "Its registry does not say whether it is kept up.")
+        yield Signal("status", "unknown", "Its registry does not say whether it is maintained.")
     if meta.get("isLatest") is False:
         yield Signal("status", "warning", "It is not the latest version.")
     elif meta.get("isLatest") is True:
@@ -137,7 +133,7 @@ def _status(meta: JsonObject, origin: Origin) -> Iterator[Signal]:
         yield Signal("status", "told", f"{versions} known.")
 
 
-# What it may be taken for
+# Look-alikes
 
 
 def _look_alikes(
@@ -145,29 +141,29 @@ def _look_alikes(
 ) -> Iterator[Signal]:
     package = _without_version(way.identifier) if isinstance(way, Package) else ""
     mine = {"name": name, "server": document.name, "package": package}
-    for other, entry in list(configured.items())[:_MOST_COMPARED]:
+    for other, entry in list(configured.items())[:_MAX_COMPARED]:
         theirs = {"name": other, **_names_of(entry)}
         if document.has_namespace and theirs["server"] == document.name:
-            yield Signal("look-alike", "told", f"You have it already, as {other}.")
+            yield Signal("look-alike", "told", f"You already have it, as {other}.")
         for kind, own in mine.items():
             like = theirs[kind]
             if own and like and own != like and looks_like(own, like):
-                text = f"{own} looks like {like}, which you have as {other}, and is another one."
+                text = f"{own} looks like {like}, which you have as {other}, but is not the same."
                 yield Signal("look-alike", "warning", text)
 
 
 def looks_like(name: str, other: str) -> bool:
-    """Whether a person may take one name for the other."""
+    """Whether a person may confuse two names."""
     if skeleton(name) == skeleton(other):
         return True
-    from rapidfuzz.distance import OSA  # here: most names are compared with none
+    from rapidfuzz.distance import OSA  # here: most names are never compared
 
-    most = min(_MOST_EDITS, min(len(name), len(other)) // _CHARS_PER_EDIT)
+    most = min(_MAX_EDITS, min(len(name), len(other)) // _CHARS_PER_EDIT)
     return most > 0 and OSA.distance(name.lower(), other.lower(), score_cutoff=most) <= most
 
 
 def _names_of(entry: Any) -> dict[str, str]:
-    """Return what a configured entry is in a registry, and which package it starts."""
+    """Return the name of a configured entry in its registry, and the package it starts."""
     registry = as_object(as_object(entry).get("registry"))
     words = as_texts(as_object(entry).get("args"))
     package = next((x for x in words if not x.startswith("-") and x != "run"), "")
@@ -180,33 +176,33 @@ def _without_version(package: str) -> str:
     return folder + slash + last.partition(":")[0]
 
 
-# What is pinned
+# Pinning
 
 
 def _integrity(way: Package | Remote, origin: Origin) -> Iterator[Signal]:
     if isinstance(way, Remote):
-        text = "What answers behind the URL can be changed any time; its tools are locked."
+        text = "The server behind the URL may change at any time; its tools are locked."
         yield Signal("integrity", "unknown", text)
     elif way.type == "oci":
         if tag_and_digest(way.identifier)[1]:
             yield Signal("integrity", "good", "Its image is pinned by its digest.")
         else:
-            text = "Its image is not pinned: whoever owns the tag may change what runs."
+            text = "Its image is not pinned: the owner of the tag may change what runs."
             yield Signal("integrity", "warning", text)
     else:
-        digest = origin.package.integrity if origin.package else ""
-        text = f"its hash is noted: {digest}." if digest else "its hash is not known here."
-        weight = "good" if digest else "told"
-        joint = ", and " if digest else "; "
-        yield Signal("integrity", weight, f"Its version is exact{joint}{text}")
+        if origin.package and origin.package.integrity:
+            text = f"Its version is exact, and its hash is noted: {origin.package.integrity}."
+            yield Signal("integrity", "good", text)
+        else:
+            yield Signal("integrity", "told", "Its version is exact; its hash is not known here.")
         text = (
-            "What it depends on is not pinned: the runner fetches that when it starts it, and may "
-            "run scripts of its authors."
+            "Its dependencies are not pinned: the runner fetches them when it starts it, and may "
+            "run their scripts."
         )
         yield Signal("integrity", "warning", text)
 
 
-# What it wants
+# Requests
 
 
 def _asks_for(composition: Composition) -> Iterator[Signal]:
@@ -218,7 +214,7 @@ def _asks_for(composition: Composition) -> Iterator[Signal]:
         text = "It runs in a container, with access to the network."
         yield Signal("asks for", "told", text)
     else:
-        text = "It runs as a program on this machine, and may do there what you may."
+        text = "It runs as a program on this machine, and can do there whatever you can."
         yield Signal("asks for", "warning", text)
     for risk in composition.risks:
         yield Signal("asks for", "warning", f"{risk[0].upper()}{risk[1:]}.")
@@ -226,14 +222,14 @@ def _asks_for(composition: Composition) -> Iterator[Signal]:
 
 def _wants(need: Need) -> Iterator[Signal]:
     kind = "a secret" if need.is_secret else _KINDS.get(need.format, "a value")
-    choice = "" if need.is_required else " (if you like)"
+    choice = "" if need.is_required else " (optional)"
     about = f": {need.description}" if need.description else ""
-    text = f"It wants {kind}{choice}, {need.name}, for {need.where}{about}".rstrip(".") + "."
+    text = f"It asks for {kind}{choice}, {need.name}, for {need.where}{about}".rstrip(".") + "."
     yield Signal("asks for", "told", text)
     if need.variable in os.environ:
         text = (
-            f"{need.variable} is set in your environment already: the server is given that value "
-            "as soon as it is switched on."
+            f"{need.variable} is already set in your environment: the server gets that value as "
+            "soon as it is switched on."
         )
         yield Signal("asks for", "warning", text)
 
@@ -242,10 +238,9 @@ def _network(entry: JsonObject) -> Signal:
     parts = urlsplit(as_text(entry.get("url")))
     host = parts.netloc.rpartition("@")[2]
     place = place_of_host(parts.hostname or "") if "$" not in host else None
-    text = f"It sends what its tools are called with to {host}"
+    text = f"It sends the arguments of its tools to {host}"
     if place not in (None, INTERNET):
         return Signal("asks for", "warning", f"{text}, which is {place}: why?")
     if parts.scheme != "https":
-        warning = "Unprotected: others on the way can read it."
-        return Signal("asks for", "warning", f"{text}. {warning}")
+        return Signal("asks for", "warning", f"{text}, unencrypted: others can read them.")
     return Signal("asks for", "told", f"{text}.")

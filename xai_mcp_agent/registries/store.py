@@ -1,6 +1,7 @@
-"""The local copy of what registries say: one SQLite file in the user's cache folder.
+"""The local copy of registries, one SQLite file in the user's cache folder, and its sync.
 
-Lost, it is fetched again; only what was seen to change under the same version is then not known.
+The copy can be fetched again at any time. Only one thing is lost with it: which versions changed
+their content since they were first seen.
 """
 
 from __future__ import annotations
@@ -8,54 +9,50 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ..core.tools import digest_of
-from .values import Document, RegistryError
-from .versions import order_of
+from ..settings.sections import RegistrySettings
+from ..sources.fetching import Answered, FetchLimits
+from .readers import Page, Reader, reader_of
+from .server_json import Document, RegistryError, version_order
 
 _BUSY_SECONDS = 10.0
-_PAUSE_SECONDS = 0.02
-# A version keeps the document that was seen first; what is said of it now stands beside that.
+_OVERLAP = timedelta(minutes=10)  # clocks of other machines
+_CLIENT_ERRORS = range(400, 500)
+# A row keeps the document that was seen first; other content stands beside it as `new_*`. `run` is
+# the sync that saw it last; `refused` says why what was seen last must not be used.
 _TABLES = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS progress (
-    registry TEXT PRIMARY KEY, cursor TEXT NOT NULL, since TEXT NOT NULL, begun TEXT NOT NULL,
-    pages INTEGER NOT NULL);
+    registry TEXT PRIMARY KEY, cursor TEXT NOT NULL, since TEXT NOT NULL, begun TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (
-    registry TEXT, name TEXT, version TEXT, document TEXT, meta TEXT, digest TEXT,
-    refused TEXT NOT NULL DEFAULT '', new_document TEXT, new_digest TEXT, new_seen TEXT,
+    registry TEXT, name TEXT, version TEXT, run TEXT NOT NULL, document TEXT, digest TEXT,
+    meta TEXT NOT NULL DEFAULT '{}', refused TEXT NOT NULL DEFAULT '',
+    new_document TEXT, new_digest TEXT, new_seen TEXT,
     PRIMARY KEY (registry, name, version));
+COMMIT;
 """
-_KEY = "registry = ? AND name = ? AND version = ?"
-_NOTHING_NEW = "new_document = NULL, new_digest = NULL, new_seen = NULL"
+_ROW = "registry = ? AND name = ? AND version = ?"
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sync came. `cursor` is where to go on; `since` when the last whole one began."""
+    """How far a sync is. `cursor` is where it continues; `since`, when the last whole one began."""
 
     cursor: str = ""
     since: str = ""
     begun: str = ""
-    pages: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A document with its digest."""
-
-    document: Document
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The same version of a server says something else than before; what was first seen counts."""
+    """A version whose content is not what was first seen of it."""
 
     registry: str
     name: str
@@ -66,7 +63,7 @@ class Alarm:
 
 
 class Store:
-    """The local copy; registries are known by their addresses. Not for several threads at once.
+    """The local copy; its registries are known by their addresses. Not for several threads.
 
     Raises:
         RegistryError: the file cannot be used.
@@ -77,17 +74,17 @@ class Store:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._make_tables()
+            self._db.executescript(_TABLES)
         except (OSError, sqlite3.Error) as cause:
             raise self._unusable(cause) from cause
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """All or nothing of what is written within the block.
+        """Write everything within the block, or nothing.
 
         Raises:
             RegistryError: it cannot be written.
@@ -106,156 +103,273 @@ class Store:
                 "other syncs and free some disk space, then try again."
             ) from cause
 
-    def _make_tables(self) -> None:
-        """Also where others do at this moment: SQLite does not wait for them by itself here."""
-        ends = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                self._db.executescript(f"PRAGMA journal_mode=WAL; {_TABLES}")
-                return
-            except sqlite3.OperationalError as cause:
-                if cause.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= ends:
-                    raise
-            time.sleep(_PAUSE_SECONDS)
-
     def _unusable(self, cause: Exception) -> RegistryError:
         return RegistryError(
             f"{self.file}, the local copy of the registries, cannot be used: {cause}. Delete it, "
             "or make its folder writable; it is fetched again."
         )
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
+    def _rows(self, query: str, *values: str) -> list[Any]:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as cause:
             raise self._unusable(cause) from cause
 
-    # How far a sync came
+    # Progress of a sync
 
     def progress(self, registry: str) -> Progress:
-        """Return how far it is; all empty where there was none yet."""
-        query = "SELECT cursor, since, begun, pages FROM progress WHERE registry = ?"
-        return next((Progress(*row) for row in self._rows(query, [registry])), Progress())
+        """Return the progress of a registry's sync, empty before the first."""
+        query = "SELECT cursor, since, begun FROM progress WHERE registry = ?"
+        return next((Progress(*row) for row in self._rows(query, registry)), Progress())
 
-    def set_progress(self, registry: str, progress: Progress) -> None:
-        """Note how far it is."""
-        values = (registry, progress.cursor, progress.since, progress.begun, progress.pages)
-        self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?)", values)
+    def set_progress(self, registry: str, progress: Progress) -> Progress:
+        """Store the progress of a registry's sync, and return it."""
+        values = (registry, progress.cursor, progress.since, progress.begun)
+        self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)
+        return progress
 
     # Documents
 
-    def put(self, registry: str, document: Document, now: str) -> Alarm | None:
-        """Store what a registry says; return an alarm where that version said something else.
+    def put(self, registry: str, document: Document, run: str = "") -> Alarm | None:
+        """Store a document; return an alarm if its version had other content before.
 
-        A version is never replaced by other content: what was seen first stays, beside the new.
+        Content is never replaced: what was seen first stays, and the other stands beside it.
         """
         key = (registry, document.name, document.version)
         self._db.execute(
-            "INSERT OR IGNORE INTO documents (registry, name, version) VALUES (?, ?, ?)", key
+            "INSERT INTO documents (registry, name, version, run, refused) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET run = excluded.run, refused = excluded.refused",
+            (*key, run, document.refused),
         )
         if document.refused:
-            self._update("refused = ?", [document.refused], key)
             return None
-        text, meta = _text_of(document), _encode(document.meta)
-        # Equal for the same content, in whatever order it is written.
-        digest = digest_of(_encode(document.original))
-        ((before,),) = self._rows(f"SELECT digest FROM documents WHERE {_KEY}", key)
-        # Whether it is still active is for the registry to say; what it is made of is not.
-        self._update("meta = ?, refused = ''", [meta], key)
-        if before is None or before == digest or not document.version:
-            self._update("document = ?, digest = ?", [text, digest], key)
-            self._update(_NOTHING_NEW, [], key)
-            return None
-        self._update("new_document = ?, new_digest = ?, new_seen = ?", [text, digest, now], key)
-        return Alarm(*key, before, digest, now)
-
-    def _update(self, assignments: str, values: Sequence[Any], key: Sequence[str]) -> None:
-        self._db.execute(f"UPDATE documents SET {assignments} WHERE {_KEY}", [*values, *key])
+        body = {"server": document.server, "place": document.place,
+                "has_namespace": document.has_namespace}  # fmt: skip
+        content = (_encode(body), document.digest)
+        ((before,),) = self._rows(f"SELECT digest FROM documents WHERE {_ROW}", *key)
+        alarm = None
+        if before and before != document.digest and document.version:
+            alarm = Alarm(*key, before, document.digest, _time_text(datetime.now(UTC)))
+        changes = (
+            "new_document = ?, new_digest = ?" if alarm
+            else "document = ?, digest = ?, new_document = NULL, new_digest = NULL"
+        )  # fmt: skip
+        # Whether a version is still active may change; its content may not.
+        self._db.execute(
+            f"UPDATE documents SET {changes}, new_seen = ?, meta = ? WHERE {_ROW}",
+            (*content, alarm and alarm.seen, _encode(document.meta), *key),
+        )
+        return alarm
 
     def accept(self, alarm: Alarm) -> None:
-        """Let what a version says now take the place of what it said."""
-        key = (alarm.registry, alarm.name, alarm.version)
-        self._update("document = new_document, digest = new_digest", [], key)
-        self._update(_NOTHING_NEW, [], key)
-
-    def forget_others(self, registry: str, present: Iterable[tuple[str, str]]) -> int:
-        """Forget what a registry does not have any more; return how many documents those were."""
-        query = "SELECT name, version, digest FROM documents WHERE registry = ?"
-        remaining = set(present)
-        gone = [x for x in self._rows(query, [registry]) if (x[0], x[1]) not in remaining]
-        keys = [(registry, name, version) for name, version, _ in gone]
-        self._db.executemany(f"DELETE FROM documents WHERE {_KEY}", keys)
-        return sum(digest is not None for *_, digest in gone)
-
-    def version(self, registry: str, name: str, version: str) -> Stored | None:
-        """Return a version of a server, if it is known."""
-        return next(
-            (x for x in self.versions(registry, name) if x.document.version == version), None
+        """Replace the content of a version with its new content."""
+        self._db.execute(
+            "UPDATE documents SET document = new_document, digest = new_digest, "
+            f"new_document = NULL, new_digest = NULL WHERE {_ROW}",
+            (alarm.registry, alarm.name, alarm.version),
         )
 
-    def versions(self, registry: str, name: str) -> list[Stored]:
-        """Return all versions of a server that are known, the latest first."""
-        return sorted(self._stored(registry, name), key=_lateness, reverse=True)
+    def remove_unseen(self, registry: str, run: str) -> int:
+        """Remove the documents that a sync did not see; return how many were usable."""
+        unseen = "FROM documents WHERE registry = ? AND run != ?"
+        ((count,),) = self._rows(f"SELECT count(digest) {unseen}", registry, run)
+        self._db.execute(f"DELETE {unseen}", (registry, run))
+        return int(count)
 
-    def latest(self, registry: str) -> list[Stored]:
-        """Return the latest version of each server of a registry."""
-        latest: dict[str, Stored] = {}
-        for stored in self._stored(registry):
-            name = stored.document.name
-            latest[name] = max(latest.get(name, stored), stored, key=_lateness)
-        return list(latest.values())
+    def versions(self, registry: str, name: str) -> list[Document]:
+        """Return all usable versions of a server, the latest first."""
+        return sorted(self._documents(registry, name), key=_version_order, reverse=True)
+
+    def latest(self, registry: str) -> list[Document]:
+        """Return the latest usable version of each server of a registry."""
+        ordered = sorted(self._documents(registry), key=_version_order)
+        return list({x.name: x for x in ordered}.values())
 
     def names(self, registry: str) -> list[str]:
-        """Return the names of all servers of a registry."""
+        """Return the names of all usable servers of a registry."""
         query = (
             "SELECT DISTINCT name FROM documents WHERE registry = ? AND digest IS NOT NULL "
-            "ORDER BY name"
+            "AND refused = '' ORDER BY name"
         )
-        return [name for (name,) in self._rows(query, [registry])]
+        return [name for (name,) in self._rows(query, registry)]
 
     def refusal(self, registry: str, name: str, version: str | None) -> str:
-        """Return why a version of a server is refused; empty where it is not.
+        """Return why a version of a server is refused, or nothing.
 
-        Without a version it is the latest: one that is refused is not made up for by an older one.
+        Without a version it is the latest: an older one does not stand in for it.
         """
         query = "SELECT version, refused FROM documents WHERE registry = ? AND name = ?"
-        reasons = dict[str, str](self._rows(query, [registry, name]))
+        reasons = dict[str, str](self._rows(query, registry, name))
         if version is None:
-            version = max(reasons, key=order_of, default="")
+            version = max(reasons, key=version_order, default="")
         return reasons.get(version, "")
 
     def alarms(self, registry: str, name: str) -> list[Alarm]:
-        """Return the versions of a server that say something else than they once did."""
+        """Return the versions of a server whose content changed."""
         query = (
             "SELECT registry, name, version, digest, new_digest, new_seen FROM documents "
             "WHERE registry = ? AND name = ? AND new_digest IS NOT NULL ORDER BY version"
         )
-        return [Alarm(*row) for row in self._rows(query, [registry, name])]
+        return [Alarm(*row) for row in self._rows(query, registry, name)]
 
-    def _stored(self, registry: str, name: str | None = None) -> list[Stored]:
+    def _documents(self, registry: str, name: str = "") -> list[Document]:
         query = (
-            "SELECT name, version, document, meta, digest FROM documents WHERE "
-            "registry = ?1 AND (?2 IS NULL OR name = ?2) AND digest IS NOT NULL ORDER BY name"
+            "SELECT name, version, digest, meta, document FROM documents WHERE registry = ?1 "
+            "AND (?2 = '' OR name = ?2) AND digest IS NOT NULL AND refused = '' ORDER BY name"
         )
-        return [self._read(*row) for row in self._rows(query, [registry, name])]
+        return [self._document(*row) for row in self._rows(query, registry, name)]
 
-    def _read(self, name: str, version: str, text: str, meta: str, digest: str) -> Stored:
+    def _document(self, name: str, version: str, digest: str, meta: str, body: str) -> Document:
         try:
-            fields: dict[str, Any] = {**json.loads(text), "meta": {**json.loads(meta)}}
-            return Stored(Document(name, version, original=None, **fields), digest)
+            fields: dict[str, Any] = {**json.loads(body), "meta": {**json.loads(meta)}}
+            return Document(name, version, digest=digest, **fields)
         except (ValueError, TypeError) as cause:
             raise self._unusable(cause) from cause
 
 
-def _text_of(document: Document) -> str:
-    return _encode({
-        "server": document.server,
-        "extras": document.extras,
-        "place": document.place,
-        "has_namespace": document.has_namespace,
-    })  # fmt: skip
+def _version_order(document: Document) -> tuple[Any, ...]:
+    """The version that the registry calls the latest is the last, then the numbers count."""
+    return document.meta.get("isLatest") is True, version_order(document.version)
 
 
-def _lateness(stored: Stored) -> tuple[Any, ...]:
-    """What the registry says is the latest counts, then the version."""
-    return stored.document.meta.get("isLatest") is True, order_of(stored.document.version)
+def _now() -> str:
+    """The name of a sync: the moment it began, with microseconds."""
+    return datetime.now(UTC).isoformat()
+
+
+def _time_text(moment: datetime) -> str:
+    """A moment as registries write it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Sync
+
+_PAGE_LIMITS = FetchLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncLimits:
+    """The limits of one sync of a registry; the next sync continues from there."""
+
+    pages: int = 2_000
+    bytes: int = 500 * 1024**2
+    seconds: float = 900.0
+    fetch: FetchLimits = _PAGE_LIMITS
+
+
+@dataclass
+class SyncReport:
+    """The result of a sync. `problem` says why it is incomplete, if it is."""
+
+    registry: str
+    pages: int = 0
+    documents: int = 0
+    removed: int = 0
+    refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    alarms: list[Alarm] = field(default_factory=list[Alarm])
+    is_resumed: bool = False
+    problem: str = ""
+
+
+def sync_registry(
+    store: Store, registry: RegistrySettings, limits: SyncLimits | None = None
+) -> SyncReport:
+    """Fetch what is new in a registry. Each page is stored before the next one is requested.
+
+    An interrupted sync continues where it was. Problems of the registry are in the report.
+
+    Raises:
+        RegistryError: the local copy cannot be written.
+    """
+    try:
+        reader = reader_of(registry)
+    except RegistryError as reason:
+        return SyncReport(registry.name, problem=str(reason))
+    sync = _Sync(store, registry, reader, limits or SyncLimits())
+    sync.run()
+    return sync.report
+
+
+class _Sync:
+    def __init__(
+        self, store: Store, registry: RegistrySettings, reader: Reader, limits: SyncLimits
+    ) -> None:
+        self.report = SyncReport(registry.name)
+        self._store, self._reader, self._limits = store, reader, limits
+        self._registry = registry.address
+        self._deadline = time.monotonic() + limits.seconds
+        self._bytes = 0
+        self._cursors: set[str] = set()
+
+    def run(self) -> None:
+        progress: Progress | None = self._store.progress(self._registry)
+        assert progress is not None
+        self.report.is_resumed = bool(progress.cursor)
+        if not progress.cursor:
+            progress = self._save(Progress(since=progress.since, begun=_now()))
+        while progress is not None and not self._is_at_limit():
+            progress = self._read_page(progress)
+
+    def _save(self, progress: Progress) -> Progress:
+        with self._store.writing():
+            return self._store.set_progress(self._registry, progress)
+
+    def _is_at_limit(self) -> bool:
+        limits, reached = self._limits, ""
+        if self.report.pages >= limits.pages:
+            reached = f"{limits.pages:,} pages"
+        elif self._bytes >= limits.bytes:
+            reached = f"{limits.bytes // 1024**2:,} MiB"
+        elif time.monotonic() >= self._deadline:
+            reached = f"{limits.seconds:g} s"
+        if reached:
+            self._stop(f"it stopped after {reached}. `registry sync` continues from there.")
+        return bool(reached)
+
+    def _stop(self, problem: str) -> None:
+        self.report.problem = f"{self._registry}: {problem}"
+
+    def _read_page(self, progress: Progress) -> Progress | None:
+        """Read and store one page; return where to continue, or None at the end."""
+        seconds = min(self._limits.fetch.seconds, max(self._deadline - time.monotonic(), 0.1))
+        limits = replace(self._limits.fetch, seconds=seconds)
+        try:
+            page = self._reader.page(progress.cursor, progress.since, limits)
+        except OSError as reason:
+            is_refused = isinstance(reason, Answered) and reason.status in _CLIENT_ERRORS
+            if is_refused and self.report.is_resumed and self.report.pages == 0:
+                self.report.is_resumed = False  # the cursor is too old: begin again
+                return self._save(Progress(since=progress.since, begun=_now()))
+            at = f", at page {self.report.pages + 1}" if self.report.pages else ""
+            later = " `registry sync` continues from there." if progress.cursor else ""
+            why = str(reason).rstrip(".")
+            self.report.problem = f"{self._registry} cannot be read{at}: {why}.{later}"
+            return None
+        self._bytes += page.size
+        with self._store.writing():
+            return self._store_page(page, progress)
+
+    def _store_page(self, page: Page, progress: Progress) -> Progress | None:
+        if self._store.progress(self._registry) != progress:
+            self._stop("another sync reads it at the same time, and continues. Its pages are kept.")
+            return None
+        self.report.pages += 1
+        for document in page.documents:
+            self.report.documents += 1
+            if document.refused:
+                self.report.refused.append((document.name, document.refused))
+            if alarm := self._store.put(self._registry, document, progress.begun):
+                self.report.alarms.append(alarm)
+        if not page.next:
+            if not self._reader.reports_changes:
+                removed = self._store.remove_unseen(self._registry, progress.begun)
+                self.report.removed = removed
+            since = _time_text(datetime.fromisoformat(progress.begun) - _OVERLAP)
+            self._store.set_progress(self._registry, Progress(since=since))
+            return None
+        if page.next in self._cursors:
+            self._store.set_progress(self._registry, Progress(since=progress.since))
+            self._stop("it gives the same cursor again and would never end. Its pages are kept.")
+            return None
+        self._cursors.add(page.next)
+        return self._store.set_progress(self._registry, replace(progress, cursor=page.next))

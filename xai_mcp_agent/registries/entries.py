@@ -1,0 +1,362 @@
+"""The entry of the settings for a server of a registry: its command or URL, and what is missing.
+
+What a registry wrote is data. A command is a program and a list of arguments, never a line for a
+shell. A `${` in the registry's text is escaped: a stranger could otherwise name a variable of this
+machine and have its value sent anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..core.errors import BadSetting
+from ..core.json import JsonObject
+from .server_json import (
+    REMOTE_TYPES,
+    RUNNERS,
+    Argument,
+    Input,
+    Package,
+    Refused,
+    Remote,
+    Server,
+    Variable,
+    tag_and_digest,
+)
+
+ALLOWED = {
+    "image-tag": "an image that is named by its tag, or by none: its owner may change what runs",
+    "runtime-options": "options of npx, uvx or docker that give a server more than it needs",
+    "secret-argument": "a secret among the arguments or in the URL, where others can see it",
+    "deprecated": "a server that its registry calls deprecated",
+}
+"""What is refused unless a person allows it, by the word that does."""
+
+_ORDER = (REMOTE_TYPES[0], *RUNNERS, REMOTE_TYPES[1])
+# npx and dnx ask before they fetch a package, and nobody could answer.
+_OWN_OPTIONS = {"npm": ("-y",), "oci": ("run", "-i", "--rm")}
+_IMPLIED_OPTIONS = {"-y", "--yes", "run", "-i", "--interactive", "--rm"}
+# Any other option may fetch from elsewhere, or open the machine to the server.
+_HARMLESS_OPTIONS = {
+    "npm": {"-y", "--yes", "-q", "--quiet", "--silent"},
+    "pypi": {"-q", "--quiet", "--no-progress", "--isolated"},
+    "nuget": {"-y", "--yes"},
+    "oci": {"run", "-i", "--interactive", "--rm", "--init", "--read-only"},
+}
+_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_SETTINGS_VARIABLE = re.compile(r"(?<!\$)\$\{[^{}]*\}")
+_NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A value that only a person can give, in the environment variable `variable`.
+
+    `where` says what part of the entry it is for.
+    """
+
+    variable: str
+    name: str
+    where: str
+    description: str = ""
+    is_secret: bool = False
+    is_required: bool = True
+    format: str = "string"
+    choices: tuple[str, ...] = ()
+    placeholder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """An entry of the settings, and the package or remote that it uses.
+
+    A person must give `needs` and may give `optional`. `remarks` are notes on the way; `risks` are
+    what its runner opens of this machine; `passed_over` says why other ways were not taken.
+    """
+
+    entry: JsonObject
+    way: Package | Remote
+    needs: tuple[Need, ...]
+    optional: tuple[Need, ...]
+    remarks: tuple[str, ...]
+    risks: tuple[str, ...]
+    passed_over: tuple[str, ...]
+
+
+def compose(
+    server: Server,
+    name: str,
+    *,
+    given: Mapping[str, str] | None = None,
+    allow: Collection[str] = (),
+    prefer: str = "",
+    taken: Collection[str] = (),
+) -> Composition:
+    """Return the entry of a server under a name; `prefer` is a type of package, or `remote`.
+
+    `taken` are variables of other entries, whose values this server must not get. The ways are
+    tried in order: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over SSE.
+
+    Raises:
+        Refused: no way may be used; says why, of each.
+        BadSetting: a value of `given` does not fit, or nothing asks for it.
+    """
+    passed_over: list[str] = []
+    for way in _ways(server, prefer):
+        try:
+            return _Composer(name, given or {}, allow, taken).compose(way, tuple(passed_over))
+        except _NotThisWay as reason:
+            passed_over.append(str(reason))
+    problem = "; ".join(dict.fromkeys(passed_over)) or "it names neither a package nor a remote"
+    if prefer and not passed_over:
+        types = ", ".join(dict.fromkeys(x.type for x in (*server.packages, *server.remotes)))
+        problem = f"it has nothing of type {prefer!r}{f', only {types}' if types else ''}"
+    raise Refused(server.name, problem)
+
+
+class _NotThisWay(Exception):
+    """Why a package or a remote is not used."""
+
+
+def _ways(server: Server, prefer: str) -> list[Package | Remote]:
+    ways: list[Package | Remote] = [*server.packages, *server.remotes]
+    if prefer:
+        ways = [x for x in ways if prefer in (x.type, "remote" if isinstance(x, Remote) else "")]
+    return sorted(ways, key=lambda x: _ORDER.index(x.type) if x.type in _ORDER else len(_ORDER))
+
+
+class _Composer:
+    """Composes the entry for one way, and collects what a person must give for it."""
+
+    def __init__(
+        self, name: str, given: Mapping[str, str], allow: Collection[str], taken: Collection[str]
+    ) -> None:
+        self._prefix = _as_variable(name) or "SERVER"
+        if self._prefix[0].isdigit():
+            self._prefix = f"SERVER_{self._prefix}"
+        self._given, self._allow, self._taken = given, allow, taken
+        self._used: set[str] = set()
+        self._needs: dict[str, Need] = {}
+        self._optional: dict[str, Need] = {}
+        self._remarks: list[str] = []
+        self._risks: list[str] = []
+
+    def compose(self, way: Package | Remote, passed_over: tuple[str, ...]) -> Composition:
+        if problem := way.problem or (way.unsupported if isinstance(way, Package) else ""):
+            raise _NotThisWay(problem)
+        entry = self._remote(way) if isinstance(way, Remote) else self._package(way)
+        if unused := sorted({*self._given} - self._used):
+            asked = ", ".join(sorted({*self._needs, *self._optional})) or "nothing"
+            raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {asked}.")
+        optional = (x for x in self._optional.values() if x.variable not in self._needs)
+        return Composition(
+            entry, way, tuple(self._needs.values()), tuple(optional), tuple(self._remarks),
+            tuple(dict.fromkeys(self._risks)), passed_over,
+        )  # fmt: skip
+
+    def _require(self, word: str, is_fine: bool, reason: str) -> None:
+        if not is_fine and word not in self._allow:
+            raise _NotThisWay(f"{reason} (to allow it: --allow {word})")
+
+    # Remotes
+
+    def _remote(self, remote: Remote) -> JsonObject:
+        has_secret = any(x.is_secret for x in remote.variables.values())
+        self._require("secret-argument", not has_secret, "its URL has a secret in it")
+        unknown = {x: Variable(name=x) for x in _VARIABLE.findall(remote.url)}
+        url = self._filled(remote.url, {**unknown, **remote.variables}, "the URL")
+        if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
+            raise _NotThisWay("its URL has braces in it that stand for nothing")
+        if "@" in url.partition("://")[2].partition("/")[0]:
+            raise _NotThisWay("its URL has a user before the host, which may be taken for the host")
+        entry: JsonObject = {
+            "type": "http" if remote.type == REMOTE_TYPES[0] else "sse",
+            "url": url,
+        }
+        headers = self._values(remote.headers, "the header")
+        return entry | ({"headers": headers} if headers else {})
+
+    def _values(self, inputs: Iterable[Input], kind: str, *, own_name: bool = False) -> JsonObject:
+        """The inputs that have a value, by their names."""
+        texts = {x.name: self._text(x, f"{kind} {x.name}", own_name=own_name) for x in inputs}
+        return {name: text for name, text in texts.items() if text is not None}
+
+    # Packages
+
+    def _package(self, package: Package) -> JsonObject:
+        runner = RUNNERS[package.type]
+        for argument in (*package.runtime_arguments, *package.package_arguments):
+            variables = argument.variables.values()
+            is_secret = argument.is_secret or any(x.is_secret for x in variables)
+            shown = argument.flag or argument.label
+            reason = f"it takes the secret {shown} as an argument, which every program here can see"
+            self._require("secret-argument", not is_secret, reason)
+        options = self._words(package.runtime_arguments)
+        environment = self._values(package.environment_variables, "the variable", own_name=True)
+        if risky := [x for x in options if x not in _HARMLESS_OPTIONS[package.type]]:
+            risk = f"{runner} is given {' '.join(risky)}"
+            self._require("runtime-options", False, risk)
+            self._risks.append(risk)
+        words = [
+            *_OWN_OPTIONS.get(package.type, ()),
+            *(x for x in options if x not in _IMPLIED_OPTIONS),
+            *(x for name in sorted(environment) if package.type == "oci" for x in ("-e", name)),
+            *self._package_words(package, self._words(package.package_arguments)),
+        ]
+        if package.registry_base_url:
+            self._remarks.append(
+                f"The registry says that the package is at {package.registry_base_url}; {runner} "
+                "asks the package registry that is configured here."
+            )
+        entry: JsonObject = {"command": runner, "args": words}
+        return entry | ({"env": environment} if environment else {})
+
+    def _package_words(self, package: Package, arguments: list[str]) -> list[str]:
+        name, version = package.identifier, package.version
+        match package.type:
+            case "npm":
+                return [f"{name}@{version}", *arguments]
+            case "pypi":
+                self._remarks.append(
+                    "uvx starts the command that has the name of the package. If its command has "
+                    f"another name, write `--from {name}=={version}` and that name instead."
+                )
+                return [f"{name}=={version}", *arguments]
+            case "nuget":
+                return [f"{name}@{version}", "--yes", *(["--", *arguments] if arguments else [])]
+            case _:
+                return [self._image(package), *arguments]
+
+    def _image(self, package: Package) -> str:
+        image, (tag, has_digest) = package.identifier, tag_and_digest(package.identifier)
+        if not tag and not has_digest and package.version:
+            tag, image = package.version, f"{image}:{package.version}"
+        by_tag = f"is named by the tag {tag!r} only" if tag else "has neither a tag nor a digest"
+        reason = f"its image {image} {by_tag}, so another one may run tomorrow"
+        self._require("image-tag", has_digest, reason)
+        return image
+
+    def _words(self, arguments: Iterable[Argument]) -> list[str]:
+        return [word for argument in arguments for word in self._words_of(argument)]
+
+    def _words_of(self, argument: Argument) -> list[str]:
+        """The words of an argument: its value, `--flag` and its value, or none if it is left out.
+
+        A flag and its value are two words, which every program understands; a value that begins
+        with `-` is joined to its flag.
+        """
+        flag = argument.flag
+        where = f"the argument {flag or argument.label}"
+        if flag and _is_switch(argument):
+            return [flag] if argument.is_required else []
+        text = self._text(argument, where)
+        if text is None:
+            return []
+        if flag and argument.format == "boolean":
+            if text not in ("true", "false"):
+                raise _NotThisWay(f"{where} is a switch, and its value is missing")
+            return [flag] if text == "true" else []
+        if flag and text.startswith("-"):
+            return [f"{flag}={text}"]
+        return [flag, text] if flag else [text]
+
+    # Values
+
+    def _text(self, spec: Variable, where: str, *, own_name: bool = False) -> str | None:
+        """The text of an input as settings have it, or None if it is left out."""
+        need = self._need(spec, where, own_name=own_name)
+        text = spec.value
+        if text is None:
+            if (typed := self._typed(need)) is not None:
+                return typed
+            text = spec.default
+        if text is not None:
+            variables = spec.variables if isinstance(spec, Input) else dict[str, Variable]()
+            return self._filled(text, variables, where)
+        if not spec.is_required:
+            self._optional.setdefault(need.variable, need)
+            return None
+        self._needs.setdefault(need.variable, need)
+        return f"${{{need.variable}}}"
+
+    def _filled(self, text: str, variables: Mapping[str, Variable], where: str) -> str:
+        """A text of the registry with its variables filled in; each of them must have a value.
+
+        Only what the person gives may name variables of the settings: `${` is escaped, and a `$`
+        must not come to stand before a `{`.
+        """
+        pieces: list[str] = []
+        end = 0
+        for match in _VARIABLE.finditer(text):
+            if variable := variables.get(match[1]):
+                needed = variable.model_copy(update={"is_required": True})
+                pieces += (_escaped(text[end : match.start()]), self._text(needed, where) or "")
+                end = match.end()
+        pieces.append(_escaped(text[end:]))
+        for before, after in pairwise(filter(None, pieces)):
+            if before.endswith("$") and after.startswith(("{", "$")):
+                raise _NotThisWay("it has a $ before a value, which settings read as a variable")
+        return "".join(pieces)
+
+    def _need(self, spec: Variable, where: str, *, own_name: bool = False) -> Need:
+        """A value to ask for. Its variable has the prefix of this entry.
+
+        Two servers may both call something `port`, and one may call something `path`, which is
+        always set. A variable of the server's environment keeps its name if no other entry uses it.
+        """
+        variable = _as_variable(spec.label) or "VALUE"
+        if own_name and spec.name not in self._taken:
+            variable = spec.name
+        elif variable in self._taken or not variable.startswith(f"{self._prefix}_"):
+            variable = f"{self._prefix}_{variable}"
+        return Need(
+            variable, spec.label.lstrip("-"), where, spec.description, spec.is_secret,
+            spec.is_required, spec.format, spec.choices, spec.placeholder,
+        )  # fmt: skip
+
+    def _typed(self, need: Need) -> str | None:
+        for key in (need.variable, need.name):
+            if key in self._given:
+                self._used.add(key)
+                return _checked(need, self._given[key])
+        return None
+
+
+def _as_variable(name: str) -> str:
+    return _NOT_IN_VARIABLES.sub("_", name.upper()).strip("_")
+
+
+def _escaped(text: str) -> str:
+    """A text that stands for itself in settings."""
+    return text.replace("${", "$${")
+
+
+def _is_switch(argument: Argument) -> bool:
+    """Whether nothing of a flag says that it takes a value."""
+    hints = (argument.value_hint, argument.description, argument.placeholder, argument.choices)
+    has_value = argument.value is not None or argument.default is not None
+    return not has_value and not any(hints) and argument.format != "boolean"
+
+
+def _checked(need: Need, typed: str) -> str:
+    """Return a value that a person gave, as the settings have it.
+
+    Raises:
+        BadSetting: it does not fit, or is a secret, which only a variable may hold.
+    """
+    if typed.startswith("${") and typed.endswith("}"):
+        return typed
+    if need.is_secret:
+        raise BadSetting(
+            f"{need.name} is a secret, and is never written into settings. Set the environment "
+            f"variable {need.variable} instead; the entry takes it from there."
+        )
+    if not typed.isprintable():
+        raise BadSetting(f"{need.name} has a character that no program can be given.")
+    choices = need.choices or (("true", "false") if need.format == "boolean" else ())
+    if choices and typed not in choices:
+        raise BadSetting(f"{need.name} is {typed!r}. Give one of {', '.join(choices)}.")
+    return typed
