@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, NoReturn
@@ -170,13 +170,15 @@ class DecisionLock:
         for source in self.sources.values():
             source.prepare()
 
-    def of_tool(self, key: ToolKey) -> SourceLock:
-        """What was decided about the source of this tool."""
-        return self.of(source_name(kind_named(key.kind), key.source))
+    def by_source(self) -> Iterator[tuple[str, str, SourceLock]]:
+        """Yield the kind and name of each source, as in a `ToolKey`, and what was decided."""
+        for name, lock in self.sources.items():
+            kind, _, source = name.partition(":")
+            yield kind, "" if source == NAMELESS.get(kind_named(kind)) else source, lock
 
     def is_off(self, key: ToolKey) -> bool:
-        """Whether no agent may use it."""
-        return self.of_tool(key).is_off(key.name)
+        """Whether no agent may use a tool."""
+        return self.of(source_of(key)).is_off(key.name)
 
     def with_source(self, name: str, source: SourceLock) -> DecisionLock:
         """The same with another word about one source."""
@@ -204,6 +206,11 @@ class _File:
 def source_name(kind: SourceKind, source: str) -> str:
     """The name of a source in the lock file: `mcp:weather`, `tools:canvas`."""
     return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
+
+
+def source_of(key: ToolKey) -> str:
+    """The name of a tool's source in the lock file."""
+    return source_name(kind_named(key.kind), key.source)
 
 
 def read_lock(text: str) -> DecisionLock:
