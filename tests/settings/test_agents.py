@@ -81,7 +81,7 @@ def test_one_that_is_switched_off_needs_nothing() -> None:
 
 def test_servers_and_agents_name_each_other() -> None:
     found = read(URL)
-    with pytest.raises(UnknownServer, match="The one of that name stands under `agents`"):
+    with pytest.raises(UnknownServer, match="The one of that name is under `agents`"):
         found.source("a", MCP)
     with pytest.raises(UnknownServer, match="No agent 'b'"):
         found.source("b", AGENT)

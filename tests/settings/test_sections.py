@@ -109,11 +109,11 @@ def test_a_section_that_is_no_object_is_an_error_with_its_place() -> None:
 def test_a_name_of_another_kind_is_told_with_where_it_stands() -> None:
     found = read({"mcpServers": {"s": SERVER}, "functions": {"f": FILE, "bad": {}}})
     for name in ("f", "bad"):
-        with pytest.raises(UnknownServer, match="stands under `functions`"):
+        with pytest.raises(UnknownServer, match="is under `functions`"):
             found.server(name)
     with pytest.raises(UnknownServer) as caught:
         found.source("x")
     assert str(caught.value) == (
-        "No MCP server 'x' in settings given in Python, and no file of functions. "
-        "Known: bad, f, s. Correct the name, or add it under `mcpServers` or `functions`."
+        "No source 'x' in settings given in Python. Known: bad, f, s. "
+        "Correct the name, or add it under the section of its kind, such as `mcpServers`."
     )

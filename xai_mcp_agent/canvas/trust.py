@@ -13,7 +13,7 @@ from ..core.questions import Question
 from ..policy.approval_trust import approvals_in
 from ..settings.models import Settings
 from ..settings.parts import Part
-from ..settings.trust import TrustStore, trust_command, withheld
+from ..settings.trust import TrustStore, trust_command, without_parts
 from .interactive_host import ask_here
 
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
@@ -34,7 +34,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
         answer = ask_here(_question(settings, parts), console)
         if answer.action != "accept":
             console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {_how(settings)}")
-            return withheld(settings, parts)
+            return without_parts(settings, parts)
         try:
             store.agree(settings, approved)
         except SettingsError as reason:

@@ -1,7 +1,7 @@
-"""Guards of a settings file: what it holds back, and what widens that.
+"""Guards of a settings file, and the parts by which it lets calls through.
 
-Without its guards a file does more than its user agreed to. So guards are remembered with the
-agreement; one that is missing or weaker later is asked about, and so is what a file lets through.
+A file that loses a guard does more than its user agreed to. So the agreement remembers the guards,
+and the user is asked again when one is removed or weakened, or when more calls are let through.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
 def with_parts(settings: Settings, layout: Layout, environ: Mapping[str, str]) -> Settings:
-    """The settings with their parts and guards, which the question of trust is about."""
-    guards, wider = [*_guards_beside(settings)], [*_widening(settings, environ)]
-    if guards or wider:  # a variable may stand in them; a secret of the file hides nothing
+    """The settings with their parts and guards."""
+    guards, wider = [*_guards_of_sections(settings)], [*_widening(settings, environ)]
+    if guards or wider:  # they may show a variable; secrets of the file hide nothing
         hide = Redactor((), environ=environ)
         guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
         wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
@@ -60,7 +60,7 @@ def _guards_of_entries(layout: Layout) -> Iterator[Guard]:
 
 
 def _parts(layout: Layout) -> Iterator[Part]:
-    """The entries, and what else names an address or a file."""
+    """The entries, and the sections with an address or a file."""
     for _, entries, place in layout.sources:
         yield from (part_of(x, place.at(str(name)), str(name)) for name, x in entries.items())
     for path in (STORE, REGISTRIES, EMBEDDINGS):
@@ -71,8 +71,8 @@ def _parts(layout: Layout) -> Iterator[Part]:
             yield part_of(value, Place("", path))
 
 
-def _guards_beside(settings: Settings) -> Iterator[Guard]:
-    """The guards that hold for all sources, and what groups leave out."""
+def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
+    """The guards for all sources, and the tools that groups exclude."""
     rules, groups = settings.rules, settings.groups.groups.values()
     yield from _of_words(settings.approval, APPROVAL)
     for rule in rules:
@@ -95,11 +95,11 @@ def _guards_beside(settings: Settings) -> Iterator[Guard]:
 
 
 def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
-    """The parts that let calls through, show more tools, or keep more of calls."""
+    """The parts that let calls through, add tools to groups, or record more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
     for pattern, word in settings.approval.items():
-        # A name counts for more than a pattern, so a weaker word lets through what another holds.
+        # A weaker word can override a stricter one, because a name counts more than a pattern.
         if word == "allow" or WORDS.index(word) < strictest:
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in (x for x in settings.rules if x.word == "allow"):
@@ -114,7 +114,7 @@ def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
 
 
 def word_digest(pattern: str, word: str) -> str:
-    """The digest of a word of `approval`, as a part has it."""
+    """The digest of the part for a word of `approval`."""
     return digest_of((pattern, word))
 
 
@@ -124,7 +124,7 @@ def group_place(name: str) -> str:
 
 
 def _of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
-    with suppress(ValueError):  # then the entry cannot be used
+    with suppress(ValueError):  # such an entry is unusable
         yield from _of_words(read_words(entry.get("approval") or {}), path, source)
     if entry.get("lock"):
         lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
@@ -145,7 +145,7 @@ def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Gua
 
 
 def _does(rule: Rule) -> tuple[str, str]:
-    """The effect of a rule in words, and what its loss means; empty if it holds nothing back."""
+    """The effect of a rule, and the consequence of losing it; empty if it holds nothing back."""
     if rule.limit is not None:
         return f"at most {rule.limit.words}", "more calls are now made"
     return rule.word, {"ask": _UNASKED, "deny": _REFUSED}.get(rule.word, "")
@@ -157,7 +157,7 @@ def _subject(rule: Rule) -> str:
 
 
 def _with_derived(rule: Rule, rules: Iterable[Rule]) -> str:
-    """The subject of a rule, and of the rules that derive its words if it has any."""
+    """The subject of a rule, with the rules that set the words it tests for."""
     fields = {x.field for x in (*rule.when, *rule.unless)}
     derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
     return "; ".join([_subject(rule), *sorted(f"{x.derived} is {_subject(x)}" for x in derived)])
@@ -169,7 +169,7 @@ def _conditions(conditions: Iterable[Condition]) -> str:
 
 
 def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
-    """The blocked names and patterns, with the members of blocked groups."""
+    """The blocked names and patterns, and the members of blocked groups."""
     words = with_groups(search.blocked, search.groups)
     yield from words
     is_blocked = globs(words)

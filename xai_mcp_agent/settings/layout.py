@@ -1,7 +1,7 @@
-"""Layout of a settings file: servers in one of three layouts, and the other sections.
+"""Layout of a settings file: its servers in one of three layouts, and its other sections.
 
-Servers stand under `mcpServers`, under `servers` as in VS Code, or are the file itself, a bare map
-of names. There a server may have the name of a section: it has a `command` or a URL.
+Servers are under `mcpServers`, under `servers` as in VS Code, or the file itself is a map of them.
+In such a map a server may have the name of a section: it has a `command` or a URL.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .server import URL_KEYS, ServerSettings
 from .validation import known_keys
 
 SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
-"""The entries of one kind, and where they stand."""
+"""The entries of one kind, and their place in the file."""
 
 _SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
 _OTHERS = (*known_keys(OtherSections), "groups", "rules", "registries")
 _KEYS = (*SECTIONS, *_OTHERS)
-# Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
+# Keys beside VS Code's servers, and in a bare map, that are not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 
 
@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def required(self) -> frozenset[str]:
-        """The names of the entries that say so, also of the wrong ones."""
+        """The names of the required entries, also of the wrong ones."""
         entries = (item for _, entries, _ in self.sources for item in entries.items())
         return frozenset(str(x) for x, y in entries if as_object(y).get("required") is True)
 
@@ -55,8 +55,8 @@ def layout_of(document: Any, place: Place) -> Layout:
     """The layout of a whole file.
 
     Raises:
-        SettingsError: it is no object, a section is none or is written twice, or a key is so
-            misspelled that something would not be held back, or be taken for a server.
+        SettingsError: it or a section is not an object, a section is written twice, or a misspelt
+            key would hold nothing back or be read as a server.
     """
     top = _object(document, place)
     key = next((x for x in _MAPS if x in top), "")
@@ -76,7 +76,7 @@ def layout_of(document: Any, place: Place) -> Layout:
 
 
 def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:
-    """The servers of a file that is a map of them itself."""
+    """The servers of a file that is itself a map of them."""
     others = {*sections, *_NOT_SERVERS}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = repeated_in(top)
@@ -98,7 +98,7 @@ def _object(
 
 
 def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
-    """Without this, `mcp_servers` would be taken for the name of a server."""
+    """Refuse keys such as `mcp_servers`, which would be read as the name of a server."""
     for key, value in top.items():
         if key == meant or not isinstance(key, str) or _is_server(value):
             continue

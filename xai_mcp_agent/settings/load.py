@@ -1,4 +1,4 @@
-"""Finding the settings file and reading it, so that one wrong entry disables one source only."""
+"""Finds and reads the settings file. One wrong entry disables one source only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ N = TypeVar("N", GroupSettings, RegistrySettings)
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
-"""The name that other MCP clients use; it counts where there is no file of our own."""
+"""The name that other MCP clients use; read if there is no file of our own."""
 LOCK_NAME = "mcp_tools.lock.json"
 """The file of people's decisions, beside the settings."""
 SCHEMA_FILE = Path(__file__).with_name("mcp_settings.schema.json")
@@ -56,13 +56,14 @@ def user_token_folder() -> Path:
 def find_settings(
     start: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:
-    """The settings file that counts for the folder `start` (default: the current one), or None.
+    """The settings file for the folder `start` (default: the current one), or None.
 
-    `XAI_MCP_SETTINGS` decides when it is set, even if there is no such file. Then the folder
-    and its parents, up to the home folder or the root, then the user's configuration folder, and
-    last `mcp.json` in the folder and its parents.
-    A parent everybody can write to, such as `/tmp`, is passed over: its file may be a stranger's,
-    and settings name programs to start. On Windows modes do not tell that.
+    The first of these counts: the file that `XAI_MCP_SETTINGS` names, even if it does not exist;
+    `mcp_settings.json` in the folder and its parents, up to the home folder or the root, then in
+    the user's configuration folder; `mcp.json` in the folder and its parents.
+
+    A parent that everybody can write to, such as `/tmp`, is skipped: its file may be a stranger's,
+    and settings start programs.
     """
     return _search(None, start, os.environ if environ is None else environ)[0]
 
@@ -75,8 +76,8 @@ def load_settings(
 ) -> Settings:
     """Read the settings from `path`, or from where `find_settings` finds them.
 
-    An entry that is wrong is in `problems`, the others work. Without any file the settings are
-    empty and `searched` tells where it was looked for.
+    A wrong entry is in `problems`, and the others work. Without a file the settings are empty, and
+    `searched` has the paths that were tried.
 
     Raises:
         SettingsError: the file named by `path` or `XAI_MCP_SETTINGS` does not exist, or the
@@ -93,7 +94,7 @@ def load_settings(
     except SettingsError as cause:
         if path or file != _named_by_environment(environ):
             raise
-        # Nobody looks for the mistake there without a hint.
+        # Otherwise nobody thinks of the variable.
         fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
         raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
     variables = Variables(environ, str(file.parent), Secrets())
@@ -107,13 +108,13 @@ def settings_from(
     folder: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read settings from a value of the shape of the file. `file` names them in messages.
+    """Read settings from a value with the structure of the file. `file` names them in messages.
 
-    `folder` (default: the current one) is what relative folders start from. Texts may also be
-    `Secret`s and paths.
+    Relative paths start at `folder` (default: the current one). Texts may also be `Secret`s and
+    paths.
 
     Raises:
-        SettingsError: the value as a whole does not have the shape of settings.
+        SettingsError: the value as a whole does not have the structure of settings.
     """
     base = _absolute(folder) if folder is not None else _current_folder()
     variables = Variables(os.environ if environ is None else environ, str(base), Secrets())
@@ -141,7 +142,7 @@ class _Reader:
         self._notes = [*layout.notes]
 
     def settings(self, searched: tuple[str, ...]) -> Settings:
-        """All sections; an entry that is wrong is one of the problems."""
+        """All sections; a wrong entry is one of the problems."""
         variables, sections = self._context.variables, self._layout.sections
         settings = Settings(self._place.file, secrets=variables.secrets, searched=searched)
         for cls, entries, place in self._layout.sources:
@@ -149,7 +150,7 @@ class _Reader:
             noun = cls.kind.noun
             sources, problems = _read_named(entries, place, noun, settings.names, read_one)
             settings.sources.update(sources)
-            for name, problem in problems.items():  # a name that is taken: of the later entry
+            for name, problem in problems.items():  # the later entry of a name is the wrong one
                 settings.problems.setdefault(name, problem)
                 settings.problem_kinds.setdefault(name, cls.kind)
         rules, revision = read_rules(sections.get("rules"), self._place.at("rules"), self._context)
@@ -161,7 +162,7 @@ class _Reader:
         )  # fmt: skip
 
     def _groups(self, sources: Collection[str]) -> GroupsSettings:
-        """The groups. One with a mistake is unusable: without it, it would have other tools."""
+        """The groups. One with a mistake is unusable: otherwise it would have other tools."""
         written, place = self._map("groups", '{"name": {"selectors": [...]}}')
         read_one = partial(self._named, GroupSettings)
         groups, problems = _read_named(written, place, "group", sources, read_one)
@@ -170,7 +171,7 @@ class _Reader:
         return GroupsSettings(groups, problems)
 
     def _registries(self) -> dict[str, RegistrySettings]:
-        """The usual registries and those that are written; `false` takes one away."""
+        """The usual registries and those of the file; `false` removes one."""
         written, place = self._map("registries", '{"name": {"url": ...}}')
         registries, problems = _read_named(written, place, "registry", (), self._registry)
         self._notes += (f"{x} {UNTIL_THEN}" for x in problems.values())
@@ -178,8 +179,8 @@ class _Reader:
         return {**usual, **{name: x for name, x in registries.items() if x}}
 
     def _registry(self, name: str, value: Any, place: Place) -> RegistrySettings | None:
-        is_taken_away = value is False or value is None
-        return None if is_taken_away else self._named(RegistrySettings, name, value, place)
+        is_removed = value is False or value is None
+        return None if is_removed else self._named(RegistrySettings, name, value, place)
 
     def _named(self, cls: type[N], name: str, value: Any, place: Place) -> N:
         return replace(read(cls, value, place, self._context, self._notes), name=name)
@@ -202,7 +203,7 @@ def _read_named(
     taken: Collection[str],
     read_one: Callable[[str, Any, Place], T],
 ) -> tuple[dict[str, T], dict[str, SettingsError]]:
-    """The entries of a section by their names, and why others cannot be used."""
+    """The entries of a section by their names, and the errors of the unusable ones."""
     values, problems = dict[str, T](), dict[str, SettingsError]()
     for key, value in entries.items():
         name, there = str(key), place.at(str(key))
@@ -232,7 +233,7 @@ def _wrong_with_name(
 def _search(
     path: str | Path | None, start: Path | None, environ: Mapping[str, str]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """The file that counts, and where it was looked for."""
+    """The file that counts, and the paths that were tried."""
     named = _absolute(path) if path else _named_by_environment(environ)
     candidates = [named] if named else [*_candidates(start)]
     file = named or next((x for x in candidates if os.path.isfile(x)), None)
@@ -254,11 +255,11 @@ def _candidates(start: Path | None) -> Iterator[Path]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Whether everybody can write there, as in `/tmp`. On Windows no mode says so."""
+    """Whether everybody can write to it, as to `/tmp`; unknown on Windows."""
     try:
         mode = folder.stat().st_mode
     except OSError:
-        # Then no file in it can be read either.
+        # No file in it can be read either.
         return False
     return os.name != "nt" and bool(mode & stat.S_IWOTH)
 
@@ -269,7 +270,7 @@ def _named_by_environment(environ: Mapping[str, str]) -> Path | None:
 
 
 def _absolute(path: str | Path) -> Path:
-    # Not resolved: a link to a settings file is meant for the folder it is in.
+    # Not resolved: a link to a settings file belongs to the folder of the link.
     return Path(os.path.abspath(os.path.expanduser(path)))
 
 

@@ -1,6 +1,6 @@
-"""The settings as values: what each source is, which are unusable and why, where we looked.
+"""The settings as values: all sources, the unusable ones with the reason, and all other sections.
 
-Made by `load`. Nothing here shows a secret when it is printed.
+`load` makes them. Printing them shows no secret.
 """
 
 from __future__ import annotations
@@ -46,23 +46,20 @@ SECTIONS: dict[str, type[SourceSettings]] = {
 class Settings:
     """All sources of one settings file, by their names, which are different over all kinds.
 
-    `file` is its path, a description when the settings were given in Python, or empty when no
-    file was found. `sources` are the usable ones, also those that are switched off (`disabled`);
-    `problems` says why the others are not usable, `problem_kinds` of what kind they would be.
-    `secrets` are all secret texts seen.
-    `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
-    `store` is where the history is kept, as it is written there, `project` the name that its
-    project has there; `record` says what it keeps of
-    calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
-    sources that are not of the file: a run brought them along. `groups` are named sets of tools,
-    whose names no source has. `parts` are what of the file starts or reaches something, as it is
-    written, `guards` what is held back; see `trust`. `retention` says how long the history is kept.
-    `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
-    `stored_rules` is the revision that rules of the store must have; None where they do not count.
-    `planning` says whether plans learn from runs. `is_vouched`: a program names the file.
-    `registries` are looked through for servers by people, never by a run. `required` names the
-    entries that say so, also the wrong ones. `wait_seconds` is how long a run that has one source
-    waits for the next, of those that nobody named.
+    `file` is its path, a description for settings given in Python, or empty if there is no file;
+    `searched` are the paths that were tried. `sources` are the usable ones, with the disabled;
+    `problems` has the error of each other one, and `problem_kinds` its kind. `added` are the names
+    of sources that a run added. `notes` report ignored keys and values.
+
+    `parts` and `guards` are for the question of trust, see `trust`; `is_vouched`: a program names
+    the file. `secrets` are all secret texts of the file.
+
+    `store` and `project` are the place and the project of the history, `record` the parts of calls
+    in it, and `retention` its limits. `search` selects the tools in a request. `groups` are named
+    sets of tools; no source has their names. `approval` and `rules` hold for all sources;
+    `stored_rules` is the lowest revision of the rules of the store, None if they are not used.
+    `required` are the sources without which no run begins, also unusable ones. `wait_seconds` is
+    how long a run with one ready source waits for the others, unless they are named.
     """
 
     file: str
@@ -113,7 +110,7 @@ class Settings:
 
     @property
     def of_file(self) -> dict[str, SourceSettings]:
-        """The sources of the file, without added ones."""
+        """The sources of the file, without the added ones."""
         return {n: x for n, x in self._all() if n not in self.added}
 
     @property
@@ -123,12 +120,12 @@ class Settings:
 
     @property
     def usable(self) -> tuple[str, ...]:
-        """The names of the sources that are neither switched off nor wrong."""
+        """The names of the sources that are neither disabled nor wrong."""
         return tuple(name for name, source in self._all() if not source.disabled)
 
     @property
     def switched_on(self) -> tuple[str, ...]:
-        """The names of the sources that are not switched off, also of the wrong ones."""
+        """The names of the sources that are not disabled, also of the wrong ones."""
         return (*self.usable, *self.problems)
 
     @property
@@ -137,14 +134,14 @@ class Settings:
         return list(dict.fromkeys((*self.sources, *self.problems)))
 
     def _all(self) -> ItemsView[str, SourceSettings]:
-        """The sources, copied in one step: a run in another thread may be adding one."""
+        """A copy of the sources, made in one step: another thread may be adding one."""
         return self.sources.copy().items()
 
     def group(self, name: str) -> GroupSettings | None:
-        """The group with this name; None where there is none, or a source has that name.
+        """The group with this name; None if there is none, or a source has the name.
 
         Raises:
-            SettingsError: there is one, and something in it is wrong.
+            SettingsError: something in the group is wrong.
         """
         if self.kind_of(name) is not None:
             return None
@@ -184,27 +181,23 @@ class Settings:
         return server
 
     def _unknown(self, name: str, kind: SourceKind | None) -> UnknownServer:
-        known = [x for x in self.names if kind in (None, self.kind_of(x))]
-        known += self.group_names if kind is None else []
-        known = list(dict.fromkeys([*nearest(name, known), *sorted(known)]))
+        names = [x for x in self.names if kind in (None, self.kind_of(x))]
+        names += self.group_names if kind is None else []
+        names = list(dict.fromkeys([*nearest(name, names), *sorted(names)]))
         if not self.file:
-            return UnknownServer(_no_file(name, self.searched), name, known)
+            return UnknownServer(_no_file(name, self.searched), name, names)
         kinds = {kind} if kind else {self.kind_of(x) for x in self.names} or {MCP}
-        sections = {x: cls.noun for x, cls in SECTIONS.items() if cls.kind in kinds}
-        having = f"Known: {', '.join(map(_printable, known))}." if known else "It has no servers."
-        if meant := did_you_mean(name, known):
-            having = f"{meant} {having}"
+        section, *others = [x for x, cls in SECTIONS.items() if cls.kind in kinds]
+        noun = "source" if others else SECTIONS[section].noun
+        hint = f"Known: {', '.join(map(_printable, names))}." if names else "It has no servers."
+        hint = f"{did_you_mean(name, names)} {hint}".lstrip()
         if other := [x for x, cls in SECTIONS.items() if cls.kind == self.kind_of(name)]:
-            having = f"The one of that name stands under `{other[0]}`."
-        where = " or ".join(f"`{x}`" for x in sections)
-        first, *others = sections.values()
-        also = "".join(f", and no {noun}" for noun in others)
-        if len(others) > 1:
-            also = ", and nothing else of that name"
-            where = f"the section of its kind, such as `{next(iter(sections))}`"
-        message = f"No {first} {name!r} in {self.file}{also}. {having}"
-        fix = f"Correct the name, or add it under {where}."
-        return UnknownServer(f"{message} {fix}", name, known)
+            hint = f"The one of that name is under `{other[0]}`."
+        where = f"the section of its kind, such as `{section}`" if others else f"`{section}`"
+        message = (
+            f"No {noun} {name!r} in {self.file}. {hint} Correct the name, or add it under {where}."
+        )
+        return UnknownServer(message, name, names)
 
 
 def _no_file(name: str, searched: tuple[str, ...]) -> str:

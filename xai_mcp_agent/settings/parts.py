@@ -1,8 +1,8 @@
-"""The parts of a settings file that start, load, reach, hold back or let through something.
+"""The parts of a settings file that need a person's agreement, and their lines in that question.
 
-Each says what it does in lines for the person who is asked to agree to it. Every value has a line:
-a sentence, or `key: value`. What looks like a secret is masked, and nothing else: whoever wrote the
-file could name a command as a secret.
+A part starts a program, loads code, reaches an address, or lets calls through. Every value of it
+has a line: a sentence, or `key: value`. Only values that look like secrets are masked: the author
+of the file could declare a command to be a secret.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .approval import EVERY_TOOL
 from .document import Place
 from .interpolation import split_variables, variables_in
 
-_DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessing
-# What neither starts nor reaches anything, nor lets anything through that was held.
+_DIGEST_CHARS = 32  # 128 bits
+# Keys that start nothing, reach nothing and let nothing through.
 _HARMLESS = frozenset({
     "breaker", "description", "disabled", "elicitationTimeout", "enabled",
     "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "required",
     "startTimeout", "start_timeout", "timeout",
 })  # fmt: skip
 STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
-"""Places beside the sources that name an address or a file."""
+"""Sections with an address or a file."""
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
-"""The places that hold calls back or let them through, or keep more of them: see `guards`."""
+"""Sections that hold calls back, let them through, or record them: see `guards`."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
@@ -70,10 +70,10 @@ _MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the file as it is written: a source, or a `key_path` beside the sources.
+    """A part of the file: the entry of a `source`, or a section.
 
-    `digest` changes with everything in it that needs a new yes; `facts` are lines that tell all of
-    that to a person.
+    `digest` changes with everything that needs a new agreement; `facts` are lines that say all of
+    it to a person. A part without a digest says which guards were lost.
     """
 
     key_path: str
@@ -86,8 +86,8 @@ class Part:
 class Guard:
     """A guard: the section or the entry at `key_path` holds something back.
 
-    `digest` names what is held back, and more `strength` holds more. `shown` describes the guard
-    to a person, `lost` its absence or weakening.
+    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes it to
+    a person, and `lost` describes its removal.
     """
 
     key_path: str
@@ -105,7 +105,7 @@ def digest_of(value: Any) -> str:
 
 
 def part_of(written: Any, place: Place, source: str = "") -> Part:
-    """An entry of a source, or another value of the file, as it is written."""
+    """The part for the entry of a source, or for a section."""
     if source and isinstance(written, Mapping):
         entry = cast(Mapping[Any, Any], written)
         written = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
@@ -113,10 +113,10 @@ def part_of(written: Any, place: Place, source: str = "") -> Part:
 
 
 def facts_of(written: Any) -> tuple[str, ...]:
-    """A line for each fact, in which no character breaks it or is hidden."""
+    """A line for each fact, without hidden characters or line breaks."""
     if not isinstance(written, Mapping):
         return tuple(map(line, _facts("", written)))
-    # A key such as "approval.delete_*" is none of ours, and is not shown as if it were.
+    # A key such as "approval.delete_*" must not look like a line about `approval`.
     items = ((str(key), x) for key, x in cast(Mapping[Any, Any], written).items())
     entry = {key if key.isidentifier() else json.dumps(key): x for key, x in items}
     keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
@@ -124,7 +124,7 @@ def facts_of(written: Any) -> tuple[str, ...]:
 
 
 def approval_fact(word: str, pattern: str) -> str:
-    """The fact of a word of `approval` for a pattern; an empty pattern stands for every tool."""
+    """The fact of a word of `approval` for a pattern; an empty pattern means every tool."""
     return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
 
 
@@ -139,7 +139,7 @@ def _started(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _facts(key: str, value: Any) -> Iterator[str]:
-    """The lines for the values at this key, and below it."""
+    """The lines for the values at and below this key."""
     if isinstance(value, Mapping) and value:
         for name, inner in cast(Mapping[Any, Any], value).items():
             yield from _facts(f"{key}.{name}" if key else str(name), inner)
@@ -178,7 +178,7 @@ def _takes(key: str, value: Any) -> Iterator[str]:
 
 
 def _variables(value: Any) -> str:
-    """The variables of the person's environment that stand in a value."""
+    """The environment variables in a value, for a sentence."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return " and ".join(dict.fromkeys(variables_in(text)))
 
@@ -190,7 +190,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _shown_item(key: str, value: Any) -> str:
-    # A list in a list is JSON: to quote what is quoted doubles its length at each level.
+    # A list in a list is shown as JSON: quoting it again doubles its length at each level.
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if key in _ADDRESSES or not key:
         return Redactor((), guesses=True, environ={})(text)
@@ -201,14 +201,14 @@ def _shown_item(key: str, value: Any) -> str:
 
 
 def _masked(piece: str) -> str:
-    """A piece of a secret, masked; the names of variables and of schemes stay."""
+    """A piece of a secret, masked; names of variables and schemes stay readable."""
     if piece.startswith("${"):
         return _DEFAULT.sub(MASK, piece)
     return piece if _SCHEME.fullmatch(piece) else MASK
 
 
 def line(text: str) -> str:
-    """A text in one line, in which nothing is hidden, with hosts that nobody can disguise."""
+    """A text on one line, with hidden characters escaped and hosts as DNS has them."""
     plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
     more = len(plain) - _MOST_CHARS
     if more <= 0:
@@ -218,7 +218,7 @@ def line(text: str) -> str:
 
 
 def _ascii_host(text: str) -> str:
-    """A host as DNS looks it up, without letters of other alphabets."""
+    """A host in ASCII, as DNS looks it up."""
     user, at, address = text.rpartition("@")
     host, colon, port = address.partition(":")
     if not host.isascii():

@@ -1,9 +1,9 @@
 """Trust in settings files: which of them may start programs and reach addresses.
 
-A settings file names programs to start, code to load and addresses to send access to. One that
-came with somebody else's folder does none of this before this user has agreed. Agreements are kept
-in the user's own folder, never in the project's, entry by entry: a change of one entry is asked
-about alone.
+A settings file has programs to start, code to load and addresses that receive credentials. None
+of these is used from a file that came with somebody else's folder before its user agrees.
+Agreements are stored in the user's own folder, never in the project's, for each entry: a change of
+one entry asks about that entry only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 TRUST_VARIABLE = "XAI_MCP_TRUST"
 APPROVED = "approved: "
-"""Before the names of tools that the file of decisions beside a settings file approves."""
+"""Prefix of the key paths of tools that the file of decisions beside the settings approves."""
 
 _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
@@ -43,17 +43,16 @@ _NOTHING_CALLED = Rule(
     "not agreed", (), word="deny",
     because="the settings hold back less than their user agreed to",
 )  # fmt: skip
-_NO_GUARD = -math.inf, ""
 _LOCK_SECONDS = 5.0
 _MOST_BYTES = 8_000_000
 
 
 @dataclass(slots=True)
 class Agreement:
-    """What this user agreed to of one settings file.
+    """The agreement of this user to one settings file.
 
-    `parts` are digests by places. `guards` have the strength of each guard and the meaning of its
-    loss, by places and digests.
+    `parts` are digests by key paths. `guards` are by key paths and digests, each with its strength
+    and the sentence about its loss.
     """
 
     parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -65,61 +64,59 @@ class Agreement:
         return bool(self.parts or self.guards)
 
     def has(self, part: Part) -> bool:
-        """Whether this part was agreed to as it is now."""
+        """Whether the user agreed to this part in its present form."""
         return part.digest in self.parts.get(part.key_path, ())
 
-    def hold_to(self, guards: Iterable[Guard]) -> bool:
-        """Remember guards that hold back more than before; whether there was one."""
+    def remember(self, guards: Iterable[Guard]) -> bool:
+        """Remember guards that are new or stronger; whether there was one."""
         is_changed = False
         for guard in guards:
             strengths = self.guards.setdefault(guard.key_path, {})
-            if strengths.get(guard.digest, _NO_GUARD)[0] < guard.strength:
+            if strengths.get(guard.digest, (-math.inf,))[0] < guard.strength:
                 strengths[guard.digest] = guard.strength, guard.lost
                 is_changed = True
         return is_changed
 
-    def lost(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
-        """The guards that were there at the time of the yes, and are gone or weaker, by place."""
-        now = Agreement()
-        now.hold_to(settings.guards)
+    def lost_guards(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
+        """The guards that are removed or weaker since the agreement, by key path."""
+        strengths = {(x.key_path, x.digest): x.strength for x in settings.guards}
         sources = {x.key_path: x.source for x in settings.parts}
-        for place in dict.fromkeys((*_FOR_ALL, *sources)):
-            before, held = self.guards.get(place, {}), now.guards.get(place, {})
+        for path in dict.fromkeys((*_FOR_ALL, *sources)):
             lost = [
                 sentence
-                for digest, (strength, sentence) in before.items()
-                if held.get(digest, _NO_GUARD)[0] < strength
+                for digest, (strength, sentence) in self.guards.get(path, {}).items()
+                if strengths.get((path, digest), -math.inf) < strength
             ]
-            if lost and (source := sources.get(place, "")) not in off:
-                yield Part(place, "", tuple(lost), source)
+            if lost and (source := sources.get(path, "")) not in off:
+                yield Part(path, "", tuple(lost), source)
 
 
 class TrustStore:
-    """The agreements of this user, in a private `file`. `environ` may agree, too."""
+    """The agreements of this user, in a private `file`; a variable of `environ` also agrees."""
 
     def __init__(self, file: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._other_file = file
         self._environ = os.environ if environ is None else environ
 
     def not_agreed(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
-        """The parts of the file that nobody has agreed to; none: the file may be used.
+        """The parts of the file that need an agreement; empty if the whole file may be used.
 
-        Settings given in Python are their program's, and the file in the configuration folder of
-        the user is theirs. `also` are approvals beside the file, of the same standing. An entry
-        that is switched off is asked about when it is switched on.
+        Settings given in Python need none, nor does the file in the user's configuration folder.
+        `also` are approvals beside the file. A disabled entry needs an agreement when it is
+        enabled.
         """
         if not settings.file or settings.is_from_python or self._is_agreed(settings.file):
             return ()
         agreement, off = self._agreement(settings.file), _switched_off(settings)
         parts = (x for x in (*settings.parts, *also) if x.source not in off)
         waiting = [x for x in parts if not agreement.has(x)]
-        waiting += agreement.lost(settings, off)
+        waiting += agreement.lost_guards(settings, off)
         guards = [x for x in settings.guards if x.source not in off]
-        # Guards that came later need no question, for they hold back more.
-        if agreement and not waiting and agreement.hold_to(guards):
+        # New guards need no question: they hold back more.
+        if agreement and not waiting and agreement.remember(guards):
             try:
                 with self._changed(settings.file) as changed:
-                    changed.hold_to(guards)
+                    changed.remember(guards)
             except SettingsError as reason:
                 logger.debug("%s", reason)
         return tuple(waiting)
@@ -129,10 +126,10 @@ class TrustStore:
     ) -> None:
         """Agree to the file as it was read and shown, and `also` to these approvals.
 
-        Entries that are switched off were not shown; who wrote them agrees `with_disabled`.
+        Disabled entries were not shown; their author agrees `with_disabled`.
 
         Raises:
-            SettingsError: that cannot be written down.
+            SettingsError: the agreement cannot be stored.
         """
         off = () if with_disabled else _switched_off(settings)
         places_off = {x.key_path for x in settings.parts if x.source and x.source in off}
@@ -144,38 +141,38 @@ class TrustStore:
                     digests[part.key_path].append(part.digest)
             agreement.parts = {**parts, **digests}
             agreement.guards = {k: x for k, x in agreement.guards.items() if k in places_off}
-            agreement.hold_to(x for x in settings.guards if x.source not in off)
+            agreement.remember(x for x in settings.guards if x.source not in off)
 
     def agrees_to(self, file: str, part: Part) -> bool:
         """Whether this user agreed to one approval beside the file."""
         return self._is_agreed(file) or self._agreement(file).has(part)
 
     def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
-        """Agree to one part, or take an agreement back where it has no digest.
+        """Agree to one part, or withdraw the agreement if the part has no digest.
 
         `guards` are those of the file.
 
         Raises:
-            SettingsError: that cannot be written down.
+            SettingsError: the agreement cannot be stored.
         """
         with self._changed(file) as agreement:
             agreement.parts.pop(part.key_path, None)
             agreement.guards.pop(part.key_path, None)
             if part.digest:
                 agreement.parts[part.key_path] = [part.digest]
-            agreement.hold_to(guards)
+            agreement.remember(guards)
 
     def withdraw(self, file: str | Path) -> bool:
-        """Take the agreement to a file back; whether there was one.
+        """Withdraw the agreement to a file; whether there was one.
 
         Raises:
-            SettingsError: that cannot be written down.
+            SettingsError: the agreement cannot be stored.
         """
-        is_known = _name(file) in self._read()
-        if is_known:
+        has_agreement = _name(file) in self._read()
+        if has_agreement:
             with self._changed(file) as agreement:
                 agreement.parts, agreement.guards = {}, {}
-        return is_known
+        return has_agreement
 
     def files(self) -> list[str]:
         """The files with an agreement."""
@@ -189,7 +186,7 @@ class TrustStore:
         return self._other_file or user_settings_path().parent / _FILE_NAME
 
     def _is_agreed(self, file: str) -> bool:
-        """Whether the place of a file, or the environment, agrees to it."""
+        """Whether the place of a file, or the environment, stands for an agreement."""
         if _name(file) == _name(user_settings_path()):
             return True
         variable = self._environ.get(TRUST_VARIABLE, "").strip()
@@ -200,7 +197,7 @@ class TrustStore:
         return any(x == here or x in here.parents for x in places)
 
     def _read(self) -> dict[str, Agreement]:
-        """All agreements; none where they cannot be read: whoever agrees again writes them anew."""
+        """All agreements; none if the file cannot be read. The next agreement replaces it."""
         try:
             if self._file.stat().st_size > _MOST_BYTES:
                 raise ValueError("it is too large")
@@ -214,10 +211,10 @@ class TrustStore:
 
     @contextmanager
     def _changed(self, file: str | Path) -> Generator[Agreement]:
-        """The agreement to a file, to be changed; it is written at the end.
+        """The agreement to a file, to be changed in the block and stored at its end.
 
         Raises:
-            SettingsError: it cannot be written, or another process keeps it locked.
+            SettingsError: it cannot be written, or another process has it locked.
         """
         try:
             make_private_folder(self._file.parent)
@@ -228,21 +225,20 @@ class TrustStore:
                 replace_private(self._file, json.dumps(value, indent=1, sort_keys=True).encode())
         except OSError as cause:
             problem = f"it cannot be written: {cause}."
-            fix = f"Mend that, or set {TRUST_VARIABLE} to the settings file."
+            fix = f"Correct that, or set {TRUST_VARIABLE} to the settings file."
             raise SettingsError(str(self._file), "", problem, fix) from cause
 
 
 def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Settings:
-    """The settings without the parts that nobody has agreed to; each such entry is a problem."""
-    return withheld(settings, (store or TrustStore()).not_agreed(settings))
+    """The settings without the parts that nobody agreed to; each such entry is a problem."""
+    return without_parts(settings, (store or TrustStore()).not_agreed(settings))
 
 
-def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
+def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     """The settings without these parts.
 
-    The history is then kept as for settings that do not name a place, and less of each call, no
-    model searches, and no rule or word that nobody agreed to lets a call through. Where something
-    that held calls back for all sources is gone, no source is used and agents call nothing.
+    Defaults replace the places and models that nobody agreed to, and no such rule or word lets a
+    call through. If a guard of all sources was lost, no source is used and agents call nothing.
     """
     if not parts:
         return settings
@@ -250,11 +246,11 @@ def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     kinds, notes = dict(settings.problem_kinds), list(settings.notes)
     beside = [x for x in parts if not x.source]
     lost = [x for x in beside if x.key_path in _FOR_ALL and not x.digest]
-    names = dict.fromkeys(sources, lost[0]) if lost else {}
-    names |= {x.source: x for x in parts if x.source}
-    for name in [x for x in names if x in sources and not sources[x].disabled]:
+    reasons = dict.fromkeys(sources, lost[0]) if lost else {}
+    reasons |= {x.source: x for x in parts if x.source}
+    for name in [x for x in reasons if x in sources and not sources[x].disabled]:
         kinds[name] = sources.pop(name).kind
-        problems[name] = _problem(settings, names[name])
+        problems[name] = _problem(settings, reasons[name])
     notes += dict.fromkeys(str(_problem(settings, x)) for x in beside)
     paths, digests = {x.key_path for x in beside}, {x.digest for x in beside}
     search = replace(settings.search, embeddings=None) if EMBEDDINGS in paths else settings.search
@@ -280,7 +276,7 @@ def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSett
 
 
 def trust_command(file: str) -> str:
-    """The command that agrees to a settings file."""
+    """The command by which a user agrees to a settings file."""
     return shown_command("xai-mcp-agent", "trust", file)
 
 
@@ -303,9 +299,9 @@ def _switched_off(settings: Settings) -> set[str]:
 
 
 def _name(file: str | Path) -> str:
-    """One name for a file, however it is written.
+    """One name for a file, whatever the path to its folder.
 
-    A link is not followed: relative names in it lead to other programs there than beside the file.
+    A link to the file is not followed: relative paths in it start at the folder of the link.
     """
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(str(file).strip())))
     return os.path.join(os.path.realpath(folder), name)

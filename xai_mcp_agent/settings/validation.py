@@ -1,8 +1,8 @@
-"""The one reader of the settings: pydantic checks, and its errors are worded as ours.
+"""The one reader of the settings: pydantic checks them, and its errors get our wording.
 
 A section, an entry, or an object in one is a frozen dataclass derived from `Section`; annotations
-name the keys of a field and how its value is checked. Errors and notes name the place in the file,
-the path of keys and the nearest name, and never quote a value: it may be a secret.
+have the keys of a field and the check of its value. Errors and notes name the file, the path of
+keys and the nearest name, and never quote a value, which may be a secret.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class ValidationContext:
-    """What validators need beside a value: the variables, and whether the entry is switched off.
+    """Context of validators: the variables, and whether the entry is disabled.
 
-    `keys` has the keys of the object that an unknown key stands in, by that unknown key.
+    `keys` has, by each unknown key, the known keys of its object.
     """
 
     variables: Variables
@@ -55,9 +55,9 @@ class ValidationContext:
 def mistake(
     problem: str, fix: str, key: str = "", *, instead: Any = NOT_WRITTEN
 ) -> PydanticCustomError:
-    """The error that a validator raises, at its own place or at `key` below it.
+    """The error that a validator raises, for its own place or for `key` below it.
 
-    Where the mistake is only noted, `instead` is the value that counts until it is corrected.
+    If the mistake is only noted, the value `instead` counts until it is corrected.
     """
     context = {"problem": problem, "fix": fix, "key": key, "instead": instead}
     return PydanticCustomError("mistake", "{problem}", context)
@@ -69,23 +69,23 @@ def context_of(info: ValidationInfo) -> ValidationContext:
 
 
 def read_by(validator: Callable[..., Any], kind: Any = str) -> Any:
-    """Annotation: this function alone reads the field, which the JSON Schema shows as `kind`."""
+    """Annotation: this function reads the field. The JSON Schema shows the type `kind`."""
     return PlainValidator(validator, json_schema_input_type=kind)
 
 
 def prepared_by(validator: Callable[..., Any], kind: Any) -> Any:
-    """Annotation: this function reads the value first, which the JSON Schema shows as `kind`."""
+    """Annotation: this function converts the value first. The JSON Schema shows the type `kind`."""
     return BeforeValidator(validator, json_schema_input_type=kind)
 
 
 def written_as(*keys: str) -> Any:
-    """Annotation: the keys of a field, where they are not its usual key."""
+    """Annotation: the keys of a field in the file, instead of its usual key."""
     return Field(validation_alias=AliasChoices(*keys))
 
 
 INTERNAL_KEY = "\0internal"
 INTERNAL: Any = Field(exclude=True, validation_alias=INTERNAL_KEY)
-"""Annotation: the field is not written in the file; its own name is an unknown key there."""
+"""Annotation: the file has no key for this field."""
 
 
 def usual_key(name: str) -> str:
@@ -97,9 +97,9 @@ def usual_key(name: str) -> str:
 class Section:
     """An object of the settings file. A null counts as not written, unless it `has_nulls`.
 
-    `example` shows how to write one. `ignored_keys` mean nothing to us and are no mistake. In an
-    `is_strict` object an unknown key is a mistake: read without it, the object would let more
-    through than its author meant. `if_wrong` counts where the whole value is wrong.
+    `example` shows how to write one. `ignored_keys` are for other programs and people. In an
+    `is_strict` object an unknown key is an error: without it, the object would let more through
+    than its author intended. `if_wrong` counts if the whole value is wrong.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(
@@ -133,7 +133,7 @@ class Section:
 
     @classmethod
     def is_fatal(cls, path: KeyPath, value: Any) -> bool:
-        """Whether a mistake at this path is an error even where mistakes are only noted."""
+        """Whether a mistake at this path is an error even if mistakes are only noted."""
         return False
 
 
@@ -148,7 +148,7 @@ def read(
 ) -> T:
     """The value at `place` as an instance of `cls`; its unknown keys are added to the notes.
 
-    With `is_lenient` mistakes are noted too, and what is wrong counts as not written.
+    With `is_lenient` mistakes are noted too, and a wrong value counts as not written.
 
     Raises:
         SettingsError: something in it is wrong; says what, where and how to correct it.
@@ -162,7 +162,7 @@ def read(
                 return adapter(cls).validate_python(value, context=context, extra=extra)
             except ValidationError as cause:  # not chained: the exception holds the values
                 errors = cause.errors(include_url=False)
-                # Pydantic checks objects as a whole only where it may pass over unknown keys.
+                # Pydantic checks objects as a whole only if it may ignore unknown keys.
                 extra = "ignore"
         unknown = [x for x in errors if x["type"] in _UNKNOWN_KEY]
         for error in unknown:
@@ -178,7 +178,7 @@ def read(
         for error in (x for x in errors if x not in unknown):
             path = _path_of(error)
             if not is_lenient or section.is_fatal(path, value):
-                # Never in a variable: with its frame it would hold the run that reads this.
+                # Never in a variable: its frame would keep the whole run alive.
                 raise _settings_error(error, place)
             note = str(_settings_error(error, place))
             instead = error.get("ctx", {}).get("instead", NOT_WRITTEN)
@@ -188,7 +188,7 @@ def read(
 
 
 def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
-    """An error for each key that is written more than once: the last one would count."""
+    """An error for each key that is written more than once, of which the last would count."""
     for key in repeated_in(value):
         context = {"problem": "this key is written more than once.", "fix": "Remove all but one."}
         error = {"type": "mistake", "loc": path, "ctx": {**context, "key": key}, "input": None}
@@ -202,7 +202,7 @@ def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
 
 
 def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
-    """The object with another value at a path, or none; a value that is no object goes whole."""
+    """The object with another value, or none, at a path; what is not an object goes as a whole."""
     key, *below = path
     written = dict(cast(Mapping[Any, Any], value))
     inner = written.pop(key, None)
@@ -213,18 +213,18 @@ def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
 
 @lru_cache
 def adapter(cls: type[T]) -> TypeAdapter[T]:
-    """Pydantic's reader of a class; made once, when it is needed."""
+    """Pydantic's reader of a class, made at first use."""
     return TypeAdapter(cls)
 
 
 @lru_cache
 def known_keys(cls: type) -> tuple[str, ...]:
-    """Every key that may stand in such an object."""
+    """All keys of such an object."""
     return tuple(key for keys in keys_by_field(cls).values() for key in keys)
 
 
 def keys_by_field(cls: type) -> dict[str, list[str]]:
-    """The keys of each field that is written in the file."""
+    """The keys of each field that the file may have."""
     by_field: dict[str, list[str]] = {}
     hints = get_type_hints(cls, include_extras=True)
     for name in (x.name for x in fields(cls)):
@@ -244,7 +244,7 @@ def _path_of(error: ErrorDetails) -> KeyPath:
 
 
 def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
-    """One of pydantic's errors in our words."""
+    """One of pydantic's errors in our wording."""
     there, context, value = place.at(*_path_of(error)), error.get("ctx", {}), error["input"]
     if "[key]" in error["loc"]:
         return there.error("the name must be a text.", "Put it in quotes.")

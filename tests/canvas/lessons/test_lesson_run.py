@@ -93,7 +93,7 @@ def test_after_an_error_what_it_stopped_with_is_the_next_step(
     met, first, *_, last = told_by(done.output)
     assert done.status == 1
     assert (met, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
-    assert "No MCP server 'unit' in " in " ".join(done.output.split())
+    assert "No source 'unit' in " in " ".join(done.output.split())
     assert last.startswith("[ ] "), "the message is shown to its end"
 
 
@@ -117,7 +117,7 @@ def test_a_run_in_the_lab_that_fails_says_what_is_missing(folder: Path, shell: K
     assert ran.error == "UnknownServer"
     met, *goals = told_in_lab(ran)
     assert met == "0 of 4 goals met"
-    assert "No MCP server 'unit'" in " ".join(" ".join(goals).split())
+    assert "No source 'unit'" in " ".join(" ".join(goals).split())
     # The error of the run before is no error of this one.
     script_of(folder, solution_of(FIRST))
     ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")

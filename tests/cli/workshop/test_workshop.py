@@ -98,7 +98,7 @@ def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path) -> No
 def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path) -> None:
     save(folder, calling(server_name="unit"))
     found = check_lesson(folder, FIRST)
-    assert problem_of(found).startswith("No MCP server 'unit' in ")
+    assert problem_of(found).startswith("No source 'unit' in ")
 
 
 def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) -> None:
