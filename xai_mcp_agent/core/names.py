@@ -53,7 +53,7 @@ class ShownNames:
     ) -> None:
         self._name_of: dict[ToolKey, str] = dict(given)
         self._taken = set(self._name_of.values())
-        self._claims = Claims(sources)
+        self._source_by_start = {skeleton(x): x for x in sources if skeleton(x)}
         # By how they look: whose a shown name is, and whose tools are named so by their sources.
         self._owner_of: dict[str, str] = {}
         self._own: defaultdict[str, set[str]] = defaultdict(set)
@@ -75,7 +75,7 @@ class ShownNames:
         """Whether a tool's own name means one of this source, whatever comes and goes."""
         look = skeleton(name)
         owners = {*self._own.get(look, ()), self._owner_of.get(look, source)}
-        return owners <= {source} and not self._claims.owner_of(look, source)
+        return owners <= {source} and not self._owner_by_start(look, source)
 
     def _new_name(self, key: ToolKey) -> str:
         name, attempt = _plain_name(key), 0
@@ -91,23 +91,16 @@ class ShownNames:
         if self._owner_of.get(look, key.source) != key.source:
             return True
         # Tools without a source are our own and a person's, who may name them as they like.
-        return bool(is_plain and key.source and self._claims.owner_of(look, key.source))
+        return bool(is_plain and key.source and self._owner_by_start(look, key.source))
 
-
-class Claims:
-    """Which source a name belongs to by how it begins, whatever tools there are."""
-
-    def __init__(self, sources: Iterable[str]) -> None:
-        self._of_start = {skeleton(x): x for x in sources if skeleton(x)}
-
-    def owner_of(self, look: str, source: str) -> str:
-        """The source that a name of this skeleton belongs to rather than to this one, if any.
+    def _owner_by_start(self, look: str, source: str) -> str:
+        """Another source that a name of this skeleton seems to belong to by its start, if any.
 
         The longest start counts: `git_hub_search` is of `git_hub` rather than of `git`.
         """
         end = len(look)
         while end > 0:
-            owner = self._of_start.get(look[:end])
+            owner = self._source_by_start.get(look[:end])
             if owner is not None:
                 return owner if skeleton(owner) != skeleton(source) else ""
             end = look.rfind("_", 0, end)

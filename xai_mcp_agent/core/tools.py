@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from .json import JsonObject
 
@@ -170,15 +171,15 @@ def definition_text(tool: Tool) -> str:
 
 
 def digest_of(definition: str) -> str:
-    """A short text that is the same for the same definition only."""
+    """A short text that is equal only for equal texts, such as definitions."""
     import hashlib  # here, because it takes longer to load than all of this file
 
     return hashlib.sha256(definition.encode()).hexdigest()[:_DIGEST_CHARS]
 
 
-def digest_of_definition(definition: JsonObject) -> str:
-    """The digest of a definition that was read from somewhere."""
-    return digest_of(_encode(definition))
+def digest_of_value(value: Any) -> str:
+    """The digest of a JSON value, such as a definition, whatever the order of its keys."""
+    return digest_of(_encode(value))
 
 
 def inventory_digest(digests: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..core.tools import ToolKey, digest_of_definition
+from ..core.tools import ToolKey, digest_of_value
 from ..secrets.private_files import open_to_read
 from .plans import (
     EARLIER,
@@ -134,7 +134,7 @@ def digest_of_plan(plan: Plan) -> str:
     calls: list[JsonObject] = [
         {**_call_as_json(x), "reasons": (), "confidence": 0} for x in plan.calls
     ]
-    return digest_of_definition({"calls": calls})
+    return digest_of_value({"calls": calls})
 
 
 # Writing

@@ -37,7 +37,7 @@ from ..core.tools import (
     ToolKey,
     definition_text,
     digest_of,
-    digest_of_definition,
+    digest_of_value,
 )
 from ..history.diff import difference_in_full
 from ..history.event import Subject, Teller
@@ -281,7 +281,7 @@ class Decisions:
             read = partial(_definition, digest)
             definitions = await asyncio.wrap_future(self._recorder.read(read, {}))
         definition = definitions.get(digest)
-        is_unaltered = definition is not None and digest_of_definition(definition) == digest
+        is_unaltered = definition is not None and digest_of_value(definition) == digest
         return definition if is_unaltered else None
 
     # Deciding

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
-from ..core.tools import digest_of_definition
+from ..core.tools import digest_of_value
 from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
 from ..settings.fields import wrong_with_url
@@ -128,7 +128,7 @@ def _checked(
     has_namespace = identity is None
     try:
         read_server(server, has_namespace=has_namespace)
-        digest = digest_of_definition(identity or server)
+        digest = digest_of_value(identity or server)
         return Document(name, version, server, digest, meta, place, has_namespace=has_namespace)
     except Refused as refusal:
         return _refused(name, refusal.reason, version)

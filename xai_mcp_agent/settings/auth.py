@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -27,6 +27,12 @@ Use: TypeAlias = Literal["auto", "yes", "no"]
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 """authorization_code: a person signs in. client_credentials: a machine, with its own secret."""
 ClientAuthentication: TypeAlias = Literal["none", "client_secret_basic", "client_secret_post"]
+
+ClientAuthenticationKey = Annotated[
+    ClientAuthentication | None,
+    written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
+]
+Scopes = Annotated[Words, written_as("scopes", "scope")]
 
 
 def _use(value: Any) -> Use:
@@ -65,10 +71,7 @@ class AuthSettings(Section):
     client_secret: Annotated[
         SecretText, written_as("clientSecret", "client_secret", "CLIENT_SECRET")
     ] = None
-    client_authentication: Annotated[
-        ClientAuthentication | None,
-        written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
-    ] = None
+    client_authentication: ClientAuthenticationKey = None
     private_key: Annotated[SecretText, written_as("privateKey", "private_key")] = None
     private_key_file: Annotated[TrimmedText, written_as("privateKeyFile", "private_key_file")] = ""
     signing_algorithm: Annotated[
@@ -78,7 +81,7 @@ class AuthSettings(Section):
         str, read_by(_file_url), written_as("clientMetadataUrl", "client_metadata_url")
     ] = ""
     issuer: OptionalUrl = ""
-    scopes: Annotated[Words, written_as("scopes", "scope")] = ()
+    scopes: Scopes = ()
     redirect_port: Annotated[
         int, Field(strict=True, ge=0, le=65535), written_as("redirectPort", "callbackPort")
     ] = 0
@@ -106,10 +109,6 @@ class AuthSettings(Section):
     def has_private_key(self) -> bool:
         """Whether the client proves itself with a signature."""
         return bool(self.private_key or self.private_key_file)
-
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in it, revealed."""
-        yield from (x.reveal() for x in (self.client_secret, self.private_key) if x)
 
     def __repr__(self) -> str:
         """Only what was set; secrets hide themselves."""

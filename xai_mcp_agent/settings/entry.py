@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from ..core.calls import DefinitionLock
-from ..core.patterns import guard
 from ..core.tools import SourceKind
 from ..secrets.secrets import Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place
 from .fields import ALL_TOOLS as ALL_TOOLS
-from .fields import Count, Flag, Seconds, Texts, ToolNames
+from .fields import Count, Flag, Seconds, Texts, ToolNames, usable_patterns
 from .interpolation import Variables
 from .validation import (
     INTERNAL,
@@ -63,14 +62,6 @@ def _approval(value: Any) -> dict[str, ApprovalWord]:
         raise mistake(str(why), HOW_TO_WRITE) from None
 
 
-def _guarding(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        guard(*patterns)
-    except ValueError as why:
-        raise mistake(f"contains a pattern that is not valid: {why}.", "Correct it.") from None
-    return patterns
-
-
 def _lock(value: Any) -> DefinitionLock:
     if value is True or value is False or value == FIRST:
         return value
@@ -109,7 +100,7 @@ class SourceSettings(Section):
     disabled: Flag = False
     auto_approve: ToolNames = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
-    disabled_tools: Annotated[Texts, AfterValidator(_guarding)] = ()
+    disabled_tools: Annotated[Texts, AfterValidator(usable_patterns)] = ()
     lock: Annotated[DefinitionLock, read_by(_lock, DefinitionLock)] = False
     required: Flag = False
     breaker: Annotated[BreakerSettings | None, prepared_by(_breaker, BreakerSettings | bool)] = (
@@ -154,10 +145,6 @@ class SourceSettings(Section):
     def unused_keys(self) -> Iterable[str]:
         """The keys that are written, and mean nothing for its transport."""
         return ()
-
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in its texts."""
-        return iter(())
 
     @property
     def origin(self) -> object:

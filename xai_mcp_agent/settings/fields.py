@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticKnownError
 
 from ..core.errors import SettingsError
-from ..core.patterns import fits
+from ..core.patterns import guard
 from ..secrets.secrets import Secret
 from .document import Place
 from .validation import context_of, mistake, prepared_by, read_by
@@ -84,11 +84,6 @@ def absolute(path: str, info: ValidationInfo) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
-def one_or_more(value: Any) -> Any:
-    """A list, which may be written as its only text."""
-    return (value,) if isinstance(value, str) else value
-
-
 def _words(value: Any) -> Any:
     """A list, which may be written as one text with spaces between its words."""
     return tuple(value.split()) if isinstance(value, str) else value
@@ -96,7 +91,7 @@ def _words(value: Any) -> Any:
 
 def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     """Names and patterns of tools: one text, or a list of them."""
-    values: Any = one_or_more(value)
+    values = (value,) if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
         raise PydanticKnownError("list_type")
     items = cast(list[Any], values)
@@ -108,15 +103,13 @@ def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
 
 
 def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Patterns of which each can be compared with names."""
-    for pattern in patterns:
-        try:
-            fits(pattern)
-        except ValueError as cause:
-            raise mistake(
-                f"has a regular expression that is not valid: {cause}.",
-                'Write a text such as "get_*" or "regex:get_.+", or a list of them.',
-            ) from None
+    """Patterns, if all regular expressions among them are valid."""
+    try:
+        guard(*patterns)
+    except ValueError as cause:
+        fix = 'Write a text such as "get_*" or "regex:get_.+", or a list of them.'
+        problem = f"has a regular expression that is not valid: {cause}."
+        raise mistake(problem, fix) from None
     return patterns
 
 

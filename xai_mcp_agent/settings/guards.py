@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from ..core.json import JsonObject, as_list, as_object
 from ..core.patterns import globs, with_groups
+from ..core.tools import digest_of_value
 from ..secrets.redactor import Redactor
 from .approval import WORDS, ApprovalWords, read_words
 from .conditions import DERIVED, EARLIER, Condition
@@ -30,7 +31,6 @@ from .parts import (
     Guard,
     Part,
     approval_fact,
-    digest_of,
     line,
     part_of,
 )
@@ -115,7 +115,7 @@ def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
 
 def word_digest(pattern: str, word: str) -> str:
     """The digest of the part for a word of `approval`."""
-    return digest_of((pattern, word))
+    return digest_of_value((pattern, word))
 
 
 def group_place(name: str) -> str:
@@ -186,10 +186,10 @@ def _members(group: GroupSettings) -> Iterator[str]:
 
 
 def _part(path: str, what: Any, fact: str) -> Part:
-    return Part(path, digest_of(what), (line(fact),))
+    return Part(path, digest_of_value(what), (line(fact),))
 
 
 def _guard(
     path: str, subject: str, strength: int, shown: str, lost: str, source: str = ""
 ) -> Guard:
-    return Guard(path, digest_of(subject), strength, line(shown), line(lost), source)
+    return Guard(path, digest_of_value(subject), strength, line(shown), line(lost), source)

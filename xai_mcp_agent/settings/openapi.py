@@ -11,7 +11,7 @@ from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
 from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
-from .auth import ClientAuthentication
+from .auth import ClientAuthenticationKey, Scopes
 from .entry import START_TIMEOUT_SECONDS, SourceSettings
 from .fields import (
     Count,
@@ -22,7 +22,6 @@ from .fields import (
     Text,
     Texts,
     TrimmedText,
-    Words,
     absolute,
     header_names,
     trimmed_text,
@@ -74,12 +73,9 @@ class CredentialSettings(Section):
     password: SecretText = None
     client_id: Annotated[TrimmedText, written_as("clientId", "client_id")] = ""
     client_secret: Annotated[SecretText, written_as("clientSecret", "client_secret")] = None
-    client_authentication: Annotated[
-        ClientAuthentication | None,
-        written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
-    ] = None
+    client_authentication: ClientAuthenticationKey = None
     token_url: Annotated[OptionalUrl, written_as("tokenUrl", "token_url")] = ""
-    scopes: Annotated[Words, written_as("scopes", "scope")] = ()
+    scopes: Scopes = ()
 
     @model_validator(mode="after")
     def _check_complete(self, info: ValidationInfo) -> Self:
@@ -97,11 +93,6 @@ class CredentialSettings(Section):
     def is_client(self) -> bool:
         """Whether it gets tokens with an id and a secret."""
         return bool(self.client_id and self.client_secret)
-
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in it, revealed."""
-        secrets = (self.api_key, self.bearer, self.password, self.client_secret)
-        yield from (x.reveal() for x in secrets if x)
 
     def __repr__(self) -> str:
         """Its keys, without values."""

@@ -7,7 +7,6 @@ of the file could declare a command to be a secret.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shlex
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
 
+from ..core.tools import digest_of_value
 from ..core.visible import escaped
 from ..secrets.redactor import Redactor, is_secret, redact_args
 from ..secrets.secrets import MASK, Secrets
@@ -24,7 +24,6 @@ from .approval import EVERY_TOOL
 from .document import Place
 from .interpolation import split_variables, variables_in
 
-_DIGEST_CHARS = 32  # 128 bits
 # Keys that start nothing, reach nothing and let nothing through.
 _HARMLESS = frozenset({
     "breaker", "description", "disabled", "elicitationTimeout", "enabled",
@@ -36,8 +35,6 @@ STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
 """Sections that hold calls back, let them through, or record them: see `guards`."""
-
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 _ADDRESSES = ("url", "serverUrl", "httpUrl", "baseUrl", "base_url", "spec")
 _SENTENCES = {
@@ -98,18 +95,12 @@ class Guard:
     source: str = ""
 
 
-def digest_of(value: Any) -> str:
-    """The digest of a JSON value."""
-    data = _encode(value).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
-
-
 def part_of(written: Any, place: Place, source: str = "") -> Part:
     """The part for the entry of a source, or for a section."""
     if source and isinstance(written, Mapping):
         entry = cast(Mapping[Any, Any], written)
         written = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
-    return Part(place.path, digest_of(written), facts_of(written), source)
+    return Part(place.path, digest_of_value(written), facts_of(written), source)
 
 
 def facts_of(written: Any) -> tuple[str, ...]:

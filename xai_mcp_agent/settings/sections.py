@@ -131,8 +131,8 @@ class EmbeddingSettings(Section):
         if bool(self.model) == bool(self.folder):
             problem = "must have either a `model` or a `folder`."
             raise mistake(problem, f"Write {self.example}.")
-        key = [self.api_key.reveal()] if self.api_key else []
-        context_of(info).variables.secrets.update([*key, *secrets_in_url(self.base_url)])
+        secrets = (*self.secret_texts(), *secrets_in_url(self.base_url))
+        context_of(info).variables.secrets.update(secrets)
         return self
 
 

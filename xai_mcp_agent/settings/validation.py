@@ -29,6 +29,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean, nearest
+from ..secrets.secrets import Secret
 from .document import Place, kind_of, repeated_in
 from .interpolation import Variables
 
@@ -130,6 +131,10 @@ class Section:
             if key in cls.ignored_keys:
                 del written[key]
         return written
+
+    def secret_texts(self) -> Iterator[str]:
+        """The secrets in its fields, revealed."""
+        return (x.reveal() for x in vars(self).values() if isinstance(x, Secret) and x)
 
     @classmethod
     def is_fatal(cls, path: KeyPath, value: Any) -> bool:
