@@ -243,7 +243,7 @@ def test_functions_that_never_end_are_not_begun_again_and_again_run_by_run(bridg
         finally:
             go_on.set()
     assert len(begun) == 8
-    assert "too many of its functions are still running" in str(ninth)
+    assert "too many of its earlier calls are still running" in str(ninth)
 
 
 def test_a_long_conversation_keeps_nobody_else_waiting(bridge: Bridge):

@@ -146,7 +146,7 @@ def test_what_json_does_not_know_is_told_as_near_as_can_be(
         ("x = []; x.append(x); return x", "holds itself"),
         ("x = {}; x['a'] = [x]; return x", "holds itself"),
         ("x = []\n    for _ in range(10_000): x = [x]\n    return x", "more than 200 deep"),
-        ("return ToolResult(parts=('text',))", "`parts` of its ToolResult hold str"),
+        ("return ToolResult(parts=('text',))", "`parts` of its ToolResult contain a str"),
         ("return ToolResult(parts=None)", "f failed: TypeError"),
     ],
 )

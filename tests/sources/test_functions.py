@@ -122,9 +122,9 @@ def test_the_public_functions_of_the_file_itself_are_tools(file: Path) -> None:
     assert (status.kind, status.transport, status.tool_count) == ("functions", "python", 4)
     assert (status.state, status.server) == ("ready", "tools.py")
     assert status.notes == (
-        "placed is left out, its types cannot be understood: it takes 'a' by its position only, "
-        "and tools by names",
-        "unknown is left out, its types cannot be understood: name 'Nowhere' is not defined",
+        "placed is left out because its types cannot be understood: its parameter 'a' is "
+        "positional-only, and tools pass arguments by name",
+        "unknown is left out because its types cannot be understood: name 'Nowhere' is not defined",
     )
 
 
@@ -322,7 +322,7 @@ def test_a_disk_that_hangs_holds_only_its_own_file(
         assert bridge.call_tool("it", "f").text == "fine"
         hangs.set()
         assert bridge.call_tool("it", "f").text == "fine"
-        with pytest.raises(SourceFailed, match="whether its disk answers"):
+        with pytest.raises(SourceFailed, match="that its disk responds"):
             bridge.refresh("it")[0].require()
 
 

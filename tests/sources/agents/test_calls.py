@@ -70,7 +70,7 @@ def test_things_that_were_made_and_last_words_are_told_apart(faces: Bridge, face
 
 @every_face
 def test_an_agent_that_gives_back_nothing_says_so(faces: Bridge, face: str) -> None:
-    assert ask(faces, face, "nothing").text == "The agent finished, and gave back nothing."
+    assert ask(faces, face, "nothing").text == "The agent finished and returned nothing."
 
 
 @every_face
@@ -193,7 +193,7 @@ def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: Ag
 @pytest.mark.parametrize("wrong", ["../../admin", "a/b", "..", "x?y", "a b", "x" * 300])
 def test_an_id_cannot_lead_elsewhere(faces: Bridge, face: str, wrong: str) -> None:
     """It stands in addresses, and a model wrote it."""
-    with pytest.raises(InvalidArguments, match="task_id is not one that the agent gave"):
+    with pytest.raises(InvalidArguments, match="task_id did not come from the agent"):
         ask(faces, face, "echo", task_id=wrong)
 
 

@@ -80,7 +80,7 @@ def test_an_interface_without_an_address_is_not_used(server: AgentServer) -> Non
         del interface["url"]
     with http_service() as service:
         service.replies[path] = lambda _: as_json(card)
-        assert "the address of no interface that we speak" in failure_of(service.url).problem
+        assert "no interface with an address that we support" in failure_of(service.url).problem
         assert {x.method for x in service.got} == {"GET"}
 
 
@@ -193,7 +193,7 @@ def test_a_redirect_to_another_place_is_not_followed(server: AgentServer) -> Non
 @pytest.mark.parametrize(
     ("name", "told", "step"),
     [
-        ("grpc", "no interface that we speak", "whoever runs the agent"),
+        ("grpc", "no interface with an address that we support", "whoever runs the agent"),
         ("broken-card", "it is an HTML page", "another version"),
         ("no-agent-there", "no agent card at its address (HTTP 404)", "Correct `url`"),
     ],
@@ -226,7 +226,7 @@ def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer) -> None:
     assert len(status.server) <= 103
     notes = " ".join(status.notes)
     assert "listed twice" in notes
-    assert "without an id" in notes
+    assert "without a usable id" in notes
 
 
 def test_of_thousands_of_skills_the_first_are_listed(server: AgentServer) -> None:

@@ -40,12 +40,12 @@ def do(bridge: Bridge, message: str = "x") -> ToolResult:
         (200, {"content-type": "text/html"}, b"<html>Hi</html>", "it is an HTML page"),
         (200, JSON, b'{"jsonrpc": "2.0", "result": null}', "cannot be understood"),
         (200, JSON, b'{"jsonrpc": "2.0", "result": {"task": 4}}', "cannot be understood"),
-        (200, JSON, b'{"jsonrpc": "2.0", "result": {"task": {}}}', "no task in it"),
+        (200, JSON, b'{"jsonrpc": "2.0", "result": {"task": {}}}', "no task that could be polled"),
         (200, JSON, b'{"jsonrpc": "2.0", "error": "no"}', "error"),
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": -32603}}', "error"),
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": "x", "message": [1]}}', "error"),
         (200, EVENTS, b"data: nonsense\n\n", "it is not JSON"),
-        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "no task in it"),
+        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "no task that"),
         (500, JSON, b'{"detail": "tok-secret-1234 is wrong"}', "HTTP 500: *** is wrong"),
         (429, {}, b"slow down", "HTTP 429: slow down"),
         (500, {}, b"Traceback (most recent call last):\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),
@@ -182,7 +182,7 @@ def test_an_id_of_an_agent_that_leads_elsewhere_is_none() -> None:
     with odd_agent(supportedInterfaces=[face]) as (agent, bridge):
         task = {**TASK, "id": "../../admin"}
         agent.reply = lambda _: (200, JSON, json.dumps({"task": task}).encode())
-        with pytest.raises(ServerError, match="no task in it"):
+        with pytest.raises(ServerError, match="no task that could be polled"):
             do(bridge)
         assert not any("admin" in x for x in agent.paths)
 
@@ -206,7 +206,7 @@ def test_a_stream_that_breaks_is_gone_on_with_by_asking_for_the_task() -> None:
 def test_a_stream_that_ends_without_a_word_is_a_lost_answer() -> None:
     with odd_agent(streams=True) as (agent, bridge):
         agent.reply = lambda _: (200, EVENTS, iter([b": hello\n\n"]))
-        with pytest.raises(SourceError, match="no task in it"):
+        with pytest.raises(SourceError, match="no task that could be polled"):
             do(bridge)
 
 
@@ -297,8 +297,8 @@ def test_an_odd_part_of_a_card_costs_only_itself(card: dict[str, Any]) -> None:
     ("card", "told"),
     [
         ({"name": 4}, "it has no `name`"),
-        ({"supportedInterfaces": []}, "no interface that we speak"),
-        ({"supportedInterfaces": None}, "no interface that we speak"),
+        ({"supportedInterfaces": []}, "no interface with an address that we support"),
+        ({"supportedInterfaces": None}, "no interface with an address that we support"),
         (
             {"supportedInterfaces": [{"url": "file:///etc/passwd", "protocolBinding": "JSONRPC"}]},
             "another place",
@@ -333,7 +333,7 @@ def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
         agent.answers(task=DONE)
         assert do(bridge).text == "done"
         assert agent.asked[0]["method"] == "SendMessage"  # the newest protocol
-        assert "leads to another host" in status_of(bridge, "it").notes[0]
+        assert "is on another host" in status_of(bridge, "it").notes[0]
 
 
 def test_a_card_over_tls_leads_nowhere_without() -> None:

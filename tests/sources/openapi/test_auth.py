@@ -105,11 +105,11 @@ def test_a_document_that_says_nothing_gets_what_is_for_all():
         ([(KEY,)], {}, r"key \(apiKey\).*\"key\": \{\.\.\.\} with `apiKey`"),
         ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),
         ([(KEY, BEARER), (OAUTH,)], {"apiKey": "k"}, r"key \(apiKey\) and bearer .* or oauth"),
-        ([(TLS,)], {"apiKey": "k"}, "not possible here"),
-        ([(named("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not possible here"),
-        ([(named("Schl\u00fcssel"),)], {"apiKey": "k"}, "not possible here"),
-        ([(named("Content-Length"),)], {"apiKey": "k"}, "not possible here"),
-        ([(DIGEST,)], {"username": "u"}, "not possible here"),
+        ([(TLS,)], {"apiKey": "k"}, "not supported"),
+        ([(named("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not supported"),
+        ([(named("Schl\u00fcssel"),)], {"apiKey": "k"}, "not supported"),
+        ([(named("Content-Length"),)], {"apiKey": "k"}, "not supported"),
+        ([(DIGEST,)], {"username": "u"}, "not supported"),
         ([(OPENID,)], {"clientId": "i", "clientSecret": "s"}, "tokenUrl"),
     ],
 )
@@ -169,7 +169,7 @@ def test_keys_that_mean_nothing_are_noted(auth: Any, place: str):
     entry = {"spec": "https://example.org/x", "auth": auth}
     notes = settings_from({"openapiServices": {"s": entry}}, environ={}).notes
     assert len(notes) == bool(place)
-    assert all(f"openapiServices.s.{place}: ignored" in x for x in notes)
+    assert all(f"openapiServices.s.{place}: unknown key, ignored" in x for x in notes)
 
 
 def test_a_credential_is_a_value():

@@ -126,7 +126,7 @@ async def test_json_may_begin_with_a_mark(service: HttpService):
 
 async def test_nothing_is_said_to_be_nothing(service: HttpService):
     service.replies["/things"] = lambda _: Said(204)
-    assert (await called(service)).text == "Done: HTTP 204 No Content, without any content."
+    assert (await called(service)).text == "Done: HTTP 204 No Content, without content."
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_json_that_is_none_is_shown_as_it_is(service: HttpService):
     service.replies["/things"] = lambda _: Said(200, b"{oops", {"content-type": "application/json"})
     result = await called(service)
     assert (result.text, result.structured) == ("{oops", None)
-    assert "says that it is JSON" in result.notes[0]
+    assert "claims to be JSON" in result.notes[0]
 
 
 async def test_a_refusal_is_an_error_with_its_words(service: HttpService):
@@ -178,7 +178,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
     async with calls_of(service.url, call_timeout_seconds=0.6) as calls:
         result = await calls.call(plan(), {})
     assert result.text == "one\ntwo"
-    assert result.notes == ("the answer was cut at the limit",)
+    assert result.notes == ("the response was cut at the limit",)
 
 
 # Limits and trouble.
@@ -503,7 +503,7 @@ async def test_a_clients_secret_is_not_sent_in_the_clear():
         client_id="me", client_secret=Secret("s3cret-s3cret"), token_url="http://192.0.2.1/token"
     )
     async with calls_of("http://127.0.0.1:1", credentials={"o": credential}) as calls:
-        with pytest.raises(SourceFailed, match="not encrypted"):
+        with pytest.raises(SourceFailed, match="does not use https"):
             await calls.call(plan("GET", "/things", OAUTH), {})
 
 

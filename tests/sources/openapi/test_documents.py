@@ -125,8 +125,8 @@ def test_every_version_3_is_read(version: str):
     [
         ({}, "neither `openapi` nor `swagger`"),
         ([], "neither `openapi` nor `swagger`"),
-        ({"openapi": "4.0.0", "paths": {}}, "of version '4.0.0'"),
-        ({"swagger": "1.2"}, "of version '1.2'"),
+        ({"openapi": "4.0.0", "paths": {}}, "the version '4.0.0'"),
+        ({"swagger": "1.2"}, "the version '1.2'"),
         ({"openapi": {"x": 1}}, "neither"),
         ("just text", "neither"),
     ],

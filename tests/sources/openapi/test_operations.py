@@ -199,7 +199,7 @@ def test_what_is_in_the_path_and_nowhere_described_is_an_argument_all_the_same()
     tool = only({}, "/a/{id}/{b-c}#part")
     assert tool.path == "/a/{id}/{b-c}"
     assert tool.input_schema["required"] == ["id", "b-c"]
-    assert "does not describe 'id'" in (tool.tool.note or "")
+    assert "does not describe the path parameter 'id'" in (tool.tool.note or "")
 
 
 def test_a_value_in_the_path_is_never_empty():

@@ -132,7 +132,7 @@ def test_a_document_without_a_server_that_is_called_says_what_to_give(
     with using(at(docs), auth=auth) as bridge, pytest.raises(BadSetting) as error:
         bridge.call_tool("it", "one")
     assert str(error.value) == (
-        "The document names no server that can be called. Give its address as `baseUrl`, such as "
+        "The document names no server that can be called. Write its address as `baseUrl`, such as "
         "https://api.example.com/v1."
     )
 

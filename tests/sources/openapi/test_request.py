@@ -93,7 +93,7 @@ def test_the_path_is_appended_to_the_base_url_as_it_is(base: str, path: str, url
 
 @pytest.mark.parametrize("path", ["/a/../admin", "/./a", "/a/%2e%2e/b"])
 def test_a_document_cannot_lead_out_of_the_base_url(path: str):
-    with pytest.raises(InvalidArguments, match=r"leads elsewhere"):
+    with pytest.raises(InvalidArguments, match=r"would lead elsewhere"):
         build_request(plan(path=path), {})
 
 
@@ -135,7 +135,7 @@ def test_a_hole_in_the_path_is_for_reading_only(empty: Any):
     there = Placement("ids", "path", "ids")
     reading = plan(there, path="/things/{ids}", method="GET")
     assert str(build_request(reading, {"ids": empty}).url) == f"{BASE}/things/"
-    with pytest.raises(InvalidArguments, match="another thing"):
+    with pytest.raises(InvalidArguments, match="something else"):
         build_request(plan(there, path="/things/{ids}", method="DELETE"), {"ids": empty})
 
 
@@ -200,7 +200,7 @@ def test_a_body_is_written_as_its_media_type(body: Body, given: dict[str, Any], 
 
 
 def test_a_required_whole_body_that_is_missing_is_told():
-    with pytest.raises(InvalidArguments, match="is the body"):
+    with pytest.raises(InvalidArguments, match="whole is missing"):
         build_request(plan(body=Body("application/json", "whole", True)), {})
 
 

@@ -384,7 +384,7 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
 
 
 @pytest.mark.parametrize(
-    ("status", "advice"), [(500, "Look whether its server is well."), (404, "Correct `spec`")]
+    ("status", "advice"), [(500, "Check its server."), (404, "Correct `spec`")]
 )
 def test_only_a_document_that_is_not_there_is_a_reason_to_correct_spec(
     service: HttpService, status: int, advice: str
@@ -880,7 +880,7 @@ def test_bytes_that_cannot_be_kept_cost_no_result(
     with using(at(service)) as bridge:
         result = bridge.call_tool("it", "one")
     assert not result.is_error
-    assert "could not be kept as a file" in result.notes[0]
+    assert "could not be written to a file" in result.notes[0]
 
 
 @pytest.mark.usefixtures("_no_garbage")

@@ -121,7 +121,7 @@ def test_values_in_a_json_body_cannot_become_more_than_values():
     made = over({"name__body": evil}, body=template)
     assert made.body
     assert json.loads(made.body[1]) == {"name": f"hi {evil}", "n": evil}
-    with pytest.raises(BadSetting, match="gives no JSON"):
+    with pytest.raises(BadSetting, match="the result is not JSON"):
         over({"name__body": evil}, body='{"name": {{ args.name__body }}}')
 
 

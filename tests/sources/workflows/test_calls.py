@@ -106,7 +106,7 @@ def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path) -
 def test_without_any_output_the_result_is_what_it_printed(tmp_path: Path) -> None:
     with offering(draw(tmp_path, "print('hello', value)", outputs=())) as bridge:
         text = bridge.call_tool("it", "job", {"value": 1}).text
-    assert text == "The workflow gave back nothing. It printed:\nhello 1"
+    assert text == "The workflow returned nothing. It printed:\nhello 1"
 
 
 def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_a_node_raises_is_told_with_the_node_its_line_and_the_last_words(
 ) -> None:
     text = failed_text(tmp_path, "print('so far')\nraise ValueError('too odd')")
     assert text.startswith("job failed at the node Do: ValueError: too odd (odd_nodes.py, line ")
-    assert text.endswith("\n  The last it printed:\n    so far")
+    assert text.endswith("\n  Its last output:\n    so far")
 
 
 @pytest.mark.parametrize(

@@ -232,8 +232,8 @@ def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_
     )
     script = compile_workflow(file)
     failure = failure_of(script)
-    assert "'api_key' is called like a secret" in failure.problem
-    assert "name the .xircuits file" in failure.next_step
+    assert "'api_key' looks like a secret" in failure.problem
+    assert "use the .xircuits file" in failure.next_step
     with offering(script, arguments={"api_key": "sk-1234567"}) as bridge:
         (tool,) = bridge.list_tools("it")
         assert list(tool.input_schema["properties"]) == ["max_tokens"]
@@ -243,7 +243,7 @@ def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_
     ("entry", "where", "said"),
     [
         ({}, "file", "missing"),
-        ({"file": "x.txt"}, "file", "no workflow"),
+        ({"file": "x.txt"}, "file", "not a workflow"),
         ({"file": "x.py", "arguments": []}, "arguments", "an object"),
         ({"file": "x.py", "arguments": {"a": ["${NOPE}"]}}, "arguments.a", "NOPE is not set"),
         ({"file": "x.py", "env": {"": "1"}}, "env", "name of a variable"),
@@ -354,7 +354,7 @@ def test_one_that_calls_itself_is_stopped_at_once(tmp_path: Path) -> None:
         result = bridge.call_tool("it", "job", {"value": str(file), "more": ""})
     assert result.is_error
     assert "would run inside itself: job.xircuits > job.xircuits" in result.text
-    assert "Next step: Have the workflows go without each other" in result.text
+    assert "Next step: Break the cycle" in result.text
 
 
 def test_how_deep_workflows_run_inside_each_other_is_limited(
@@ -367,7 +367,7 @@ def test_how_deep_workflows_run_inside_each_other_is_limited(
         two = bridge.call_tool("it", "first", {"value": str(second), "more": str(third)})
         one = bridge.call_tool("it", "first", {"value": str(third), "more": ""})
     assert one.text == "deep"
-    assert "2 deep inside each other" in two.text
+    assert "nested 2 deep" in two.text
     assert "first.xircuits > second.xircuits > third.xircuits" in two.text
 
 

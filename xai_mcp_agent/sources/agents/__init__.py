@@ -1,1 +1,1 @@
-"""Agents of others as sources: found by their card, one tool for each of their skills."""
+"""Remote agents as sources: found by their cards, with a tool for each skill."""

@@ -51,7 +51,7 @@ _CODES = {
 
 
 class A2aAgent:
-    """One agent as its card describes it. All methods raise `SourceError` kinds."""
+    """A client of one agent. All methods raise kinds of `SourceError`."""
 
     def __init__(self, card: Card, http: AgentHttp) -> None:
         self.card = card
@@ -62,7 +62,7 @@ class A2aAgent:
         self._reader = UpdateReader(deep_data=card.interface.is_old and not self._is_rpc)
 
     async def ask(self, request: Request, answer: Answer, tell: Tell) -> None:
-        """Send a message, and collect the answer until nothing more comes by itself."""
+        """Send a message, and collect the answer until the task is settled."""
         try:
             async with aclosing(self._send(request)) as updates:
                 async for update in updates:
@@ -75,7 +75,7 @@ class A2aAgent:
                 raise
             # The task may go on without this connection.
         if not answer.task_id:
-            raise self._http.unreadable("there is no task in it that could be asked for")
+            raise self._http.unreadable("it has no task that could be polled")
         await self._poll(answer, tell)
 
     async def cancel(self, task_id: str) -> None:
@@ -83,7 +83,7 @@ class A2aAgent:
         await self._call("cancel", {"id": task_id})
 
     async def _poll(self, answer: Answer, tell: Tell) -> None:
-        """Get the task until it is settled."""
+        """Poll the task until it is settled."""
 
         async def ask(lost: int) -> Answer | NotYet:
             words = answer.words
@@ -101,7 +101,7 @@ class A2aAgent:
             await poll(ask, _PACE)
 
     async def _send(self, request: Request) -> AsyncGenerator[Update]:
-        """The updates of a stream, or the one response of an agent that does not stream."""
+        """Send a message; yield the updates of a stream, or the one of a whole response."""
         streams, message = self.card.streams, sent_message(request)
         params: JsonObject = {"configuration": {} if streams else {"returnImmediately": True}}
         if self._interface.is_old:
@@ -153,7 +153,7 @@ class A2aAgent:
         return await self._http.send(method, url, headers, content)
 
     async def _read(self, response: httpx2.Response) -> Update:
-        """The update in a whole response."""
+        """Return the update in a whole response."""
         body, status = await self._http.body(response), response.status_code
         if status >= 400:
             self._check_refusal(body)
@@ -171,16 +171,16 @@ class A2aAgent:
             raise self._http.answered(code, answer.get("error") or answer)
 
     def _update(self, answer: Any) -> Update:
-        """The update in the JSON of a response or event."""
+        """Return the update in the JSON of a response or an event."""
         if not is_object(answer):
-            raise self._http.unreadable("it is no JSON object")
+            raise self._http.unreadable("it is not a JSON object")
         if answer.get("error") is not None:
             raise self._http.answered(_code_of(answer) or 0, answer["error"])
         return self._reader.read(as_object(answer.get("result")) if "jsonrpc" in answer else answer)
 
 
 def _code_of(answer: JsonObject) -> int | None:
-    """The code of JSON-RPC for an error in it; None where it is none of the protocol's errors."""
+    """Return the JSON-RPC code of an error in it; None if it is not one of the protocol's."""
     error = as_object(answer.get("error"))
     if "jsonrpc" in answer and error:
         code = error.get("code")

@@ -1,4 +1,4 @@
-"""What an agent answers, collected as it comes, and the result that a caller gets."""
+"""The answer of an agent, collected as it arrives, and the result for the caller."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _FAILED = {
     "canceled": "The task was canceled at the agent",
 }
 _NOTHING = {
-    "completed": "The agent finished, and gave back nothing.",
-    "input_required": "The agent waits for something, and did not say what.",
-    "auth_required": "The agent wants access to something, and did not say to what.",
+    "completed": "The agent finished and returned nothing.",
+    "input_required": "The agent is waiting for something, but did not say what.",
+    "auth_required": "The agent needs access to something, but did not say what.",
 }
 
 
 def is_id(text: str) -> bool:
-    """Whether it may be the id of a task or a context."""
+    """Whether a text may be the id of a task or a context."""
     return _ID.fullmatch(text) is not None
 
 
 @dataclass
 class Answer:
-    """What has come so far. `words` is what the agent says of the state it is in."""
+    """The updates so far. `words` is what the agent says about its current state."""
 
     state: str = ""
     task_id: str = ""
@@ -52,11 +52,11 @@ class Answer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more comes by itself."""
+        """Whether the task ended, or waits for somebody."""
         return self.state in _SETTLED
 
     def take(self, update: Update) -> None:
-        """Add an update. What cannot be an id is none; a new state replaces the words of the old.
+        """Add an update. Invalid ids are ignored; a new state replaces the words of the old.
 
         An artifact replaces the one of its id, unless it is a further piece.
         """
@@ -70,7 +70,7 @@ class Answer:
             self._artifacts.setdefault(artifact.id, []).extend(artifact.parts)
 
     def parts(self) -> Iterator[AnswerPart]:
-        """What it said, then what it made."""
+        """Yield what the agent said, then what it made."""
         made = [part for parts in self._artifacts.values() for part in _joined(parts)]
         # Many say as their last words what they have made.
         yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
@@ -78,7 +78,7 @@ class Answer:
 
 
 def result_of(answer: Answer) -> ToolResult:
-    """The result for a caller. A question of the agent is no error: the model can answer it.
+    """Return the result for the caller. A question is not an error: the model can answer it.
 
     For a thread: much data takes long to be written.
     """
@@ -99,7 +99,7 @@ def result_of(answer: Answer) -> ToolResult:
 
 
 def _notes(answer: Answer) -> Iterator[str]:
-    """How the model can go on."""
+    """Yield how the model can continue."""
     task, context = answer.task_id, answer.context_id
     of_task = f"task_id {task}" + (f" and context_id {context}" if context else "")
     if answer.state == "input_required" and task:
@@ -117,7 +117,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 
 def _joined(parts: list[AnswerPart]) -> Iterator[AnswerPart]:
-    """The parts of one artifact. Texts in a row are pieces of a stream: nothing goes between."""
+    """Yield the parts of one artifact, with consecutive texts, pieces of a stream, joined."""
     for is_text, group in groupby(parts, lambda part: isinstance(part, TextPart)):
         if is_text:
             yield TextPart("".join(part.text for part in group if isinstance(part, TextPart)))

@@ -1,6 +1,6 @@
-"""The card of an agent: found, read again only where it has changed, an odd part left out.
+"""The card of an agent: found, parsed again only when it changes, without its odd parts.
 
-Everything in it is data from the other side, and reaches a model: cleaned, and cut.
+Its texts come from the other side and reach a model, so they are cleaned and cut.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_TITLE, _MAX_DESCRIPTION, _MAX_EXAMPLE, _MAX_ID = 100, 1_500, 200, 200  # ch
 
 @dataclass(frozen=True)
 class Skill:
-    """Something an agent can do. `id` is its own word for it, as it must be sent back."""
+    """Something an agent can do. `id` must be sent back exactly."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class Skill:
 
 @dataclass(frozen=True)
 class Interface:
-    """Where and how an agent is spoken to. `version` is that of the protocol, such as 1.0."""
+    """An address and a binding of an agent. `version` is the protocol's, such as 1.0."""
 
     url: str
     binding: str
@@ -47,13 +47,13 @@ class Interface:
 
     @property
     def is_old(self) -> bool:
-        """Whether it speaks the protocol of before 1.0."""
+        """Whether it speaks the protocol before 1.0."""
         return self.version.startswith("0.")
 
 
 @dataclass(frozen=True)
 class Card:
-    """An agent as it describes itself. Without skills it is one thing to ask."""
+    """An agent as it describes itself."""
 
     title: str
     description: str
@@ -76,7 +76,7 @@ class CardReader:
         self._card: Card | None = None
 
     async def read(self, http: AgentHttp) -> Card:
-        """The card as it is now; the same object where it has not changed.
+        """Return the card as it is now; the same object if it has not changed.
 
         Raises:
             SourceError: there is none, or none that can be used.
@@ -103,16 +103,18 @@ class CardReader:
 
 
 def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
-    """The card that was found at `url`.
+    """Return the card in the JSON at `url`.
 
     Raises:
         SourceFailed: it is none, or has no interface that can be used.
     """
     is_card = is_object(raw) and isinstance(raw.get("name"), str)
     if not is_card or not ({"skills", "capabilities", "url"} & {*as_object(raw)}):
-        why = "it has no `name`, or neither `skills` nor `capabilities`"
+        why = "it is not an object"
+        if is_object(raw):
+            why = "it has no `name`, or neither `skills` nor `capabilities`"
         raise http.failed(
-            f"what is at its address is no agent card: {why if is_object(raw) else 'no object'}.",
+            f"what is at its address is not an agent card: {why}.",
             "Write the address of an A2A agent as `url`, or that of its card.",
         )
     card, clean = as_object(raw), http.words
@@ -129,18 +131,18 @@ def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
 
 
 def _interface(card: JsonObject, url: str, http: AgentHttp) -> tuple[Interface, list[str]]:
-    """The interface to use, the newest protocol first, and notes on those not allowed."""
+    """Return the interface to use, the newest protocol first, and notes on forbidden ones."""
     spoken = [x for x in _interfaces(card, url) if x.url and x.binding in _BINDINGS]
     if not spoken:
         raise http.failed(
-            "its card names the address of no interface that we speak (JSONRPC or HTTP+JSON).",
-            "Ask whoever runs the agent for one of these.",
+            "its card has no interface with an address that we support (JSONRPC or HTTP+JSON).",
+            "Ask whoever runs the agent to offer one of them.",
         )
     allowed = [x for x in spoken if http.may_go_to(x.url)]
     if not allowed:
         raise http.not_allowed(spoken[0].url)
     notes = [
-        f"An interface of its card leads to another host and is not used: {x.url[:200]!a}."
+        f"An interface in its card is on another host and is not used: {x.url[:200]!a}."
         for x in spoken
         if x not in allowed
     ]
@@ -148,7 +150,7 @@ def _interface(card: JsonObject, url: str, http: AgentHttp) -> tuple[Interface, 
 
 
 def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
-    """The interfaces of the card, in its order: as 1.0 has them, else as 0.3 had them."""
+    """Yield the interfaces of a card in its order: those of 1.0, or else those of 0.3."""
     listed = as_list(card.get("supportedInterfaces"))
     for x in map(as_object, listed[:_MOST_INTERFACES]):
         version = _version(x.get("protocolVersion"), "1.0")
@@ -168,7 +170,7 @@ def _skills(listed: list[Any], http: AgentHttp, notes: list[str]) -> Iterator[Sk
     for raw in map(as_object, listed[:_MOST_SKILLS]):
         skill_id = as_text(raw.get("id")) or as_text(raw.get("name"))
         if not skill_id.strip() or len(skill_id) > _MAX_ID or _HALF.search(skill_id):
-            notes.append("A skill without an id that could be used was left out.")
+            notes.append("A skill without a usable id was left out.")
         elif skill_id in ids:
             shown = clean(skill_id, _MAX_TITLE)
             notes.append(f"The skill {shown!r} is listed twice; the first is used.")
@@ -194,7 +196,7 @@ def _version(written: Any, usual: str) -> str:
 
 
 def _address(card: str, written: Any) -> str:
-    """Where an interface is, seen from its card; empty where the card does not say."""
+    """Return the absolute address of an interface; empty if the card has none."""
     try:
         return urljoin(card, as_text(written)) if as_text(written) else ""
     except ValueError:

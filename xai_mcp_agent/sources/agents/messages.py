@@ -22,7 +22,7 @@ _EXACT = 2**53  # whole numbers below it are exact in a float, too
 
 @dataclass(frozen=True)
 class DataPart:
-    """JSON of an agent."""
+    """A JSON value from an agent."""
 
     value: Any
 

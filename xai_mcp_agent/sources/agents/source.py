@@ -1,4 +1,4 @@
-"""An agent of others as a source: its card is read when asked for, its skills are the tools."""
+"""A remote agent as a source: its card is read on first use, its skills are the tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PROGRESS_PASSED, _PROGRESS_PAUSE_SECONDS = 100, 0.1
 
 
 class AgentSource(ReadSource["A2aAgent"]):
-    """A `Source` over one agent. There is no session: each call is a request of its own."""
+    """A `Source` over one agent. There is no session: each call is a separate request."""
 
     kind = AGENT
     is_remote = True
@@ -56,7 +56,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         self._readings, self._good_until = 0, 0.0
 
     async def own(self, observer: Observer) -> None:
-        """Read it, and stay until stopped; its connections are closed then."""
+        """Read the card, and stay until stopped; then close the connections."""
         try:
             await super().own(observer)
         finally:
@@ -71,7 +71,7 @@ class AgentSource(ReadSource["A2aAgent"]):
 
         Raises:
             UnknownTool: the agent does not have that skill any more.
-            InvalidArguments: an id in them is none that an agent may have given.
+            InvalidArguments: an id in them cannot be the agent's.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -117,13 +117,13 @@ class AgentSource(ReadSource["A2aAgent"]):
             fix = "Check that the agent runs and that `url` is right, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
         except SourceError as error:
-            # Also what it answered in words of its protocol: there is no card.
+            # An error of the protocol also means that there is no card.
             raise SourceFailed(self.name, error.problem, error.next_step) from error
         self._readings, self._good_until = self._readings + 1, anyio.current_time() + _GOOD_SECONDS
         return agent
 
     async def _current_agent(self) -> A2aAgent:
-        """The agent as it is now; the same as before where its card is."""
+        """Return the agent as it is now; the same object if its card has not changed."""
         if self._http is None:
             self._http = await anyio.to_thread.run_sync(_connect, self._settings, self._mask)
         card = await self._reader.read(self._http)
@@ -142,7 +142,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         return Inventory(self.name, tools, notes=notes, disabled=choice.disabled)
 
     async def _cancel(self, agent: A2aAgent, task_id: str) -> None:
-        """Tell the agent to stop: nobody waits for the task any more."""
+        """Cancel a task that nobody waits for any more."""
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:
                 await agent.cancel(task_id)
@@ -151,7 +151,7 @@ class AgentSource(ReadSource["A2aAgent"]):
 
 
 class _Progress:
-    """Reports what an agent says on its way; of a flood of pieces not each one."""
+    """Reports what an agent says meanwhile; of many pieces not each one."""
 
     def __init__(
         self, listener: OnProgress | None, words: Callable[[str, int], str], notes: list[str]
@@ -161,7 +161,7 @@ class _Progress:
         self._count, self._next_at = 0, 0.0
 
     async def tell(self, words: str) -> None:
-        """Report it, without what should not be on a screen."""
+        """Report a text, cleaned and masked."""
         now = anyio.current_time()
         if self._listener is None or not words.strip():
             return
@@ -181,18 +181,18 @@ def _connect(settings: AgentSettings, mask: Mask) -> AgentHttp:
 
 
 def _request(invocation: ToolInvocation, offer: Offer, card: Card) -> Request:
-    """The message to send.
+    """Return the message to send.
 
     Raises:
-        InvalidArguments: an id in it is none that an agent may have given.
+        InvalidArguments: an id in it cannot be the agent's.
     """
     arguments, skill = invocation.arguments, offer.skill
     ids = {name: arguments.get(name) or "" for name in ("task_id", "context_id")}
     if wrong := [name for name, value in ids.items() if value and not is_id(value)]:
-        problems = [f"{name} is not one that the agent gave" for name in wrong]
+        problems = [f"{name} did not come from the agent" for name in wrong]
         expected = signature(invocation.tool.input_schema)
         raise InvalidArguments(invocation.name, problems, expected)
-    # Agents that do not look for the skill read of it, where there is a choice.
+    # Agents that ignore the skill's id can read its name in the message.
     names_skill = skill is not None and len(card.skills) > 1 and not ids["task_id"]
     remark = f"(Use your skill {skill.title or skill.id}.)" if skill and names_skill else ""
     skill_id = skill.id if skill else ""

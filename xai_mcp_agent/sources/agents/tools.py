@@ -11,7 +11,7 @@ from ...core.tools import AGENT, Tool, ToolAnnotations, ToolKey
 from .card import Card, Skill
 
 _MAX_NAME = 64  # characters; providers allow no more
-# An id that says nothing to anybody: a number, a UUID.
+# An id that says nothing: a number, a UUID.
 _NUMBER = re.compile(r"[0-9]+|[0-9a-fA-F-]{20,}")
 _ASK = "ask"
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]+")
@@ -41,14 +41,14 @@ _PARAMETERS: JsonObject = {
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool, and the skill it stands for; None for the agent as a whole."""
+    """A tool and its skill; None for the agent as a whole."""
 
     tool: Tool
     skill: Skill | None
 
 
 def offers_of(card: Card, source: str) -> dict[str, Offer]:
-    """One tool for each skill, by their names; one for the agent if it names none."""
+    """Return a tool for each skill, by name; one for an agent without skills."""
     if not card.skills:
         return {_ASK: Offer(_tool(source, _ASK, "", card.description, card), None)}
     offers: dict[str, Offer] = {}
@@ -73,7 +73,7 @@ def _tool(source: str, name: str, title: str, description: str, card: Card) -> T
 
 
 def _name(skill: Skill) -> str:
-    """Its id as a name, or its title where the id says nothing."""
+    """Return the id of a skill as a name, or its title if the id says nothing."""
     first = (skill.title, skill.id) if _NUMBER.fullmatch(skill.id) else (skill.id, skill.title)
     cleaned = (_NOT_ALLOWED.sub("_", x).strip("_-")[:_MAX_NAME] for x in first)
     return next(filter(None, cleaned), "skill")

@@ -27,7 +27,7 @@ class CallCancelled(BaseException):
 
 
 class RunningCall:
-    """One call: how far it is, and whether anybody waits for it still. For use in any thread.
+    """One call: its progress, and whether anybody still waits for it. Any thread may use it.
 
     `wake` is called when there is something to `take`, perhaps in another thread.
     """
@@ -40,20 +40,20 @@ class RunningCall:
         self.is_over = False
 
     def tell(self, step: Step) -> None:
-        """Note how far it is; of several that nobody took yet, only the last counts."""
+        """Note the progress; of several steps that nobody took yet, only the last counts."""
         with self._lock:
             is_waiting, self._latest = self._latest is not None, step
             if self._wake is not None and not (is_waiting or self.is_over):
                 self._wake()
 
     def take(self) -> Step | None:
-        """How far it is, if that is new."""
+        """Return the latest step, if it is new."""
         with self._lock:
             latest, self._latest = self._latest, None
             return latest
 
     def end(self) -> None:
-        """Nobody waits for it any more."""
+        """Note that nobody waits for it any more, and stop what it is waiting for."""
         with self._lock:
             self.is_over = True
             for stop in self._stops:
@@ -62,7 +62,7 @@ class RunningCall:
 
     @contextmanager
     def stopped_by(self, stop: Callable[[], None]) -> Generator[None]:
-        """Have `stop` called if the call ends meanwhile, in whatever thread ends it."""
+        """Call `stop` if the call ends inside the block, in the thread that ends it."""
         with self._lock:
             self._stops.append(stop)
             if self.is_over:

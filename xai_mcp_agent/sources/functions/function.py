@@ -69,11 +69,12 @@ class Function:
         run: Callable[..., Any],
         annotations: ToolAnnotations | None = None,
     ) -> Function:
-        """The tool that a function makes; what pydantic or Python cannot understand is raised."""
+        """Make a tool of a function. Errors of pydantic or Python about its types are raised."""
         signed = inspect.signature(run, eval_str=True)
         parameters = [x for x in signed.parameters.values() if x.kind not in _MANY]
         if positional := [x.name for x in parameters if x.kind is x.POSITIONAL_ONLY]:
-            raise TypeError(f"it takes {positional[0]!r} by its position only, and tools by names")
+            problem = f"its parameter {positional[0]!r} is positional-only"
+            raise TypeError(f"{problem}, and tools pass arguments by name")
         contexts = frozenset(x.name for x in parameters if _is_context(x.annotation))
         stand_in = _stand_in([x for x in parameters if x.name not in contexts])
         arguments: TypeAdapter[dict[str, Any]] = TypeAdapter(cast(Any, stand_in))
@@ -90,7 +91,7 @@ class Function:
         return cls(tool, file, run, arguments, contexts, can_stop)
 
     def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
-        """Check the arguments, and call the function. What it raises is a result, whatever it is.
+        """Check the arguments and call the function. Anything that it raises becomes a result.
 
         Raises:
             InvalidArguments: they do not fit; the function was not called.
@@ -181,8 +182,8 @@ class FunctionCalls:
         """Return the error that nothing more is begun."""
         return SourceFailed(
             self._settings.name,
-            "too many of its functions are still running, though nobody waits for them any more.",
-            "Mend what does not end, then run the workflow again in a new process.",
+            "too many of its earlier calls are still running, although nobody waits for them.",
+            "Correct the function that does not end, then run the workflow again in a new process.",
         )
 
     def _too_slow(self, function: Function, limit: float) -> ToolTimeout:
@@ -200,7 +201,7 @@ class FunctionCalls:
 
 
 def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str, Any]]:
-    """A function with these parameters that returns what it is given.
+    """Return a function with these parameters that returns its arguments.
 
     pydantic checks its arguments; the function itself is called after that, so that an error in it
     is not taken for one in the arguments.
@@ -218,7 +219,7 @@ def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str
 
 
 def _outcome(value: Any, running: RunningCall) -> Any:
-    """What comes of what a function returned, if that has to be waited for, or gone through."""
+    """Return the value of a coroutine or a generator, and any other value as it is."""
     if inspect.isgenerator(value):
         return _while_awaited(cast(Generator[Any], value), running)
     if inspect.isasyncgen(value):
@@ -228,7 +229,7 @@ def _outcome(value: Any, running: RunningCall) -> Any:
 
 
 def words_of(cause: BaseException, file: str) -> str:
-    """The kind of an error, what it says, and the line of the file that it came through last."""
+    """Return the type of an error, its message, and the last line of the file it came through."""
     try:
         said = str(cause)[:_MAX_CHARS]
     except BaseException:  # noqa: BLE001 - it is a person's class
@@ -244,16 +245,16 @@ def words_of(cause: BaseException, file: str) -> str:
 
 
 class _Schema(GenerateJsonSchema):
-    """Without titles, which only say a name again, and without warnings."""
+    """Writes schemas without titles, which only repeat names, and without warnings."""
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Nobody could do anything about it."""
+        """Ignore it: nobody could act on it."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
     def default_schema(self, schema: Any) -> JsonObject:
-        """Of a default that JSON has no number for, nothing is said."""
+        """Leave out a default that JSON has no number for."""
         found = super().default_schema(schema)
         default = found.get("default")
         if isinstance(default, float) and not math.isfinite(default):
@@ -262,7 +263,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _output_schema(returned: Any) -> JsonObject | None:
-    """The schema of what is returned, where that is an object; None where nobody can tell."""
+    """Return the schema of the result if it is an object; None if it is not, or unknown."""
     if returned in (inspect.Signature.empty, None, Any, ToolResult):
         return None
     try:
@@ -281,16 +282,18 @@ def _result(value: Any) -> ToolResult:
 
 
 def _checked(result: ToolResult) -> ToolResult:
-    """A result that a person made; with something else in it, it would fail where nobody tells."""
+    """Return a result that a function made, after a check that its parts are parts."""
     parts = cast(tuple[Any, ...], result.parts)
     wrong = [x for x in parts if not isinstance(x, ResultPart)]
     if wrong:
-        raise TypeError(f"`parts` of its ToolResult hold {type(wrong[0]).__name__}, which is none")
+        raise TypeError(
+            f"`parts` of its ToolResult contain a {type(wrong[0]).__name__}, which is not a part"
+        )
     return result
 
 
 def _leaf(value: Any) -> Any:
-    """What stands for what JSON does not know, such as a model or a date."""
+    """Return the JSON value of anything that JSON does not know, such as a model or a date."""
     if isinstance(value, bytes | bytearray):
         return _text_of(bytes(value))
     return to_jsonable_python(value, fallback=str, inf_nan_mode="strings")
@@ -308,12 +311,12 @@ def _place(keys: tuple[int | str, ...]) -> str:
 
 
 def _is_context(annotation: Any) -> bool:
-    """Whether it is the context's, perhaps `| None` or in `Annotated`."""
+    """Whether an annotation is `ToolContext`, perhaps `| None` or in `Annotated`."""
     return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
 
 
 def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
-    """What a generator gives; it is closed once nobody waits for the call any more."""
+    """Yield the values of a generator, and close it once nobody waits for the call."""
     for value in values:
         if running.is_over:
             values.close()
@@ -322,7 +325,7 @@ def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[An
 
 
 async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
-    """What an asynchronous generator gives; one without an end is stopped before it is too large.
+    """Return the values of an asynchronous generator; an endless one stops at the size limit.
 
     Raises:
         TooLarge: it was.
@@ -332,7 +335,7 @@ async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
 
 
 async def _awaited(value: Awaitable[Any], running: RunningCall) -> Any:
-    """Wait for it on this loop, until nobody waits for the call any more."""
+    """Wait for a coroutine on this loop, as long as somebody waits for the call."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 

@@ -1,4 +1,4 @@
-"""Importing a person's functions: a file under a private name, or a module as Python has it."""
+"""Imports of functions: a file under a private name, or a module as Python finds it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..reading import file_stamp
 from .function import words_of
 
 PRIVATE = "_xai_mcp_functions_"
-"""What the names of files begin with, as modules."""
+"""Prefix of the module names of files."""
 
-_AGAIN = "It is read again when it has changed."
+_AGAIN = "It is read again when it changes."
 _numbers = itertools.count(1)
 # The stamp of each module when this process imported it for us, or found it imported. Over all
 # bridges: what is in `sys.modules` is, too.
@@ -33,7 +33,7 @@ _turns: dict[str, threading.Lock] = {}
 
 
 def stamp_of(settings: FunctionSettings) -> object:
-    """What changes when somebody saves the file, or that of the module; None without any."""
+    """Return a value that changes when the file is saved; None for a module without a file."""
     file = settings.file
     if not file:
         with suppress(BaseException):  # of a package around it; whoever reads it is told
@@ -42,7 +42,7 @@ def stamp_of(settings: FunctionSettings) -> object:
 
 
 def imported(settings: FunctionSettings) -> ModuleType:
-    """The file or the module, as it is now. Blocks as long as it wants.
+    """Import the file or the module as it is now. Blocks as long as the import takes.
 
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
@@ -90,7 +90,7 @@ def _module(settings: FunctionSettings) -> ModuleType:
         problem = f"the module {name} cannot be imported: {words_of(cause, file)}."
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
-            fix = f"Correct `module`, or put it into {settings.folder} or name its `folder`."
+            fix = f"Correct `module`, put it into {settings.folder}, or write its `folder`."
             raise SourceFailed(settings.name, problem, fix) from None
         raise SourceFailed(settings.name, problem, _next_step(cause)) from None
     _print_to_stderr(module)
@@ -99,7 +99,7 @@ def _module(settings: FunctionSettings) -> ModuleType:
 
 
 def _file_of(settings: FunctionSettings) -> str:
-    """The module's file; empty for one without. Imports the packages it is in.
+    """Return the module's file, or an empty text. Imports the packages it is in.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -116,7 +116,7 @@ def _file_of(settings: FunctionSettings) -> str:
 
 
 def _anew(known: ModuleType, file: str) -> ModuleType:
-    """Import a module again that has changed; where that fails, the one of before stays."""
+    """Import a changed module again; if that fails, the old one stays."""
     with suppress(OSError, NotImplementedError):
         os.unlink(cache_from_source(file))  # it may be a second behind
     del sys.modules[known.__name__]
@@ -128,7 +128,7 @@ def _anew(known: ModuleType, file: str) -> ModuleType:
 
 
 def _print_to_stderr(module: ModuleType) -> None:
-    """What a command writes to stdout may be JSON for a program."""
+    """Send what a module prints to stderr: stdout of a command may be JSON for a program."""
     module.__dict__.setdefault("print", partial(_print, sys.stderr))
 
 

@@ -1,4 +1,4 @@
-"""Python functions as a source: imported when asked for, and again when their file changed."""
+"""Python functions as a source: imported on first use, and again when their file changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FunctionFile:
     module: str
 
     def forget(self) -> None:
-        """Let go of a file's module: nobody imports anything from it any more."""
+        """Drop the module of a file: nobody imports from it any more."""
         if self.module.startswith(PRIVATE):
             sys.modules.pop(self.module, None)
 
@@ -69,13 +69,13 @@ class FunctionSource(ReadSource[FunctionFile]):
         value.forget()
 
     async def _stamp(self) -> object:
-        """In a thread, as the import: the file's disk may hang."""
+        """Look at the file in a thread, like the import: its disk may hang."""
         origin, limit = self._settings.origin, self._settings.start_timeout_seconds
         try:
             return await self._calls.threads.run(partial(stamp_of, self._settings), limit)
         except TimeoutError as cause:
-            problem = f"looking whether {origin} has changed did not end within {limit:g} s."
-            raise SourceFailed(self.name, problem, "Look whether its disk answers.") from cause
+            problem = f"checking {origin} for changes did not end within {limit:g} s."
+            raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
         except TooManyLeft as cause:
             raise self._calls.too_many() from cause
 
@@ -85,14 +85,14 @@ class FunctionSource(ReadSource[FunctionFile]):
             return await self._calls.threads.run(partial(_read_functions, self._settings), limit)
         except TimeoutError:
             problem = f"importing {self._settings.origin} did not end within {limit:g} s."
-            fix = "Look for what takes so long at the top of the file, or raise `startTimeout`."
+            fix = "Move what takes long out of the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
         except TooManyLeft:
             raise self._calls.too_many() from None
 
 
 def _read_functions(settings: FunctionSettings) -> FunctionFile:
-    """Import what has the functions, and make tools of them. Blocks as long as that wants.
+    """Import the functions and make tools of them. Blocks as long as the import takes.
 
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
@@ -100,7 +100,7 @@ def _read_functions(settings: FunctionSettings) -> FunctionFile:
     module = imported(settings)
     file = getattr(module, "__file__", None) or ""
     public = dict(_public(module, settings.include))
-    choice = choose(public, settings, "which is none of its functions")
+    choice = choose(public, settings, "which is not one of its functions")
     notes = [*choice.notes]
     functions: dict[str, Function] = {}
     for name in choice.names:
@@ -108,16 +108,18 @@ def _read_functions(settings: FunctionSettings) -> FunctionFile:
             key = ToolKey(FUNCTIONS.name, settings.name, name)
             functions[name] = Function.of(key, file, public[name])
         except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
-            notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
+            notes.append(
+                f"{name} is left out because its types cannot be understood: {_first(cause)}"
+            )
     return FunctionFile(functions, tuple(notes), choice.disabled, module.__name__)
 
 
 def _public(
     module: ModuleType, include: Collection[str]
 ) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The functions that it defines itself, by name; of two names for one, the first.
+    """Yield the functions that a module defines itself, each under its first name.
 
-    Also those that it has from elsewhere and that `include` names.
+    Imported functions are among them if `include` names them.
     """
     seen: set[Any] = set()
     for name, value in vars(module).items():

@@ -224,12 +224,12 @@ def _missing(alternatives: tuple[tuple[SecurityNeed, ...], ...]) -> CredentialsM
     possible = [need for needs in alternatives for need in needs if _is_possible(need)]
     if not possible:
         return CredentialsMissing(
-            f"The operation wants {ways}, which is not possible here.",
-            "Use another operation, or ask who runs the service for another way in.",
+            f"The operation needs {ways}, which is not supported.",
+            "Use another operation, or ask whoever runs the service for another way to sign in.",
         )
     need = possible[0]
     return CredentialsMissing(
-        f"The operation wants {ways}, and the settings have no credentials for that.",
+        f"The operation needs {ways}, and the settings have no credentials for that.",
         f'add under `auth` of the service: "{need.scheme}": {{...}} with {_KEYS[_family(need)]}; '
         "${NAME} takes values from the environment.",
     )
@@ -245,7 +245,7 @@ def _one_line(text: str, need: SecurityNeed) -> str:
     except Unwritable:
         raise CredentialsMissing(
             f"The credentials for {need.scheme!r} have a line break or a control character.",
-            "Look at the variable that they are taken from.",
+            "Check the variable that they come from.",
         ) from None
 
 
@@ -289,8 +289,8 @@ class ClientTokens:
     async def _get(self, grant: Grant) -> Mapping[str, Any]:
         url = grant.token_url
         if not url.startswith("https:") and not (url.startswith("http:") and is_this_machine(url)):
-            fix = "Write the https:// address of it as `tokenUrl`."
-            raise self._failed(grant, "is not encrypted", fix)
+            fix = "Write its https:// address as `tokenUrl`."
+            raise self._failed(grant, "does not use https", fix)
         how = grant.credential.client_authentication
         response = await self._ask(grant, how or "client_secret_basic")
         if how is None and _is_unknown_client(response):
@@ -298,8 +298,8 @@ class ClientTokens:
             response = await self._ask(grant, "client_secret_post")
         if 300 <= response.status < 400:
             raise self._failed(
-                grant, f"redirects (HTTP {response.status}), and secrets are not taken along",
-                "Write the address of it as `tokenUrl` under `auth`, where it is now.",
+                grant, f"redirects (HTTP {response.status}), and secrets do not follow redirects",
+                "Write its new address as `tokenUrl` under `auth`.",
             )  # fmt: skip
         if response.status != 200:
             words = masked_and_cut(response.words, self._secrets.redact)
@@ -317,7 +317,7 @@ class ClientTokens:
             with anyio.fail_after(_TOKEN_SECONDS):
                 return await self._client.send(_request(grant, how), redirects=False)
         except TimeoutError as cause:
-            problem = f"gave no answer in {_TOKEN_SECONDS:g} s"
+            problem = f"did not answer within {_TOKEN_SECONDS:g} s"
             raise self._failed(grant, problem, "Try again later.") from cause
 
     def _read(self, answer: Mapping[str, Any], grant: Grant) -> tuple[str, float]:
@@ -337,7 +337,7 @@ class ClientTokens:
 
     def _failed(self, grant: Grant, problem: str, next_step: str) -> SourceFailed:
         where = urlsplit(grant.token_url).netloc.rpartition("@")[2]
-        problem = f"no token could be got: {where} {problem}."
+        problem = f"no token was issued: {where} {problem}."
         return SourceFailed(self._client.name, problem, next_step)
 
 

@@ -13,16 +13,12 @@ from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
 from . import swagger
+from .content import FORM, JSON, MULTIPART, base_of
 from .document import BadOperation, BadReference, Document, text_of, texts_of
 from .parameters import Argument, describe
 from .plan import Body, Part, Style
-from .schemas import Notes, Schemas
+from .schemas import Notes, Schemas, types_of
 
-_JSON, _FORM, _MULTIPART = (
-    "application/json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data",
-)
 # Characters. A model sees the result itself; a schema is also compared, and kept in the history,
 # for each tool, and those of large services are megabytes together.
 _MAX_OUTPUT = 20_000
@@ -104,8 +100,8 @@ class _Kind:
         self.media_type = media_type
         self._schemas = schemas
         self._encoding = encoding
-        self._base = _base_of(media_type)
-        self._is_form = self._base in (_FORM, _MULTIPART)
+        self._base = base_of(media_type)
+        self._is_form = self._base in (FORM, MULTIPART)
         self.is_structured = _is_json(self._base) or self._is_form
 
     def whole_schema(self, schema: JsonObject | bool) -> JsonObject | bool:
@@ -145,7 +141,7 @@ class _Kind:
     def _part(self, name: str, schema: Any) -> Part:
         encoding = as_object(self._encoding.get(name))
         shape = self._schemas.resolve(schema)[0]
-        is_list = "array" in _types(shape)
+        is_list = "array" in types_of(shape)
         item = self._schemas.resolve(shape.get("items"))[0] if is_list else shape
         if self._is_styled(encoding):
             style = encoding.get("style")
@@ -155,11 +151,11 @@ class _Kind:
             return Part("", style, explode, allow_reserved, is_list=is_list)
         media_type = text_of(encoding.get("contentType"), _MAX_MEDIA_TYPE)
         media_type = media_type.partition(",")[0].strip()
-        is_file = self._base == _MULTIPART and _is_file(item, media_type)
-        is_object = bool({"object", "array"} & _types(item)) or "properties" in item
-        if self._base == _FORM and not is_object and not media_type:
+        is_file = self._base == MULTIPART and _is_file(item, media_type)
+        is_object = bool({"object", "array"} & types_of(item)) or "properties" in item
+        if self._base == FORM and not is_object and not media_type:
             return Part(style="form", is_list=is_list)
-        usual = _JSON if is_object else "application/octet-stream" if is_file else "text/plain"
+        usual = JSON if is_object else "application/octet-stream" if is_file else "text/plain"
         if not media_type or "*" in media_type:
             media_type = usual
         headers = self._fixed_headers(encoding)
@@ -168,7 +164,7 @@ class _Kind:
     def _is_styled(self, encoding: JsonObject) -> bool:
         """Whether it is written as a parameter. Until 3.0 that was for one kind of form only."""
         is_named = any(word in encoding for word in ("style", "explode", "allowReserved"))
-        return is_named and (self._base == _FORM or not self._schemas.document.is_old)
+        return is_named and (self._base == FORM or not self._schemas.document.is_old)
 
     def _fixed_headers(self, encoding: JsonObject) -> dict[str, str]:
         """Return the headers of a part that always say the same."""
@@ -233,18 +229,13 @@ def _file_schema(schema: JsonObject | bool) -> JsonObject:
 
 
 def _is_file(item: JsonObject, media_type: str) -> bool:
-    if _types(item) - {"string"}:
+    if types_of(item) - {"string", "null"}:
         return False
     is_raw = item.get("format") == "binary" or "contentMediaType" in item
     if is_raw and "contentEncoding" not in item:
         return True
-    is_plain = not media_type or media_type.startswith(("text/", _JSON)) or "json" in media_type
-    return not is_plain and "string" in _types(item)
-
-
-def _types(schema: JsonObject) -> set[str]:
-    types = schema.get("type", [])
-    return {types} if isinstance(types, str) else set(texts_of(types)) - {"null"}
+    is_plain = not media_type or media_type.startswith(("text/", JSON)) or "json" in media_type
+    return not is_plain and "string" in types_of(item)
 
 
 # Responses
@@ -287,7 +278,7 @@ class Responses:
     def output_schema(self, schemas: Schemas) -> JsonObject | None:
         """Return what a result is, where that is an object and not too much to say."""
         for content in self._contents():
-            described = next((x for kind, x in content.items() if _is_json(_base_of(kind))), None)
+            described = next((x for kind, x in content.items() if _is_json(base_of(kind))), None)
             if described is not None:
                 try:
                     schema = self._document.follow(described).get("schema")
@@ -317,23 +308,19 @@ def _whole_schema(schemas: Schemas, schema: JsonObject | bool) -> JsonObject | N
 
 def _rank(media_type: str) -> int:
     """Rank the best understood first."""
-    base = _base_of(media_type)
-    exact = (_JSON, "*/*", "application/*", "application/merge-patch+json")
+    base = base_of(media_type)
+    exact = (JSON, "*/*", "application/*", "application/merge-patch+json")
     if base in exact:
         return exact.index(base)
-    tests = (_is_json(base), base == _FORM, base == _MULTIPART, _is_xml(base), base[:5] == "text/")
+    tests = (_is_json(base), base == FORM, base == MULTIPART, _is_xml(base), base[:5] == "text/")
     return len(exact) + (tests.index(True) if True in tests else len(tests))
 
 
 def _sendable(media_type: str) -> str:
     if "*" not in media_type:
         return text_of(media_type, _MAX_MEDIA_TYPE)
-    usual = {"text": "text/plain", "application": _JSON, "*": _JSON}
+    usual = {"text": "text/plain", "application": JSON, "*": JSON}
     return usual.get(media_type.partition("/")[0], "application/octet-stream")
-
-
-def _base_of(media_type: str) -> str:
-    return media_type.partition(";")[0].strip().lower()
 
 
 def _is_json(base: str) -> bool:

@@ -35,7 +35,12 @@ Content: TypeAlias = tuple[str, bytes]
 
 _Field: TypeAlias = tuple[str | None, bytes, str | None, dict[str, str]]
 
-_FORM, _BINARY = "application/x-www-form-urlencoded", "application/octet-stream"
+JSON, FORM, MULTIPART = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+)
+_BINARY = "application/octet-stream"
 _LINES = ("application/jsonl", "application/x-ndjson", "application/ndjson")
 _JSON_SEQUENCE = "application/json-seq"
 _DATA_URL = "data:"
@@ -50,10 +55,10 @@ def encode_body(body: Body, value: Any) -> Content:
     """
     kind = base_of(body.media_type)
     if is_json(kind):
-        media_type = body.media_type if kind and "*" not in kind else "application/json"
+        media_type = body.media_type if kind and "*" not in kind else JSON
         return media_type, json_text(value).encode()
-    if kind == _FORM:
-        return _FORM, "&".join(f"{key}={x}" for key, x in _form_pairs(body, value)).encode()
+    if kind == FORM:
+        return FORM, "&".join(f"{key}={x}" for key, x in _form_pairs(body, value)).encode()
     if kind.startswith("multipart/"):
         return _multipart(body, kind, value)
     if kind in _LINES or kind == _JSON_SEQUENCE:
@@ -84,7 +89,7 @@ def is_json(kind: str) -> bool:
 
 def _members(value: Any) -> Mapping[str, Any]:
     if not is_object(value):
-        raise Unwritable("it is no object, and a form has named fields")
+        raise Unwritable("it is not an object, and a form has named fields")
     return value
 
 
@@ -119,7 +124,7 @@ def _multipart(body: Body, kind: str, value: Any) -> Content:
 
     fields = [x for name, member in _members(value).items() for x in _fields(body, name, member)]
     boundary = secrets.token_hex(16)
-    kind = kind if kind != "multipart/*" else "multipart/form-data"
+    kind = kind if kind != "multipart/*" else MULTIPART
     media_type = f"{kind}; boundary={boundary}"
     if not fields:
         return media_type, f"--{boundary}--\r\n".encode()
@@ -128,7 +133,7 @@ def _multipart(body: Body, kind: str, value: Any) -> Content:
         # Names may have any character: the library escapes them.
         return media_type, Request("POST", "http://form", headers=headers, files=fields).read()
     except ValueError as cause:
-        raise Unwritable(f"it has a field that a form cannot hold: {cause}") from None
+        raise Unwritable(f"a form cannot hold one of its fields: {cause}") from None
 
 
 def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, _Field]]:
@@ -164,7 +169,7 @@ def _part_type(part: Part, value: Any) -> str | None:
     media_type = part.media_type
     if media_type and not media_type.startswith("text/plain") and "*" not in media_type:
         return one_line(media_type.partition(",")[0])
-    return "application/json" if isinstance(value, dict | list) else None
+    return JSON if isinstance(value, dict | list) else None
 
 
 # Files
@@ -190,7 +195,7 @@ def file_of(value: Any) -> SentFile:
         return SentFile(text.encode("utf-8", "surrogatepass"))
     head, comma, data = text[len(_DATA_URL) :].partition(",")
     if not comma:
-        raise Unwritable("it begins with `data:` and has no comma before its data")
+        raise Unwritable("it begins with `data:` but has no comma before its data")
     media_type, *parameters = (x.strip() for x in head.split(";"))
     named = [(x, *x.partition("=")[::2]) for x in parameters]
     names = [unquote(y).strip('"') for _, key, y in named if key.lower() in _FILE_NAMES]
@@ -210,4 +215,4 @@ def _decode(data: str) -> bytes:
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except binascii.Error:
-        raise Unwritable("its data is no base64") from None
+        raise Unwritable("its data is not base64") from None

@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
 
 def read_nothing(uri: str) -> bytes:
     """Refuse to read beside a document that a program gave as it is."""
-    raise BadReference("leads to another file; give the document by its file or URL")
+    raise BadReference("leads to another file; load the document by its path or URL")
 
 
 def read_file(file: Path) -> bytes:
@@ -229,7 +229,7 @@ class Document:
         """
         self._budget_left -= work
         if self._budget_left < 0:
-            raise BadOperation("the document is too large: nothing more of it is read")
+            raise BadOperation("the document is too large to be read further")
 
     # References
 
@@ -244,7 +244,7 @@ class Document:
             _extend(chain, reference)
             target = self.target(reference)
             if not isinstance(target, dict):
-                raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to what is no object")
+                raise BadReference(f"{reference[:_SHOWN_CHARS]} does not lead to an object")
             beside = {word: x for word, x in result.items() if word != "$ref"}
             result = {**as_object(target), **beside}
         return result
@@ -295,7 +295,7 @@ class Document:
         if key not in self._files:
             uri = _join(self.uri, key)
             if uri is None:
-                raise BadReference(f"leads to what is no address: {key[:_SHOWN_CHARS]}")
+                raise BadReference(f"leads to an invalid address: {key[:_SHOWN_CHARS]}")
             if uri not in self._files:
                 self._files[uri] = self._load(uri)
             self._files[key] = self._files[uri]
@@ -311,11 +311,11 @@ class Document:
             self.spend(len(data))
             content = parse(data)
         except OSError as cause:
-            reason = f"leads to what cannot be read ({cause.strerror or cause})"
+            reason = f"leads to a file that cannot be read ({cause.strerror or cause})"
         except BadOperation as cause:
             reason = str(cause)
         except ValueError as cause:
-            reason = f"leads to what cannot be read ({cause})"
+            reason = f"leads to a file that cannot be read ({cause})"
         else:
             _make_absolute(content, uri)
             return content
@@ -327,7 +327,7 @@ class Document:
         if origin_of(uri) == origin_of(self.uri):
             return
         if self.uri.startswith("file:"):
-            raise BadReference("leads to a URL, which a file may not")
+            raise BadReference("leads from a file to a URL")
         raise BadReference("leads to another host than that of the document")
 
     def _read_part(self, uri: str) -> bytes:
@@ -398,9 +398,9 @@ def _openapi_version(root: Mapping[str, Any], name: str) -> str:
     if is_known:
         return version
     if version:
-        problem = f"says that it is of version {version[:_SHOWN_CHARS]!r}"
+        problem = f"has the version {version[:_SHOWN_CHARS]!r}"
     else:
-        problem = "has neither `openapi` nor `swagger` in it"
+        problem = "has neither `openapi` nor `swagger`"
     raise BadDocument(
         f"{name} {problem}. Give a document of OpenAPI 3.0, 3.1 or 3.2, or of Swagger 2.0."
     )

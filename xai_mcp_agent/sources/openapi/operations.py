@@ -144,7 +144,7 @@ class _Converter:
     def _endpoints(self) -> Iterator[_Endpoint]:
         paths = self._document.root.get("paths")
         if paths is not None and not isinstance(paths, dict):
-            self._fail("paths", "it is no object: nothing in it can be read")
+            self._fail("paths", "it is not an object")
         for path, value in as_object(paths).items():
             if path.startswith("x-"):
                 continue
@@ -157,14 +157,14 @@ class _Converter:
             for method, raw in _methods(path_item):
                 try:
                     if not _METHOD.fullmatch(method):
-                        raise BadOperation("no request can have this method")
+                        raise BadOperation("this is not a valid method")
                     yield _Endpoint(path, method, self._follow(raw), path_item)
                 except BadOperation as cause:
                     self._fail(path, cause, method)
 
     def _follow(self, value: Any) -> JsonObject:
         if not isinstance(value, dict):
-            raise BadOperation("it is no object")
+            raise BadOperation("it is not an object")
         return self._document.follow(value)
 
     def _try(self, endpoint: _Endpoint, name: str) -> Operation | None:
@@ -291,7 +291,7 @@ def _clean_path(path: str) -> str:
     if len(plain) > _MAX_PATH:
         raise BadOperation(f"its path is longer than {_MAX_PATH:,} characters")
     if text_of(plain, _MAX_PATH) != plain:
-        raise BadOperation("its path has characters in it that nobody sees")
+        raise BadOperation("its path has invisible characters")
     return plain if plain.startswith("/") else f"/{plain}"
 
 

@@ -64,7 +64,7 @@ def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
     merged: dict[tuple[str, str], JsonObject] = {}
     for level in levels:
         if level is not None and not isinstance(level, list):
-            raise BadOperation("its `parameters` are no list")
+            raise BadOperation("its `parameters` are not a list")
         for value in as_list(level):
             parameter = document.follow(value)
             name = parameter.get("name")
@@ -105,7 +105,7 @@ def parameter_arguments(
     described = {x.name for x in arguments if x.location == "path"}
     for name in names:
         if name not in described:
-            notes.add(f"The document does not describe {name!r}, which is in the path.")
+            notes.add(f"The document does not describe the path parameter {name!r}.")
             arguments.append(Argument(name, "path", {"type": "string"}, is_required=True))
     return sorted(arguments, key=lambda x: _ORDER.index(x.location))
 
@@ -140,13 +140,13 @@ def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> boo
     name, location = parameter.get("name"), str(parameter.get("in"))
     problem = ""
     if not isinstance(name, str) or not name or location not in _STYLES:
-        problem = "it has no name, or is in no place that there is"
+        problem = "it has no name, or `in` is not a known place"
     elif location == "header" and name.lower() in _IGNORED_HEADERS:
         return False
     elif len(name) > _MAX_NAME or text_of(name, _MAX_NAME) != name:
-        problem = "its name cannot be shown"
+        problem = "its name is too long or has invisible characters"
     elif location in ("header", "cookie") and not _TOKEN.fullmatch(name):
-        problem = f"no {location} can have this name"
+        problem = f"this is not a valid name of a {location}"
     elif location == "path" and name not in in_path:
         notes.add(f"The parameter {name!r} is not in the path, and is not sent.")
         return False

@@ -155,17 +155,17 @@ class DocumentReader:
             response = await self._client().send(request, within_host=within_host)
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
-            raise self._failed(problem, "Look whether its server is well.") from cause
+            raise self._failed(problem, "Check its server.") from cause
         except SourceError as cause:
             if not _is_too_large(cause):
                 raise
             problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
-            fix = "Give a document of the operations that you use."
+            fix = "Use a document with only the operations that you need."
             raise self._failed(problem, fix) from cause
         status = f"HTTP {response.status} {response.reason}."
         if response.status >= 500:
             problem = f"its document was not read: {status}"
-            raise self._failed(problem, "Look whether its server is well.")
+            raise self._failed(problem, "Check its server.")
         if response.status >= 300 and not (response.status == _NOT_MODIFIED and validators):
             problem = f"its document is not at {response.url}: {status}"
             fix = "Correct `spec`, or `headers` if it wants credentials."
@@ -202,7 +202,7 @@ class DocumentReader:
         try:
             return await self._in_thread(lambda: _offer(settings, data, uri, reader(), before))
         except BadDocument as cause:
-            raise self._failed(str(cause), "Look at it with `xai-mcp-agent openapi`.") from None
+            raise self._failed(str(cause), "Check it with `xai-mcp-agent openapi`.") from None
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         """Do something in a thread that may be left: disks hang."""
@@ -211,9 +211,9 @@ class DocumentReader:
             return await self._threads.run(do, limit)
         except TimeoutError as cause:
             problem = f"reading {self._settings.spec} did not end within {limit:g} s."
-            raise self._failed(problem, "Look whether its disk answers.") from cause
+            raise self._failed(problem, "Check that its disk responds.") from cause
         except TooManyLeft as cause:
-            problem = "too many readings of its document have not ended yet."
+            problem = "too many earlier reads of its document still hang."
             raise self._failed(problem, "Run the workflow again in a new process.") from cause
 
     def _failed(self, problem: str, next_step: str) -> SourceFailed:

@@ -134,7 +134,7 @@ def put_together(
         return httpx2.Request(parts.method, url, headers=encoded, content=content)
     except httpx2.InvalidURL as cause:
         raise BadSetting(
-            f"The service cannot be called at its base URL: {cause}. Give another as `baseUrl`."
+            f"The base URL of the service is not valid: {cause}. Write another as `baseUrl`."
         ) from None
 
 
@@ -155,7 +155,7 @@ class _Filling:
             headers["Content-Type"] = body[0]
         if not base_url:
             raise BadSetting(
-                "The document names no server that can be called. Give its address as `baseUrl`, "
+                "The document names no server that can be called. Write its address as `baseUrl`, "
                 "such as https://api.example.com/v1."
             )
         url = base_url.rstrip("/") + self._target()
@@ -189,7 +189,7 @@ class _Filling:
             if place.name.lower() in _OF_THE_CONNECTION:
                 continue
             if not _HEADER_NAME.fullmatch(place.name):
-                problem = "its header has a name that no header can have"
+                problem = "its header has an invalid name"
                 raise self._error([f"{place.argument}: {problem}"])
             headers[place.name] = self._write(place, header_text)
         return headers
@@ -201,7 +201,7 @@ class _Filling:
         if body.argument:
             if body.argument not in self._arguments:
                 if body.is_required:
-                    raise self._error([f"{body.argument}: is missing, and is the body"])
+                    raise self._error([f"{body.argument} is missing"])
                 return None
             value = self._arguments[body.argument]
         else:
@@ -238,7 +238,7 @@ class _Filling:
     def _in_path(self, place: Placement) -> str:
         text = self._write(place, path_text)
         if not text and self._plan.method.upper() not in _READING:
-            problem = "it is empty, and another thing would be changed"
+            problem = "it is empty, and the call would change something else"
             raise self._error([f"{place.argument}: {problem}"])
         return text
 

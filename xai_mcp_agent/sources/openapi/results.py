@@ -49,9 +49,9 @@ _CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
 _NO_CHARSETS = ("punycode", "idna", "undefined")
 _STREAM = "text/event-stream"
 _HELP = {
-    401: "The credentials were not accepted: `auth` of the service in the settings.",
+    401: "The credentials were not accepted: check `auth` of the service in the settings.",
     403: "The credentials do not allow this.",
-    404: "Check the arguments that name a thing: it does not exist, or may not be seen.",
+    404: "Check the ids and names in the arguments: one does not exist, or you may not see it.",
     429: "Too many calls: wait before the next one.",
 }
 _DAYS = 7  # how long files are kept: long enough to be looked at, and nobody has to clear up
@@ -105,11 +105,11 @@ def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
     if response.status >= 300:
         return _refusal(response, mask)
     if not response.body:
-        return ToolResult.of_text(f"Done: HTTP {_status(response, mask)}, without any content.")
+        return ToolResult.of_text(f"Done: HTTP {_status(response, mask)}, without content.")
     kind = response.media_type
     if _JSON.fullmatch(kind) or not kind:
         return _json_result(response, mask)
-    notes = ("the answer was cut at the limit",) if response.is_cut else ()
+    notes = ("the response was cut at the limit",) if response.is_cut else ()
     if kind == _STREAM:
         return ToolResult((TextPart(_event_data(response_text(response))),), notes=notes)
     if _TEXT.fullmatch(kind):
@@ -122,9 +122,11 @@ def _json_result(response: ServiceResponse, mask: Mask) -> ToolResult:
     try:
         value = json.loads(text) if len(text) <= SHORT_BYTES else read_large(text.encode())
     except TooMuch as cause:
-        return ToolResult((TextPart(text),), notes=(f"it is not read as JSON, because {cause}",))
+        return ToolResult(
+            (TextPart(text),), notes=(f"it is shown as text and not as JSON: {cause}",)
+        )
     except (ValueError, RecursionError):
-        notes = ("it says that it is JSON, and is not",) if response.media_type else ()
+        notes = ("it claims to be JSON, but is not",) if response.media_type else ()
         is_text = response.media_type or b"\0" not in response.body
         return ToolResult((TextPart(text) if is_text else _binary(response, mask),), notes=notes)
     return ToolResult((TextPart(text),), structured=value)
@@ -160,7 +162,7 @@ def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
     if wait := response.headers.get("retry-after"):
         lines.append(f"It asks to wait: Retry-After {masked_and_cut(wait, mask, 40)}.")
     if response.status < 400:
-        lines.append("It redirects without saying where.")
+        lines.append("It redirects, but does not say where.")
     if help_ := _HELP.get(response.status):
         lines.append(help_)
     parts = (TextPart("\n".join(lines)),)
@@ -201,7 +203,7 @@ def _write_files(parts: list[ResourcePart], folder: Path) -> list[str]:
         return [_write(x, folder) for x in parts]
     except OSError as cause:
         why = cause.strerror or str(cause)
-        return [f"its bytes could not be kept as a file in {folder}: {why}"]
+        return [f"its bytes could not be written to a file in {folder}: {why}"]
 
 
 def _write(part: ResourcePart, folder: Path) -> str:

@@ -147,8 +147,7 @@ class Schemas:
         parent = self._by_name[reference.removeprefix(PREFIX)]
         target = as_object(parent.target)
         choices = [x for word in _CHOICES for x in as_list(target.get(word))]
-        references = (as_object(x).get("$ref") for x in choices)
-        if not any(isinstance(x, str) and self._leads_to(x, child) for x in references):
+        if not any(self._definition_at(x) is child for x in choices):
             return reference
         if parent.name not in self._bases:
             rest = {word: x for word, x in target.items() if word not in _CHOICES}
@@ -156,23 +155,19 @@ class Schemas:
             self._bases[parent.name] = self._by_name[base.name] = base
         return f"{PREFIX}{self._bases[parent.name].name}"
 
-    def _leads_to(self, reference: str, definition: Definition) -> bool:
+    def _definition_at(self, schema: Any) -> Definition | None:
+        """Return the definition that a schema refers to, if it refers to one."""
+        reference = as_object(schema).get("$ref")
         try:
-            return self.definition(reference) is definition
+            return self.definition(reference) if isinstance(reference, str) else None
         except BadReference:
-            return False
+            return None
 
     def is_hidden(self, schema: Any) -> bool:
         """Whether a property does not go this way."""
-        prop = as_object(schema)
-        if prop.get(self._hides) is True:
-            return True
-        reference = prop.get("$ref")
-        try:
-            target = self.definition(reference).target if isinstance(reference, str) else None
-        except BadReference:
-            return False
-        return as_object(target).get(self._hides) is True
+        definition = self._definition_at(schema)
+        levels = (schema, definition.target if definition else None)
+        return any(as_object(x).get(self._hides) is True for x in levels)
 
     def hidden_names(self, schema: JsonObject) -> set[str]:
         """Return the properties of a schema and of its parts that do not go this way."""
@@ -283,7 +278,7 @@ class _Translation:
         if schema.get("nullable") is True or schema.get("x-nullable") is True:
             _allow_null(result)  # many documents of 3.1 still say it so
         if "default" in result and result["default"] is None:
-            types = _types_of(result)
+            types = types_of(result)
             if types and "null" not in types:
                 del result["default"]
 
@@ -298,7 +293,7 @@ class _Translation:
         try:
             return f"{PREFIX}{self._schemas.definition(value).name}"
         except EndlessReference as cause:
-            self._notes.add(f"{cause}: any value is taken there.")
+            self._notes.add(f"{cause}: any value is accepted there.")
             return _OMIT
 
     def type(self, word: str, value: Any) -> Any:
@@ -308,14 +303,14 @@ class _Translation:
         types = [value] if isinstance(value, str) else texts_of(value)
         if strange := [x for x in types if x not in _TYPES]:
             shown = text_of(strange[0], _MAX_NAME)
-            self._notes.add(f"There is no type {shown!r}: any value is taken there.")
+            self._notes.add(f"There is no type {shown!r}: any value is accepted there.")
             return _OMIT
         return value if isinstance(value, str) else types or _OMIT
 
     def enum(self, word: str, value: Any) -> Any:
         """Translate the values; an empty list would allow none, and is a slip."""
         self._document.spend(len(as_list(value)))
-        values = [x for x in as_list(value) if _as_json(x) is not None]
+        values = [x for x in as_list(value) if _json_text(x)]
         return values or _OMIT
 
     def examples(self, word: str, value: Any) -> Any:
@@ -329,7 +324,7 @@ class _Translation:
         match = _DELIMITED.fullmatch(value)
         bare = value if match is None else match[1]
         if (match and "i" in match[2]) or not self._schemas.is_pattern(bare):
-            self._notes.add("A pattern cannot be used for checks, and is left out.")
+            self._notes.add("A pattern cannot be checked, and is left out.")
             return _OMIT
         return bare
 
@@ -363,40 +358,34 @@ class _Translation:
         }
 
 
-def _as_json(value: Any) -> str | None:
+def _json_text(value: Any) -> str:
+    """Write a value as JSON; empty for what is none."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        return None
-    return text if is_whole(text) else None
+        return ""
+    return text if is_whole(text) else ""
 
 
-def _shown(value: Any) -> Any:
-    text = _as_json(value)
-    return _OMIT if text is None or len(text) > _MAX_SHOWN else value
+def _is_short(value: Any) -> bool:
+    return 0 < len(_json_text(value)) <= _MAX_SHOWN
 
 
 def is_example(value: Any) -> bool:
     """Whether a value is an example that says something: a text or a number, not too long."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and _shown(value) is not _OMIT
+    return is_plain and value != "" and _is_short(value)
 
 
-def _number(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: Any) -> bool:
     # Of larger ones most languages make no number.
-    return value if is_number and abs(value) <= sys.float_info.max else _OMIT
-
-
-def _step(value: Any) -> Any:
-    number = _number(value)
-    return number if number is not _OMIT and number > 0 else _OMIT
+    is_number = json_type(value) in ("integer", "number")
+    return is_number and abs(value) <= sys.float_info.max
 
 
 def _count(value: Any) -> Any:
-    number = _number(value)
-    is_count = number is not _OMIT and number >= 0 and number == int(number)
-    return int(number) if is_count else _OMIT
+    is_count = _is_number(value) and value >= 0 and value == int(value)
+    return int(value) if is_count else _OMIT
 
 
 def _names_by_name(value: Any) -> Any:
@@ -407,7 +396,7 @@ def _names_by_name(value: Any) -> Any:
 
 def _adjust_enum(result: JsonObject) -> None:
     """Keep the values that are of the type. YAML reads `1.0` as a number where a text was meant."""
-    types = _types_of(result)
+    types = types_of(result)
     if not types:
         return
     values = cast(list[Any], result["enum"])
@@ -444,7 +433,8 @@ def _allow_null(result: JsonObject) -> None:
         result["enum"] = [*result["enum"], None]
 
 
-def _types_of(schema: JsonObject) -> set[str]:
+def types_of(schema: JsonObject) -> set[str]:
+    """Return the types of a translated schema."""
     types = schema.get("type", [])
     return {types} if isinstance(types, str) else set(types)
 
@@ -452,37 +442,40 @@ def _types_of(schema: JsonObject) -> set[str]:
 _Rule: TypeAlias = Callable[[_Translation, str, Any], Any]
 
 
-def _plain(rule: Callable[[Any], Any]) -> _Rule:
-    """Make a rule of a function of the value alone."""
-    return lambda _translation, _word, value: rule(value)
+def _if(test: Callable[[Any], bool]) -> _Rule:
+    """Return the rule that keeps the values that pass a test."""
+    return lambda _translation, _word, value: value if test(value) else _OMIT
 
 
-def _rules(*groups: tuple[_Rule, str]) -> Mapping[str, _Rule]:
-    return {word: rule for rule, words in groups for word in words.split()}
+def _as(change: Callable[[Any], Any]) -> _Rule:
+    """Return the rule that keeps what a function makes of the value, if that is something."""
+    return lambda _translation, _word, value: _OMIT if (x := change(value)) in ("", []) else x
+
+
+def _rules(groups: Mapping[str, _Rule]) -> Mapping[str, _Rule]:
+    return {word: rule for words, rule in groups.items() for word in words.split()}
 
 
 # All other words are left out, and those of OpenAPI itself: `discriminator`, `xml`, `x-...`
-_RULES = _rules(
-    (_Translation.reference, "$ref $recursiveRef"),
-    (_plain(lambda value: text_of(value, _MAX_DESCRIPTION) or _OMIT), "description"),
-    (_plain(lambda value: text_of(value, _MAX_NAME) or _OMIT),
-     "format contentEncoding contentMediaType"),
-    (_Translation.type, "type"),
-    (_Translation.enum, "enum"),
-    (_plain(lambda value: _OMIT if _as_json(value) is None else value), "const"),
-    (_plain(_shown), "default"),
-    (_Translation.examples, "examples"),
-    (_plain(_number), "minimum maximum exclusiveMinimum exclusiveMaximum"),
-    (_plain(_step), "multipleOf"),
-    (_plain(_count), "minLength maxLength minItems maxItems minProperties maxProperties"),
-    (_plain(_count), "minContains maxContains"),
-    (_plain(lambda value: True if value is True else _OMIT), "uniqueItems deprecated"),
-    (_Translation.pattern, "pattern"),
-    # Drafts of long ago had a flag here.
-    (_plain(lambda value: texts_of(value) or _OMIT), "required"),
-    (_Translation.several, "items allOf anyOf oneOf prefixItems"),
-    (_Translation.inner, "not if then else contains propertyNames additionalProperties"),
-    (_Translation.inner, "unevaluatedItems unevaluatedProperties"),
-    (_Translation.named, "properties dependentSchemas patternProperties"),
-    (_plain(_names_by_name), "dependentRequired"),
-)  # fmt: skip
+_RULES = _rules({
+    "$ref $recursiveRef": _Translation.reference,
+    "description": _as(lambda value: text_of(value, _MAX_DESCRIPTION)),
+    "format contentEncoding contentMediaType": _as(lambda value: text_of(value, _MAX_NAME)),
+    "type": _Translation.type,
+    "enum": _Translation.enum,
+    "const": _if(lambda value: bool(_json_text(value))),
+    "default": _if(_is_short),
+    "examples": _Translation.examples,
+    "minimum maximum exclusiveMinimum exclusiveMaximum": _if(_is_number),
+    "multipleOf": _if(lambda value: _is_number(value) and value > 0),
+    "minLength maxLength minItems maxItems minProperties maxProperties": _as(_count),
+    "minContains maxContains": _as(_count),
+    "uniqueItems deprecated": _if(lambda value: value is True),
+    "pattern": _Translation.pattern,
+    "required": _as(texts_of),  # drafts of long ago had a flag here
+    "items allOf anyOf oneOf prefixItems": _Translation.several,
+    "not if then else contains propertyNames additionalProperties": _Translation.inner,
+    "unevaluatedItems unevaluatedProperties": _Translation.inner,
+    "properties dependentSchemas patternProperties": _Translation.named,
+    "dependentRequired": _as(_names_by_name),
+})  # fmt: skip

@@ -55,7 +55,7 @@ def in_url(text: str) -> str:
     try:
         return quote(text, safe="")
     except UnicodeEncodeError:
-        raise Unwritable("it has half of a character (a surrogate)") from None
+        raise Unwritable("it has half of a character (a lone surrogate)") from None
 
 
 URL_WRITING = Writing(in_url)
@@ -84,7 +84,7 @@ def json_text(value: Any) -> str:
     except RecursionError:
         raise Unwritable("it is nested too deeply") from None
     except (TypeError, ValueError):
-        raise Unwritable("it is no JSON value") from None
+        raise Unwritable("it is not a JSON value") from None
 
 
 def content_text(value: Any, media_type: str) -> str:
@@ -149,7 +149,7 @@ def path_text(place: Placement, value: Any) -> str:
         Unwritable: it would be another path than the one that is meant.
     """
     if value is None:
-        raise Unwritable("it is null, and a path has no place for that")
+        raise Unwritable("it is null, which a path cannot hold")
     writing = _PATH_RESERVED if place.allow_reserved else URL_WRITING
     if place.media_type:
         text = writing.encode(content_text(value, place.media_type))
@@ -174,12 +174,12 @@ def refuse_dot_segments(path: str) -> None:
     """
     for _ in range(_MAX_DECODED):
         if any(x in (".", "..") for x in re.split(r"[/\\]", path)):
-            raise Unwritable("it has `.` or `..` as a part of a path, which leads elsewhere")
+            raise Unwritable("it has `.` or `..` as a part of the path, which would lead elsewhere")
         decoded = unquote(path)
         if decoded == path:
             return
         path = decoded
-    raise Unwritable("it is percent-encoded over and over")
+    raise Unwritable("it is percent-encoded too many times")
 
 
 def header_text(place: Placement, value: Any) -> str:
@@ -201,7 +201,7 @@ def one_line(text: str) -> str:
     """
     text = text.strip(" \t")
     if _NO_HEADER.search(text):
-        raise Unwritable("it has a line break or a control character, which no header can hold")
+        raise Unwritable("it has a line break or a control character, which a header cannot hold")
     return text
 
 

@@ -87,8 +87,8 @@ def _check_host(url: str) -> None:
         address = host
     if host in _METADATA or place_of_host(address) == LINK_LOCAL:
         raise NoServer(
-            f"the server that the document names, {host}, may give out credentials of this "
-            "machine, and is not called unless the settings name it"
+            f"the document names the server {host}, which may give out credentials of this "
+            "machine; it is called only if the settings name it"
         )
 
 

@@ -150,7 +150,7 @@ def _open(name: str) -> Document:
         data = read_file(file)
     except OSError as cause:
         problem = cause.strerror or str(cause)
-        raise BadDocument(f"{name} cannot be read: {problem}. Give the file, or a URL.") from None
+        raise BadDocument(f"{name} cannot be read: {problem}. Give a file or a URL.") from None
     return Document.parse(data, file.as_uri(), files_beside(file), name)
 
 
@@ -162,7 +162,7 @@ def _fetch(url: str) -> Document:
         data, address = fetch_from(url)
     except OSError as cause:
         raise BadDocument(
-            f"{url} cannot be fetched: {cause}. Give another URL, or a file."
+            f"{url} cannot be fetched: {cause}. Give another URL or a file."
         ) from None
     # RFC 3986, 5.1.3: what it refers to is beside where it was found.
     return Document.parse(data, address, fetch, url)

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.json import JsonObject, as_list, as_object
+from .content import FORM, JSON, MULTIPART
 from .document import texts_of
 
-_FORM, _MULTIPART, _JSON = (
-    "application/x-www-form-urlencoded",
-    "multipart/form-data",
-    "application/json",
-)
 # What a parameter says of itself; the other words are about its values.
 _OF_PARAMETERS = frozenset((
     "name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema",
@@ -45,7 +41,7 @@ def body_of(parameters: list[JsonObject], media_types: Any) -> JsonObject | None
     kinds = texts_of(media_types)
     if bodies:
         body = bodies[-1]  # that of the operation, where its path has one, too
-        content = {kind: {"schema": body.get("schema", {})} for kind in kinds or [_JSON]}
+        content = {kind: {"schema": body.get("schema", {})} for kind in kinds or [JSON]}
         is_required = body.get("required") is True
         return {"content": content, "required": is_required, "description": body.get("description")}
     return _form_of(fields, kinds) if fields else None
@@ -55,7 +51,7 @@ def response_of(response: JsonObject, media_types: Any) -> JsonObject:
     """Return a response."""
     if "schema" not in response:
         return response
-    kinds = texts_of(media_types) or [_JSON]
+    kinds = texts_of(media_types) or [JSON]
     return {**response, "content": {kind: {"schema": response["schema"]} for kind in kinds}}
 
 
@@ -101,8 +97,8 @@ def _form_of(fields: list[JsonObject], kinds: list[str]) -> JsonObject:
             style, explode = _style_of(field)
             encoding[name] = {"style": style, "explode": explode}
     has_file = any(x.get("type") == "file" for x in fields)
-    is_multipart = has_file or (_MULTIPART in kinds and _FORM not in kinds)
-    kind = _MULTIPART if is_multipart else _FORM
+    is_multipart = has_file or (MULTIPART in kinds and FORM not in kinds)
+    kind = MULTIPART if is_multipart else FORM
     return {
         "content": {kind: {"schema": schema, "encoding": encoding}},
         "required": bool(required),

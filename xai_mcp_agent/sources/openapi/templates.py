@@ -98,14 +98,14 @@ def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) ->
     media_type = next(named, "application/json")
     kind = base_of(media_type)
     if kind.startswith("multipart/"):
-        raise BadSetting("`body` of an operation: a form with files cannot be a template.")
+        raise BadSetting("`body` of an operation: a multipart form cannot be a template.")
     text = _render(template, _context_of(kind), "body", values)
     if is_json(kind):
         try:
             json.loads(text)
         except (ValueError, RecursionError):
             raise BadSetting(
-                "`body` of an operation: it gives no JSON. Write values as "
+                "`body` of an operation: the result is not JSON. Write values as "
                 '{{ args.name | tojson }}, or in quotes as "{{ args.name }}".'
             ) from None
     headers = {**parts.headers, "Content-Type": media_type}

@@ -1,4 +1,4 @@
-"""The child process: it reads one request from its stdin, does it, and answers in one line.
+"""The child process: it reads one request from stdin, carries it out, and answers in one line.
 
 The answer goes to what was its stdout at first. Whatever a workflow prints, also through programs
 that it starts, goes to stderr, so nothing can be mistaken for an answer. Little is imported here: a
@@ -28,7 +28,7 @@ BOOTSTRAP = (
 )
 """The program of a child: it imports what its parent does, from the same places."""
 
-# A larger one is a file that somebody forgot to save; nobody can read it.
+# A larger result belongs in a file; nobody can read it.
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _TERMINATED = 128 + signal.SIGTERM
 # Of a message: it may quote a whole document, and stands in a model's conversation.
@@ -37,7 +37,7 @@ _NODE_METHODS = ("execute", "init")
 
 
 def serve(request: JsonObject) -> None:
-    """Do what is asked, and answer. What goes wrong in a workflow is an answer, too."""
+    """Carry out a request and answer it. An error in a workflow is an answer, too."""
     answers = _set_streams_aside()
     # As SystemExit: what the workflow has opened is closed on the way out.
     signal.signal(signal.SIGTERM, _end)
@@ -56,7 +56,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _set_streams_aside() -> int:
-    """Keep the streams to our parent where no workflow finds them; gives the one for answers."""
+    """Move the streams to our parent away from the workflow; return the one for answers."""
     answers = os.dup(1)
     os.dup2(2, 1)
     os.dup(0)  # never read, but a stdin that is closed counts as our end
@@ -86,7 +86,7 @@ def _encoded(answer: JsonObject) -> bytes:
 
 
 def _as_far_as_possible(answer: JsonObject) -> bytes:
-    """What JSON does not know as text, such as dates; what cannot even be a text is an error."""
+    """Encode what JSON does not know as text, such as dates; if that fails, an error."""
     from pydantic_core import to_json
 
     try:
@@ -98,7 +98,7 @@ def _as_far_as_possible(answer: JsonObject) -> bytes:
 
 
 class _CompiledModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Imports workflows from the text that they were compiled to: there is no file of it.
+    """Imports workflows from their compiled text, which is in no file.
 
     `sources` has the text, and `files` what would be its file, by the name of the module.
     """
@@ -110,7 +110,7 @@ class _CompiledModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Ours, before any of that name elsewhere."""
+        """Find our modules before others of the same name."""
         if fullname not in self._sources:
             return None
         file = self._files[fullname]
@@ -119,16 +119,16 @@ class _CompiledModules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader
         return spec
 
     def get_source(self, fullname: str) -> str:
-        """The text; also for tracebacks."""
+        """Return the text, also for tracebacks."""
         return self._sources[fullname]
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compiled under the name of its file."""
+        """Compile the text under the name of its file."""
         return compile(self._sources[fullname], self._files[fullname], "exec", dont_inherit=True)
 
 
 def _run(request: JsonObject) -> JsonObject:
-    """The values of the outputs, in their order; or why there are none."""
+    """Run the workflow; return the values of its outputs in order, or why there are none."""
     sys.meta_path.insert(0, _CompiledModules(request["modules"], request["files"]))
     sys.argv = [request["files"][request["module"]]]
     values = request["arguments"]
@@ -144,7 +144,7 @@ def _run(request: JsonObject) -> JsonObject:
 
 
 def _failure(cause: BaseException, workflow: str) -> JsonObject:
-    """In words, with the innermost node that it came through, and its line there."""
+    """Describe an error, with the innermost node that it came through and the line there."""
     node, where = "", ""
     traceback = cause.__traceback__
     while traceback is not None:
@@ -157,7 +157,7 @@ def _failure(cause: BaseException, workflow: str) -> JsonObject:
 
 
 def _node_in(frame: FrameType) -> str:
-    """The component that this frame is a method of, if it is one that runs nodes."""
+    """Return the component whose method this frame runs; empty for other frames."""
     if frame.f_code.co_name not in _NODE_METHODS:
         return ""
     node: Any = frame.f_locals.get("self")

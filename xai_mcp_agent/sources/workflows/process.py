@@ -1,4 +1,4 @@
-"""A child process seen from our side: what it is asked, what it answers, what it says meanwhile."""
+"""A child process seen from our side: its request, its answer, and its output meanwhile."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Output(StderrLog):
     _latest = ""
 
     def add(self, line: str, *, at_most: int = sys.maxsize) -> str:
-        """As every line; those of Xircuits itself only tell where the workflow is."""
+        """Add a line; those of Xircuits itself only say which node runs."""
         if line.startswith(_EXECUTING):
             self.node = self._shown(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
             self.nodes, self._latest = self.nodes + 1, ""
@@ -48,7 +48,7 @@ class Output(StderrLog):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All that is kept."""
+        """The lines that are kept."""
         return tuple(self._lines)
 
     @property
@@ -58,7 +58,7 @@ class Output(StderrLog):
         return f"{self.node}: {latest}" if self.node and latest else self.node or latest
 
     async def follow(self, on_progress: OnProgress) -> None:
-        """Tell how far it is, until cancelled."""
+        """Report progress until cancelled."""
         told = None
         while True:
             await anyio.sleep(_PROGRESS_SECONDS)
@@ -69,7 +69,7 @@ class Output(StderrLog):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a child answered; None if it ended without, with its exit code."""
+    """What a child answered; if it ended without an answer, its exit code."""
 
     value: JsonObject | None
     exit_code: int | None = None
@@ -90,7 +90,7 @@ class Answer:
 async def ask_child(
     request: JsonObject, folder: str, env: Mapping[str, str], output: Output
 ) -> Answer:
-    """Have a new process answer; it has ended then, and all that it started.
+    """Start a process, return its answer, and end it with everything that it started.
 
     Cancelled, it is ended at once. `env` comes beside our own variables, all of them: a workflow is
     the user's own program, and finds what it would find if it were run by hand.
@@ -103,7 +103,7 @@ async def ask_child(
     except OSError as cause:
         return Answer(None, refusal=str(cause))
     try:
-        with suppress(anyio.BrokenResourceError):  # it has ended already; that is told below
+        with suppress(anyio.BrokenResourceError):  # it has ended already; handled below
             process.write(json.dumps({**request, "path": _import_path(folder)}).encode())
         line = await process.next_line()
         answered = line is not None
@@ -114,7 +114,7 @@ async def ask_child(
 
 
 def _import_path(folder: str) -> list[str]:
-    """Where it imports from: as a script in its folder, then as we do."""
+    """Return the import path of a child: its folder, as for a script, then ours."""
     ours = (os.path.abspath(x or os.curdir) for x in sys.path)
     return list(dict.fromkeys((folder, *ours)))
 

@@ -65,7 +65,7 @@ class _Compiled:
 
 
 def read(request: JsonObject) -> JsonObject:
-    """What is needed to run the workflow `file`, and how it is used; or why it cannot be."""
+    """Return what it takes to run and describe the workflow `file`, or why it cannot be used."""
     file = Path(request["file"])
     try:
         return _read(file, request["module"], Path(request["scratch"]))
@@ -113,7 +113,7 @@ class Drawing:
 
     @classmethod
     def read(cls, file: Path) -> Drawing:
-        """The drawing in this file, checked as far as a compiler would not say what is wrong.
+        """Read the drawing in a file, and check what the compiler would not explain.
 
         Raises:
             Unusable: it is none, or one of its nodes cannot be used.
@@ -139,13 +139,13 @@ class Drawing:
         return cls(nodes, [(x.get("name", "").strip(), _text(x)) for x in comments])
 
     def workflows(self) -> Iterator[tuple[str, str]]:
-        """The nodes that are workflows themselves, and the files that Xircuits notes for them."""
+        """The nodes that are workflows themselves, with the files that Xircuits notes for them."""
         for node in self.nodes:
             if node["extras"].get("type") == "xircuits_workflow" and node["extras"].get("path"):
                 yield node["name"], node["extras"]["path"]
 
     def description(self, name: str) -> str:
-        """What the comments say of the whole: one with a fitting title, or else the first."""
+        """The description of the workflow: the comment with a fitting title, or else the first."""
         arguments = self._arguments()
         about = [text for title, text in self.comments if title.lower() in (*_TITLES, name.lower())]
         others = [text for title, text in self.comments if title not in arguments]
@@ -154,7 +154,7 @@ class Drawing:
         return "\n".join(line for line, x in matches if not x or x[1] not in arguments).strip()
 
     def described(self, parameter: Parameter) -> Parameter:
-        """The parameter with what the comments say of it."""
+        """Return the parameter with the description and default that the comments give."""
         if self._arguments().get(parameter.name) == "secret":
             parameter = replace(parameter, type="secret")
         for title, text in self.comments:
@@ -172,7 +172,7 @@ class Drawing:
 
 
 def _commented(parameter: Parameter, note: str, description: str) -> Parameter:
-    """With a default, or optional, where a comment says so in brackets."""
+    """Give a parameter a default, or make it optional, if a comment says so in brackets."""
     if default := _DEFAULT.fullmatch(note):
         value = _default(default[1].strip(), parameter.type)
         return replace(parameter, description=description, required=False, default=value)
@@ -181,7 +181,7 @@ def _commented(parameter: Parameter, note: str, description: str) -> Parameter:
 
 
 def _default(text: str, kind: str) -> Any:
-    """As it is written in a comment: as JSON where it is that, else as a text."""
+    """Read a value in a comment: as JSON if it is JSON, else as a text."""
     if kind == "bool":
         return text.lower() in ("true", "yes", "1")
     try:
@@ -254,7 +254,7 @@ def _run_compiler(file: Path, target: Path) -> None:
 
 
 def _node_at_fault(traceback: TracebackType | None) -> tuple[str, str]:
-    """The node that the compiler was working on, and in which of its functions."""
+    """Return the node that the compiler was working on, and the function it was in."""
     node, function = "", ""
     while traceback is not None:
         frame = traceback.tb_frame
@@ -273,7 +273,7 @@ def _node_at_fault(traceback: TracebackType | None) -> tuple[str, str]:
 
 
 def _require_components(source: str, compiled: _Compiled) -> None:
-    """See that the components are there; they are not imported, for that may take long.
+    """Check that the components exist. They are not imported, because that may take long.
 
     Raises:
         Unusable: the file of one is missing.
@@ -303,7 +303,7 @@ def _exists(module: str) -> bool:
 
 
 def _workflow_in(text: str) -> tuple[ast.Module, ast.ClassDef]:
-    """The tree of a script, and the class of its workflow.
+    """Return the tree of a script, and the class of its workflow.
 
     Raises:
         Unusable: there is none.
@@ -325,7 +325,7 @@ def _is_workflow(node: ast.ClassDef) -> bool:
 
 
 def _ports(node: ast.ClassDef, kind: str) -> Iterator[tuple[str, str]]:
-    """Name and type of each port of this kind."""
+    """Return name and type of each port of a kind."""
     for x in node.body:
         match x:
             case ast.AnnAssign(ast.Name(name), ast.Subscript(ast.Name(port), inner)):
@@ -336,7 +336,7 @@ def _ports(node: ast.ClassDef, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _parameters(node: ast.ClassDef, tree: ast.Module) -> list[Parameter]:
-    """In the order in which the script's own options are added, where it adds them."""
+    """Return the parameters in the order of the script's own options, if it has any."""
     options = dict(_options(tree))
     types = dict(_ports(node, "InArg"))
     parameters: list[Parameter] = []
@@ -358,7 +358,7 @@ def _options(tree: ast.Module) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _outputs(node: ast.ClassDef) -> list[JsonObject]:
-    """The attributes that hold them, each with the name of the port that it is wired to."""
+    """Return the attributes that hold outputs, each with the name of the port wired to it."""
     wired: dict[str, str] = {}
     for call in ast.walk(node):
         match call:
@@ -384,7 +384,7 @@ def _place(attribute: str) -> int:
 
 
 def _constant(node: ast.expr) -> Any:
-    """The value, where it is written down as such."""
+    """Return the value of a literal; None for any other expression."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

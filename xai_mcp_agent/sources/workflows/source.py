@@ -1,4 +1,4 @@
-"""A workflow as a source with one tool: compiled when asked for, and again when it has changed."""
+"""A workflow as a source with one tool: compiled on first use, and again when it changes."""
 
 from __future__ import annotations
 
@@ -36,22 +36,21 @@ _MAX_AT_ONCE = 4
 _MISSING = "there is no file {}."
 _MORE_TIME = "Give it more time with `timeout`, or have it do less."
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_UNDESCRIBED = "it has no description: add a comment titled Description to it, or `description`."
-_PRINTED = "The workflow gave back nothing. It printed:"
+_UNDESCRIBED = (
+    "it has no description: add a comment titled Description to it, or `description` to its entry."
+)
+_PRINTED = "The workflow returned nothing. It printed:"
 
 CHAIN_VARIABLE = "XAI_WORKFLOW_CHAIN"
 DEPTH_VARIABLE = "XAI_MAX_WORKFLOW_DEPTH"
 
 _DEFAULT_DEPTH = 3  # each level may call the next over and over: the cost multiplies
-_CYCLE_FIX = (
-    "Have the workflows go without each other: take AgentUseWorkflow, or the entry, out of "
-    "the inner one."
-)
+_CYCLE_FIX = "Break the cycle: take AgentUseWorkflow, or the entry, out of the inner one."
 
 
 @dataclass(frozen=True)
 class Workflow:
-    """One workflow as a child process has read it: what it is asked to run, and the tool."""
+    """A workflow as a child process read it: the tool, and the request that runs it."""
 
     tool: Tool
     request: JsonObject
@@ -62,10 +61,10 @@ class Workflow:
 
     @classmethod
     def of(cls, settings: WorkflowSettings, script: JsonObject) -> Workflow:
-        """What was read, as the settings want it.
+        """Combine a workflow that was read with its settings.
 
         Raises:
-            SourceFailed: it needs a secret that nobody has given.
+            SourceFailed: it needs a secret that the settings do not have.
         """
         asked = [x for x in script["parameters"] if x["name"] not in settings.arguments]
         _refuse_secrets(settings, asked, is_drawn=bool(script["drawn"]))
@@ -84,13 +83,13 @@ class Workflow:
         return cls(tool, request, defaults, names, tuple(script["drawn"]), notes)
 
     def run_request(self, settings: WorkflowSettings, arguments: JsonObject) -> JsonObject:
-        """What a child is asked for one call: every parameter has a value, at least none."""
+        """Return the request for one call; every parameter has a value, possibly None."""
         fixed = {x: value for x, value in settings.arguments.items() if x in self.defaults}
         values = {**self.defaults, **arguments, **fixed}
         return {**self.request, "module": module_name(settings.file), "arguments": values}
 
     def result(self, values: list[Any], printed: tuple[str, ...]) -> ToolResult:
-        """One output is the result, several are a dict; without any it is what was printed."""
+        """Return one output as it is, several as a dict, and without any the printed lines."""
         if len(values) == 1:
             return result_of(values[0])
         if values:
@@ -99,13 +98,13 @@ class Workflow:
 
 
 def tool_name(file: str) -> str:
-    """What the workflow in this file is called."""
+    """Return the name of the tool for the workflow in a file."""
     stem = os.path.splitext(os.path.basename(file))[0]
     return re.sub(r"\W+", "_", stem).strip("_") or "workflow"
 
 
 def module_name(file: str) -> str:
-    """As what it is imported. Not its own name, which may be that of a component, or no name."""
+    """Return the name to import it under. Its own may be a component's, or not valid."""
     return f"workflow_{tool_name(file)}"
 
 
@@ -113,11 +112,13 @@ def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_draw
     for name, kind in ((x["name"], x["type"]) for x in asked):
         give = f'Give it under `arguments`, such as "{name}": "${{{name.upper()}}}"'
         if kind == "secret":
-            problem = f"its Argument node {name!r} is a secret, which no model is asked for."
+            problem = (
+                f"its Argument node {name!r} is a secret, and models are not asked for secrets."
+            )
             raise SourceFailed(settings.name, problem, f"{give}.")
         if not is_drawn and kind == "str" and looks_secret(name):
-            problem = f"its argument {name!r} is called like a secret, and a script does not tell."
-            fix = f"{give}, or name the .xircuits file, which tells whether it is one."
+            problem = f"its argument {name!r} looks like a secret, which a script does not say."
+            fix = f"{give}, or use the .xircuits file, which says whether it is one."
             raise SourceFailed(settings.name, problem, fix)
 
 
@@ -138,7 +139,7 @@ def _parameter(parameter: JsonObject) -> JsonObject:
 
 
 def _output_schema(names: tuple[str, ...]) -> JsonObject | None:
-    """Nobody knows of what type an output is until it is there."""
+    """Return the schema of several outputs, whose types are not known beforehand."""
     if len(names) < 2:
         return None
     return {"type": "object", "properties": {x: {} for x in names}, "required": list(names)}
@@ -151,7 +152,7 @@ def _unknown(settings: WorkflowSettings, known: JsonObject) -> list[str]:
 
 
 class WorkflowSource(ReadSource[Workflow]):
-    """A `Source` over one workflow. All of it runs in child processes, also its compiler."""
+    """A `Source` over one workflow. Child processes run it, and its compiler, too."""
 
     kind = WORKFLOW
 
@@ -164,7 +165,7 @@ class WorkflowSource(ReadSource[Workflow]):
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Run the workflow once, in a process of its own; see `Source.call`.
 
-        What it raises, and how it ended otherwise, is a result, with its last words.
+        An error in it, or an early end, is a result with its last output.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -205,7 +206,7 @@ class WorkflowSource(ReadSource[Workflow]):
         where = f" ({failed['where']})" if failed.get("where") else ""
         text = self._mask(f"{workflow.tool.name} failed{at}: {failed['text']}{where}")
         lines = [f"    {x}" for x in output.tail()]
-        printed = "\n".join(["", "  The last it printed:", *lines]) if lines else ""
+        printed = "\n".join(["", "  Its last output:", *lines]) if lines else ""
         return ToolResult.of_text(f"{text}{printed}", is_error=True)
 
     def _title(self) -> str:
@@ -226,8 +227,8 @@ class WorkflowSource(ReadSource[Workflow]):
                 look = partial(_stamps, tuple(files))
                 return await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
         except TimeoutError as cause:
-            problem = f"looking whether it has changed did not end within {limit:g} s."
-            raise SourceFailed(self.name, problem, "Look whether its disk answers.") from cause
+            problem = f"checking it for changes did not end within {limit:g} s."
+            raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
 
     async def _read(self) -> Workflow:
         problem, fix = why_not_nested(self._settings.file)
@@ -254,11 +255,11 @@ class WorkflowSource(ReadSource[Workflow]):
                     answer = await self._ask(request, output)
         except TimeoutError as cause:
             problem = f"compiling {file} did not end within {limit:g} s."
-            fix = "Look for a literal in it that takes so long, or raise `startTimeout`."
+            fix = "Check its literals for one that takes long, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix, output.tail()) from cause
         if answer.value is None or "failed" in answer.value:
             problem = f"it could not be read: the process for that {answer.ending}."
-            fix = "Look at its last words, and whether there is memory and disk left here."
+            fix = "Check its last output, and that this machine has memory and disk left."
             raise SourceFailed(self.name, problem, fix, output.tail())
         return answer.value
 
@@ -268,7 +269,7 @@ class WorkflowSource(ReadSource[Workflow]):
 
 
 async def _follow(output: Output, on_progress: OnProgress) -> None:
-    """What a listener raises does not end the call; it is not told any more."""
+    """Report progress. A listener that raises does not end the call; it gets no more reports."""
     try:
         await output.follow(on_progress)
     except Exception:
@@ -280,18 +281,18 @@ def _stamps(files: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def chain_with(file: str) -> str:
-    """The value of the variable for a process that runs this workflow."""
+    """Return the value of the chain variable for a process that runs this workflow."""
     return json.dumps([*_chain(), os.path.realpath(file)])
 
 
 def why_not_nested(file: str) -> tuple[str, str]:
-    """Why this workflow must not run inside those that run here, and what to do; else empty."""
+    """Return why this workflow must not run inside the ones that run here, and what to do."""
     chain, deepest = _chain(), _deepest()
     names = " > ".join(os.path.basename(x) for x in (*chain, file))
     if os.path.realpath(file) in chain:
         return f"the workflow would run inside itself: {names}.", _CYCLE_FIX
     if len(chain) >= deepest:
-        problem = f"workflows may run {deepest} deep inside each other, and this is more: {names}."
+        problem = f"workflows may be nested {deepest} deep, and this is deeper: {names}."
         return problem, f"Take one out, or set {DEPTH_VARIABLE} to a larger number."
     return "", ""
 
