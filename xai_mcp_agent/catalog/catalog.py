@@ -1,4 +1,4 @@
-"""What tools exist, and how they did: one projection, in memory."""
+"""The catalog: all tools that exist now, with their records, in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .records import ToolRecords
 logger = logging.getLogger(__name__)
 
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
-"""Why a tool that its source has does not exist here, for a person."""
+"""The reason why a tool of a source is not in the catalog, for a person."""
 
 _MOST_NAMES = 10  # in an error that a model reads
 _DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
@@ -29,9 +29,9 @@ _DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanged:
-    """Something is new about tools of these sources.
+    """Tools of these sources changed, or their records did.
 
-    The version is as before where no tool came, changed or went: where calls were counted, say.
+    The version stays the same if no tool was added, changed or removed.
     """
 
     version: int
@@ -39,12 +39,12 @@ class CatalogChanged:
 
 
 class Catalog:
-    """Every tool of every source, by key. An `Observer`, told after the recorder; used on its loop.
+    """Every tool of every source, by key. An `Observer` behind the recorder; used on its loop.
 
-    The tools of a source whose connection is lost stay known, so that a call
-    can heal it; they go when it is closed on purpose or lists without them.
+    Tools of a source whose connection is lost stay in the catalog, so that a call can reconnect it;
+    they are removed when it is closed on purpose or lists without them.
 
-    What a source lists counts at once. How its tools did is what `recorder` has written down.
+    A listing counts at once. The records of tools come from the `recorder`.
     """
 
     def __init__(self, recorder: HistoryRecorder | None = None) -> None:
@@ -68,36 +68,36 @@ class Catalog:
                 pass
 
     async def read(self, source: str, seconds: float) -> None:
-        """Know all tools that the source ever had, also where it was not connected here.
+        """Read the records of all tools that the source ever had, for at most `seconds`.
 
-        Waits so long at most, and not at all for a history that cannot be used.
+        Returns at once if the history cannot be used.
         """
         with anyio.move_on_after(seconds):
             await self._records.read(source)
 
     def subscribe(self, callback: Callable[[CatalogChanged], None]) -> Callable[[], None]:
-        """Have every change told, on the loop; what comes back ends that."""
+        """Call this for every change, on the loop; return a function that ends that."""
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
 
     def tools(self, source: str) -> tuple[Tool, ...]:
-        """What the source offers, in its own order; empty when it never connected.
+        """The tools of the source, in its own order; empty if it never connected.
 
-        The same object as long as nothing changes in it.
+        The same object as long as no tool changes.
         """
         inventory = self._inventories.get(source)
         return inventory.tools if inventory else ()
 
     def inventory(self, source: str) -> Inventory | None:
-        """All that the source offers; None where it never connected, or was closed."""
+        """The inventory of the source; None if it never connected or was closed."""
         return self._inventories.get(source)
 
     def inventories(self) -> dict[str, Inventory]:
-        """What all sources offer, by their names."""
+        """The inventories of all sources by their names."""
         return dict(self._inventories)
 
     def instructions(self, source: str) -> str:
-        """What the source wants its users to know."""
+        """The instructions of the source for its users."""
         inventory = self._inventories.get(source)
         return inventory.instructions if inventory else ""
 
@@ -132,34 +132,34 @@ class Catalog:
         return next((tool.key for tool in found if tool is not None), None)
 
     def digest(self, tool: Tool) -> str:
-        """The digest of its definition. The writer thread has those of what is listed."""
+        """The digest of the tool's definition; the writer thread made those of listed tools."""
         if not (digest := self._known_digest(tool)):
             digest = digest_of(definition_text(tool))
             self._digests[tool.key] = tool, digest
         return digest
 
     async def digest_all(self, tools: Iterable[Tool]) -> None:
-        """Have the digests of these at hand; those of many are made in a thread."""
+        """Compute the digests of these tools in advance; many of them in a thread."""
         new = [x for x in tools if not self._known_digest(x)]
         if len(new) > _DIGESTED_AT_ONCE:
             made = await anyio.to_thread.run_sync(_digests_of, new)
             self._digests |= {x.key: (x, digest) for x, digest in zip(new, made, strict=True)}
 
     def entry(self, key: ToolKey) -> CatalogEntry | None:
-        """All that is known of a tool; None if it does not exist, and is not known to have."""
+        """The entry of a tool; None if it does not exist and has no record."""
         tool, record = self.get(key), self._records.get(key)
         if tool is not None:
             return CatalogEntry(key, tool, record)
         return record and CatalogEntry(key, None, record)
 
     def entry_of(self, tool: Tool) -> CatalogEntry:
-        """All that is known of a tool that is like this."""
+        """The entry of this tool."""
         return CatalogEntry(tool.key, tool, self._records.get(tool.key))
 
     def entries(self, source: str) -> tuple[CatalogEntry, ...]:
-        """The tools of a source: those that exist, in its order, then those known to have.
+        """The entries of a source: its tools in their order, then those that are gone.
 
-        Of a source that did not connect here there are none, until that was `read`.
+        Empty for a source that did not connect here and was not `read`.
         """
         known = {(x.subject.kind.name, x.name): x for x in self._records.of(source)}
         tools = ((x, known.pop((x.key.kind, x.name), None)) for x in self.tools(source))
@@ -204,7 +204,7 @@ class Catalog:
             try:
                 callback(change)
             except Exception:
-                logger.exception("Who follows the catalog could not take a change of it")
+                logger.exception("A subscriber of the catalog failed")
 
 
 def _digests_of(tools: Iterable[Tool]) -> list[str]:
@@ -216,7 +216,7 @@ def _are_same(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
 
 
 def _offered(inventory: Inventory | None) -> tuple[object, ...]:
-    """What counts as a change; tools that are the same are the same object by now."""
+    """The facts that count as a change; unchanged tools are the same object here."""
     if inventory is None:
         return ()
     return id(inventory.tools), inventory.instructions, inventory.disabled

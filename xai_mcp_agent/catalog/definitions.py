@@ -43,18 +43,18 @@ class Definitions:
 
     async def of(self, named: Iterable[tuple[str, Tool]]) -> tuple[ToolDefinition, ...]:
         """The definitions of these tools under their shown names, in the same order."""
-        found: list[ToolDefinition] = []
+        definitions: list[ToolDefinition] = []
         began = time.thread_time()
         for number, (name, tool) in enumerate(named):
             known = self._made.get((tool.key, name))
             looks_at_clock = number % _LOOKED_UP_IN_A_ROW == 0
             if known is None or known.tool is not tool:
                 known, looks_at_clock = self._make(name, tool), True
-            found.append(known)
+            definitions.append(known)
             if looks_at_clock and time.thread_time() - began > _SECONDS_IN_A_ROW:
                 await anyio.lowlevel.checkpoint()
                 began = time.thread_time()
-        return tuple(found)
+        return tuple(definitions)
 
     def _make(self, name: str, tool: Tool) -> ToolDefinition:
         made = self._made[tool.key, name] = definition_of(name, tool)

@@ -1,4 +1,4 @@
-"""Sets of tools by selectors: the groups of the settings, and what a toolbelt takes of a source."""
+"""Sets of tools: the groups of the settings, and the choice of a toolbelt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer tha
 
 
 class ToolGroup:
-    """A group of the settings. `kinds` are those of the usable sources, by their names."""
+    """A group of the settings. `kinds` has the kind of each usable source by its name."""
 
     def __init__(self, settings: GroupSettings, kinds: Mapping[str, str]) -> None:
         self.name = settings.name
@@ -31,7 +31,7 @@ class ToolGroup:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The sources that it may have tools of, in the order of the settings."""
+        """The sources whose tools may be in the group, in the order of the settings."""
         included = {source for source, _ in self._include}
         return tuple(
             source
@@ -48,7 +48,7 @@ class ToolGroup:
         return is_in and not _any_fits(self._exclude.values(), names_of(tool.key))
 
     def describe_unknown(self) -> tuple[str, ...]:
-        """A line for each source that it names and that is not there, with the nearest."""
+        """A line for each source of the group that does not exist, with the nearest name."""
         sources = [x for selector in self._settings.selectors for x in selector.get("source", ())]
         plain = [x for x in sources if not is_wild(x)]
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
@@ -60,9 +60,9 @@ class ToolGroup:
         )
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """The same for tools, once these are all that its sources have; also where it is empty.
+        """A line for each tool of the group, included or excluded by name, that does not exist.
 
-        Also those that it leaves out by their names: one that is misspelled would be in it.
+        `tools` are all those of its sources. A misspelt `exclude` leaves its tool in the group.
         """
         keys = {(x.source, x.name) for x in tools}
         lines = [
@@ -74,7 +74,7 @@ class ToolGroup:
         lines += [
             f"The group {self.name!r} leaves out {pattern!r}, which is not there."
             for pattern, fit in self._exclude.items()
-            # Others may be meant for what is yet to come.
+            # Patterns may be for tools that do not exist yet.
             if not is_wild(pattern) and not any(_any_fits([fit], names_of(x.key)) for x in tools)
         ]
         if not any(map(self.has, tools)):
@@ -109,13 +109,13 @@ def _any_fits(patterns: Iterable[Fits], texts: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class ToolFilter:
-    """What is taken of a source or a group: all, or `only` these; never what `without` names."""
+    """A filter of a source's or group's tools: all or `only` these, and none of `without`."""
 
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
 
     def joined(self, other: ToolFilter) -> ToolFilter:
-        """What either takes, and neither leaves out."""
+        """The tools of either filter, without those that one of them leaves out."""
         only = None
         if self.only is not None and other.only is not None:
             only = tuple(dict.fromkeys((*self.only, *other.only)))
@@ -126,15 +126,15 @@ class ToolFilter:
         return self._only is None or any(map(self._only, _own_names(tool.key)))
 
     def leaves_out(self, tool: Tool) -> bool:
-        """Whether it is one of those that are never taken."""
+        """Whether a tool is one of `without`."""
         return any(map(self._without, _own_names(tool.key)))
 
     def has(self, tool: Tool) -> bool:
-        """Whether it is taken, and not left out."""
+        """Whether a tool passes the filter."""
         return self.takes(tool) and not self.leaves_out(tool)
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """A line for each name in it that none of these tools has."""
+        """A line for each name of the filter that none of these tools has."""
         names = {name for tool in tools for name in _own_names(tool.key)}
         wrong = unmatched((*(self.only or ()), *self.without), names)
         nearest = _some(tool.name for tool in tools)
@@ -153,16 +153,16 @@ EVERYTHING = ToolFilter()
 
 
 def _own_names(key: ToolKey) -> tuple[str, ...]:
-    """What a filter may call a tool. Not as its source, which may have a tool of that name."""
+    """The names of a tool for a filter: not its source's, which may be that of another tool."""
     return tuple(x for x in names_of(key) if x == key.name or x != key.source)
 
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """Which tools a toolbelt has: of whole sources and of groups, each perhaps filtered.
+    """The tools of a toolbelt: of whole sources and of groups, perhaps filtered.
 
-    `filters` are by the names of sources and groups. What a source's own filter leaves out, no
-    group brings back.
+    `filters` are by the names of sources and groups. No group brings back a tool that the filter of
+    its source leaves out.
     """
 
     sources: tuple[str, ...]
@@ -171,16 +171,16 @@ class ToolChoice:
 
     @cached_property
     def all_sources(self) -> tuple[str, ...]:
-        """Those that must be connected for it."""
+        """The sources that must be connected for the toolbelt."""
         of_groups = (name for group in self.groups for name in group.sources)
         return tuple(dict.fromkeys((*self.sources, *of_groups)))
 
     def sources_of(self, name: str) -> tuple[str, ...]:
-        """The source of that name, or the sources of the group."""
+        """The sources of the group of this name, or the name itself as that of a source."""
         return next((x.sources for x in self.groups if x.name == name), (name,))
 
     def part(self, name: str) -> Callable[[Tool], bool]:
-        """Tells whether a tool is of the source, or the group, of that name."""
+        """A function that says whether a tool is of the source or group of this name."""
         group = next((x for x in self.groups if x.name == name), None)
         return group.has if group else lambda tool: tool.source == name
 
@@ -203,7 +203,7 @@ class ToolChoice:
         return tools if self.is_everything else [x for x in tools if self.has(x)]
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """What a person should know of it, once these are the tools of its sources."""
+        """Lines for a person about names that match nothing; `tools` are all of its sources."""
         lines = [line for x in self.groups for line in x.describe_unknown()]
         lines += [line for x in self.groups for line in x.describe_unmatched(tools)]
         for name, chosen in self.filters.items():

@@ -1,4 +1,4 @@
-"""What the history knows of tools: kept in memory, by source, as it is written and read."""
+"""The newest records of tools from the history, in memory, by source."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _Records = dict[Subject, ToolRecord]
 class ToolRecords:
     """The newest records of the tools of some sources. Made and used on the event loop.
 
-    Only what is written of sources that somebody asked for is taken: a history may know a hundred
-    thousand tools. `on_update` is called after each change.
+    Only sources that somebody asked for are followed: a history may have a hundred thousand tools.
+    `on_update` is called after each change.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class ToolRecords:
             recorder.follow(self._hand_over)
 
     def get(self, key: ToolKey) -> ToolRecord | None:
-        """What is known of a tool."""
+        """The record of a tool."""
         subject = Subject(kind_named(key.kind), key.source, key.name)
         return self._records.get(subject.anchor, {}).get(subject)
 
     def of(self, source: str) -> Iterator[ToolRecord]:
-        """What is known of the tools of a source."""
+        """The records of the tools of a source."""
         for records in [x for anchor, x in self._records.items() if anchor.source == source]:
             yield from records.values()
 
     def follow(self, source: str) -> None:
-        """Take what is written of this source from now on."""
+        """Keep the records of this source up to date from now on."""
         self._followed.add(source)
 
     async def read(self, source: str) -> None:
-        """Know all tools that the source ever had, if the history can be read."""
+        """Read the records of all tools that the source ever had, if the history can be read."""
         if self._recorder is None:
             return
         self.follow(source)
@@ -73,7 +73,7 @@ class ToolRecords:
         await read.wait()
 
     def take(self, update: RecordUpdate) -> None:
-        """Take newer records in."""
+        """Store newer records."""
         for source, records in update.tools.items():
             if source in update.whole:
                 self._records[source] = dict(records)
@@ -116,7 +116,7 @@ def records_of(source: str, history: History) -> RecordUpdate:
 
 
 def _forget_gone(records: _Records) -> None:
-    """Tools may come and go for days; all of them are in the history."""
+    """Forget the oldest tools that are gone; the history still has them."""
     if len(records) > _MOST_GONE:
         gone = [k for k, x in records.items() if not x.is_available]
         for subject in gone[:-_MOST_GONE]:

@@ -1,4 +1,4 @@
-"""Approvals of calls: what a person is shown and answers, and what rules say."""
+"""Approvals of calls: requests to a person, their answers, and the rulings of rules."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ def approval_too_late(request: ApprovalRequest) -> ApprovalAnswer:
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], ApprovalAnswer | ApprovalScope]
-"""Says whether a call may be made. Called in a thread of its own: it may take its time."""
+"""Decides whether a call may be made. Called in a thread of its own, so it may block."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedCall:
-    """A call that is not made before somebody approves it, and their `answer`, once there is one.
+    """A call that waits for an approval, and the `answer`, once there is one.
 
-    `definition` is the digest of the tool that `request` shows, `arguments` that of all that is
-    sent, secrets included.
+    `definition` is the digest of the tool in `request`, and `arguments` that of the arguments as
+    they are sent, with secrets.
     """
 
     request: ApprovalRequest
@@ -106,7 +106,7 @@ class AwaitedCall:
     answer: ApprovalAnswer | None = None
 
     def decides(self, call: AwaitedCall) -> bool:
-        """Whether the answer is about this call: the same one of the same tool; no stays no."""
+        """Whether the answer is for this call; a no also counts for a changed definition."""
         if self.answer is None or (self.key, self.arguments) != (call.key, call.arguments):
             return False
         return self.answer.scope == "no" or self.definition == call.definition
@@ -131,10 +131,10 @@ class ApprovalAwaited(XaiMcpError):
 
 @dataclass(slots=True)
 class RunApprovals:
-    """What was approved for the length of a run: tools, each with the digest that was shown.
+    """The approvals of a run: tools, each with the digest that was shown.
 
-    `granted` may be shared by the agents of a run. `given` are answers from before the run went
-    on. With `waits` the run can end and go on later: where nobody is there, or with `asks_nobody`
+    `granted` may be shared by the agents of a run. `given` are answers from before the run was
+    resumed. With `waits` the run can end and be resumed: if nobody is there, or with `asks_nobody`
     always, the call raises `ApprovalAwaited`.
     """
 
@@ -145,7 +145,7 @@ class RunApprovals:
     _asking: anyio.Lock | None = None
 
     def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
-        """The answer given earlier to this call; it counts once."""
+        """Take the earlier answer to this call; it counts once."""
         decided = next((x for x in self.given if x.decides(call)), None)
         if decided is None:
             return None
@@ -154,7 +154,7 @@ class RunApprovals:
 
     @property
     def asking(self) -> anyio.Lock:
-        """Held by the one call for which a person is asked."""
+        """The lock of the one call for which a person is asked."""
         if self._asking is None:
             import anyio  # here, because reading settings loads this file
 
@@ -168,11 +168,11 @@ RuleWord: TypeAlias = Literal["", "allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The decision of the strongest rule about a call, and why, in words.
+    """The decision of the strongest rule about a call, and the reason in words.
 
-    `words` are those that rules derived of the call. `limits` are the rules that count it. `prefer`
-    moves a tool in rankings. `perhaps` are rules that may deny it or have it asked for, depending
-    on what is not known yet, such as its arguments.
+    `words` are those that rules set for the call. `limits` are the rules that count it. `prefer`
+    moves a tool in rankings. `perhaps` are rules that may deny it or ask for an approval, depending
+    on facts that are not known yet, such as its arguments.
     """
 
     word: RuleWord = ""
@@ -187,10 +187,10 @@ class Ruling:
 
 @dataclass(slots=True)
 class RunFacts:
-    """Facts of one run that rules ask for: which tools were called, never their results.
+    """Facts of one run that rules test: the called tools, never their results.
 
-    `was` are the words that rules derived of calls that were sent; `counted` is how often a rule's
-    limit was used.
+    `was` are the words that rules set for calls that were sent; `counted` is how often each limit
+    was used.
     """
 
     succeeded: set[ToolKey] = field(default_factory=set[ToolKey])
@@ -217,7 +217,7 @@ class RunFacts:
         return _adapter(RunFacts).validate_python(value)
 
     def go_on_from(self, before: RunFacts) -> None:
-        """Take over the facts of the run before it was left; of two counts the higher one holds."""
+        """Add the facts of the run before it was resumed; of two counts the higher one holds."""
         self.succeeded |= before.succeeded
         self.failed |= before.failed
         self.was |= before.was

@@ -1,4 +1,4 @@
-"""One tool call on its way through the pipeline: who makes it, who answers, its time limit."""
+"""One tool call on its way through the pipeline: its caller, its host and its time limit."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _Limit = TypeVar("_Limit", float, float | None)
 
 
 def left_of(limit: _Limit, spent_seconds: float) -> _Limit:
-    """What is left of a call's limit; without one there is none."""
+    """The rest of a call's limit; None without a limit."""
     return limit if limit is None else max(limit - spent_seconds, _SHORTEST_SECONDS)
 
 
 def checked_limit(seconds: float | None) -> float | None:
-    """A limit as a program gives it.
+    """Check a limit that a program gives.
 
     Raises:
-        BadSetting: it is no number above 0.
+        BadSetting: it is not a number above 0.
     """
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is None or (is_number and 0 < seconds < math.inf):
@@ -40,32 +40,32 @@ NO_MODEL = "no agent makes this call, so there is no model to ask"
 
 
 class Host(Protocol):
-    """Answers what servers ask. Used on the bridge's event loop."""
+    """Answers questions of servers. Used on the bridge's event loop."""
 
     @property
     def why_nobody(self) -> str:
-        """Why there is nobody to be asked, so that all is declined; empty if there is somebody."""
+        """Why nobody can be asked, so that everything is declined; empty if somebody can."""
         ...
 
     async def answer(self, question: Question) -> Answer:
-        """Have a question answered, by a person or a program. Must not raise."""
+        """Get an answer to a question from a person or a program. Must not raise."""
         ...
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Have somebody say whether a call may be made. Must not raise."""
+        """Ask whether a call may be made. Must not raise."""
         ...
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Have a model go on with a conversation.
+        """Get a model's reply to a conversation.
 
         Raises:
-            SamplingRefused: no model is asked, and why.
+            SamplingRefused: no model is asked; says why.
         """
         ...
 
 
 class Nobody:
-    """A host with nobody behind it; `reason` says so and what to do."""
+    """A host that declines everything; `reason` says why and what to do."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -95,14 +95,14 @@ DefinitionLock: TypeAlias = bool | Literal["first"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call. `name` is that of the agent, `run` the id of the agent's or the node's run.
+    """The caller of a tool. `name` is that of the agent, `run` the id of the agent's or node's run.
 
-    `workflow` and `node` say where on the canvas it is made.
+    `workflow` and `node` are its place on the canvas.
 
-    `host` answers what a server asks meanwhile; None: the bridge's own does. With `locks` all
-    sources that it uses are held to what was accepted, also where the settings do not want that.
-    `approval` has words for patterns of tools, see `settings.approval`; `approvals` is what a
-    person approved meanwhile, `facts` what happened in the run.
+    `host` answers questions of servers during the call; None: the bridge's own host. With `locks`
+    all its sources are held to the accepted definitions, whatever the settings say. `approval` has
+    words for patterns of tools, see `settings.approval`; `approvals` are those of a person for this
+    run, and `facts` the earlier calls of the run.
     """
 
     kind: CallerKind
@@ -124,12 +124,12 @@ NO_RULING = Ruling()
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """A call of `tool`, as whoever calls it has read of it.
+    """A call of `tool`, in the definition that its caller has read.
 
-    `shown_name` is what the caller calls the tool, if that is not its own name. `timeout_seconds`
-    covers connecting too; None: the source's own limit. `meta` goes along for programs at the far
-    side. `check` is called right before anything is sent, also over a new connection; what it
-    raises ends the call. `ruling` is what rules say of it. `call_id` is that of the model's call.
+    `shown_name` is the caller's name for the tool, if it differs from the tool's own.
+    `timeout_seconds` includes connecting; None: the source's own limit. `meta` is for programs at
+    the server. `check` is called right before anything is sent, also over a new connection; an
+    error from it ends the call. `ruling` is the decision of the rules. `call_id` is the model's.
     """
 
     tool: Tool
@@ -145,5 +145,5 @@ class ToolInvocation:
 
     @property
     def name(self) -> str:
-        """What the caller calls the tool."""
+        """The caller's name for the tool."""
         return self.shown_name or self.tool.name

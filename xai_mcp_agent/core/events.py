@@ -1,4 +1,4 @@
-"""What happens to sources, as values. A source tells its observer; it never asks who listens."""
+"""Events of sources, as values. A source reports them to its observer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ failed: given up until somebody asks for it. disabled: by the settings or an err
 
 
 CLOSED = "it was closed."
-"""Why a source is lost that was closed on purpose."""
+"""The reason of a loss on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """How one source is doing, for a person.
+    """The status of one source, for a person.
 
-    `era` is the protocol version agreed on. `connect_seconds` is the time from start to the first
+    `era` is the protocol version in use. `connect_seconds` is the time from start to the first
     listing. `error` and `next_step` are empty while all is well; `stderr_tail` is newest last.
-    `signed_in` says where somebody has signed in for it, if that was so. `instructions` is how it
-    wants to be used, in its own words (secrets hidden, the beginning of a long text), and
-    `tells_instructions` whether agents are told. `breaker` says why its calls are refused after
-    many failures, and until when; empty while they are not.
+    `signed_in` is the service where somebody signed in for it. `instructions` are its own words on
+    how to use it (masked and cut), and `tells_instructions` says whether agents read them.
+    `breaker` says why its calls are refused after many failures, and until when; else empty.
     """
 
     name: str
@@ -50,9 +49,9 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a source offers right now. `notes` tell what was left out or repaired, and why.
+    """The offer of a source right now. `notes` report what was left out or repaired, and why.
 
-    `disabled` are the names of tools that it has and the settings leave out.
+    `disabled` are the names of its tools that the settings leave out.
     """
 
     source: str
@@ -103,7 +102,7 @@ SourceEvent: TypeAlias = SourceConnected | InventoryChanged | SourceLost | Sourc
 
 
 class Observer(Protocol):
-    """Told of everything that happens to sources. Called on the bridge's loop; must not block."""
+    """Receives all events of sources, on the bridge's loop; must not block."""
 
     def notice(self, event: SourceEvent) -> None:
         """Take note of one event. Must not raise."""

@@ -1,7 +1,7 @@
-"""Arguments that a tool would accept, as an example for whoever is about to call it.
+"""Example arguments of a tool, for the reader of its explanation.
 
-They are made from what the schema shows: its examples, defaults, choices and types. Patterns and
-conditions are left to the check of the call.
+They are made of the schema's examples, defaults, choices and types. Patterns and conditions are
+left to the check of the call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .json import JsonObject, as_list, as_object
 from .schema_cost import TooCostly, check_size
 from .schemas import References, properties, required, types_of
 
-# An example is read. What refers to itself ends somewhere, and so does what a stranger made.
+# Bounds for schemas that refer to themselves, and for those of strangers.
 _MAX_DEPTH, _MAX_VALUES, _MAX_TEXT = 8, 300, 200
 
 _BY_FORMAT = {
@@ -24,7 +24,7 @@ _TEXT = "text"
 
 
 def example_arguments(schema: JsonObject) -> JsonObject:
-    """Arguments for a call: only what must be given."""
+    """Example values of the required arguments."""
     try:
         check_size(schema)
     except TooCostly:
@@ -81,7 +81,7 @@ def _chosen(spec: JsonObject, depth: int = 0) -> list[JsonObject]:
 
 
 def _shown(spec: JsonObject) -> list[Any]:
-    """The values that the schema itself gives, the best first."""
+    """The values in the schema itself, the best first."""
     if "const" in spec:
         return [spec["const"]]
     usual = [spec[x] for x in ("example", "default") if spec.get(x) is not None]

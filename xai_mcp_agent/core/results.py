@@ -14,7 +14,7 @@ from .tools import Icon
 _TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
 
 OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
-"""Told how far a running call is: done, total (or None), and the source's words."""
+"""Receives the progress of a running call: done, total (or None), and the source's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AudioPart:
 
 @dataclass(frozen=True, slots=True)
 class LinkPart:
-    """A resource the source can be asked for; its content is not included."""
+    """A link to a resource of the source, without its content."""
 
     uri: str
     name: str
@@ -108,12 +108,12 @@ class ToolResult:
 
 
 def is_outage(status: int) -> bool:
-    """Whether this HTTP status says that a service is in trouble, whatever it was asked."""
+    """Whether an HTTP status means that the service itself is in trouble."""
     return status == _TOO_MANY_REQUESTS or status >= _SERVER_FAULTS
 
 
 def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
-    """What a file of this part would hold. Empty where its data is not base64."""
+    """The content of this part as a file has it; empty if its data is not base64."""
     if isinstance(part, ResourcePart) and part.text is not None:
         return part.text.encode()
     try:
@@ -123,17 +123,17 @@ def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
 
 
 def result_as_json(result: ToolResult) -> JsonObject:
-    """For a file; `result_from_json` reads it back, but for what concerns circuit breakers."""
+    """Return a result as JSON, for `result_from_json`; without `is_outage`."""
     parts = [{"part": type(x).__name__, **asdict(x)} for x in result.parts]
     names = ("structured", "is_error", "notes", "meta")
     return {"parts": parts, **{x: getattr(result, x) for x in names}}
 
 
 def result_from_json(value: JsonObject) -> ToolResult:
-    """The result that was written so.
+    """Read a result that `result_as_json` returned.
 
     Raises:
-        KeyError, TypeError: it is none.
+        KeyError, TypeError: the value is something else.
     """
     fields = dict(value)
     parts = [dict(x) for x in fields.pop("parts")]
@@ -142,7 +142,7 @@ def result_from_json(value: JsonObject) -> ToolResult:
 
 
 def describe(part: ResultPart) -> str:
-    """One part as text; a binary one as a short honest placeholder with its kind and size."""
+    """One part as text; a binary part as a placeholder with its kind and size."""
     match part:
         case TextPart(text):
             return text
@@ -179,7 +179,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """A value a prompt wants. All values are text."""
+    """An argument of a prompt. All values are text."""
 
     name: str
     description: str = ""
@@ -207,9 +207,9 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How a value that was begun may go on. `total` is how many there are, if the source says so.
+    """The completions of a value. `total` is their number, if the source gives it.
 
-    A source gives a hundred at most; `has_more` says that it has more.
+    A source returns a hundred at most; `has_more` says that it has more.
     """
 
     values: tuple[str, ...] = ()

@@ -47,17 +47,17 @@ def check_size(schema: JsonObject) -> None:
 
 
 class Work(NamedTuple):
-    """What checking one value takes at most: applied schemas, and characters that patterns read."""
+    """The most work of checking one value: schema applications, and characters for patterns."""
 
     steps: int
     matched: int
 
 
 class SchemaCost:
-    """Counts the steps of one schema; what was counted is remembered.
+    """Counts the steps of one schema, with a cache.
 
     Raises:
-        TooCostly: too much for any value.
+        TooCostly: the schema takes too long for any value.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -74,7 +74,7 @@ class SchemaCost:
             raise TooCostly("its references and choices multiply to more than can be checked")
 
     def of(self, value: Any) -> Work | None:
-        """The work of checking a value; None where it is too much to be counted."""
+        """The work of checking a value; None if it is too large to be counted."""
         parts = characters = widest = 0
         for depth, level in enumerate(islice(_levels(value), _MAX_DEPTH)):
             parts += len(level)
@@ -151,7 +151,7 @@ def _levels(value: Any) -> Iterator[list[Any]]:
 
 
 def _characters(value: Any) -> int:
-    """Of a text, or of the names of an object."""
+    """The characters of a text, or of the names of an object."""
     if isinstance(value, str):
         return len(value)
     return sum(len(str(name)) for name in as_object(value))

@@ -96,7 +96,7 @@ class SchemaCheck:
             return [f"not JSON: {cause}"]
 
     def _counted(self) -> SchemaCost | None:
-        """None where it is too much for any value."""
+        """The cost of the schema; None if it is too high for any value."""
         if self._cost is None and not self.broken:
             try:
                 self._cost = SchemaCost(self.schema)
@@ -125,9 +125,9 @@ class SchemaCheck:
 
 
 class ArgumentChecks:
-    """The compiled checks of the tools that were called last.
+    """Cache of compiled checks, for the tools that were called last.
 
-    A check is thrown away when its schema is replaced, and in time when its tool has gone.
+    A check is dropped when its schema is replaced, and some time after its tool is gone.
     """
 
     def __init__(self) -> None:
@@ -152,10 +152,10 @@ class References:
         self._left = _MOST_OF_ALL
 
     def resolved(self, schema: object) -> JsonObject:
-        """A schema with what it refers to in its place, also in its choices and items.
+        """A schema with its references resolved, also in its choices and items.
 
-        A reference that leads back to itself is not followed again. What the schema's own
-        properties refer to stays as it is.
+        A reference that leads back to itself is not followed again. References in the schema's own
+        properties stay as they are.
         """
         others = max(self._left - _MOST_PARTS, 0)  # kept for the next ones
         self._left -= others
@@ -335,9 +335,9 @@ def _labels(spec: Mapping[str, Any], depth: int) -> list[str]:
 
 
 def _choices_in(spec: Mapping[str, Any], read: Callable[[JsonObject], list[str]]) -> list[str]:
-    """What is read of all choices; nothing where one of them takes anything.
+    """The labels of all choices; empty if one of them accepts anything.
 
-    What fits `allOf` fits each of its parts, so the narrowest says most: values before types.
+    A value of `allOf` fits each part, so the narrowest part counts: values before types.
     """
     if choices := _schemas_in(spec, "anyOf") or _schemas_in(spec, "oneOf"):
         labels = [read(x) for x in choices]
@@ -369,7 +369,7 @@ def _json_or_text(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    """A number that JSON can hold: `NaN` and `1e999`, which Python would read, are none."""
+    """A number that JSON can have; not `NaN` or `1e999`, which Python would read."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is no number of JSON")

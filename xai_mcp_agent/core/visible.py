@@ -1,8 +1,8 @@
-"""Text of strangers without invisible characters: one cleaning for all that is read.
+"""Text of strangers without invisible characters.
 
-Terminal codes, control characters, marks that turn the direction of writing, invisible signs and
-tags: a person who reads a text sees none of them, and a model does. What a tool is called with is
-never cleaned: where a name had to be shown otherwise, `own_names` finds it again.
+A person sees no terminal codes, control characters, marks for the direction of writing, invisible
+signs or tags, but a model reads them. Arguments of calls are never cleaned: `own_names` restores
+the own name of a parameter that had to be renamed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .json import JsonObject, as_object, as_texts, children, is_list, is_object
 from .schema_cost import TooCostly, check_size
 
 CUT = " ... (cut)"
-"""Stands at the end of a text that was too long."""
+"""The end of a text that was cut."""
 
 _PLAIN = re.compile(r"[^\t\n -~]")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")

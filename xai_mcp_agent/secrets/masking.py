@@ -20,7 +20,7 @@ _LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents come with t
 
 @contextmanager
 def masked_logs(mask: Mask) -> Generator[None]:
-    """Mask what these write in the block, in the whole process, whoever reads it."""
+    """Mask the logs of the HTTP libraries within the block, in the whole process."""
 
     def hide(record: logging.LogRecord) -> bool:
         record.msg, record.args = mask(record.getMessage()), ()
@@ -36,12 +36,12 @@ def masked_logs(mask: Mask) -> Generator[None]:
             logger.removeFilter(hide)
 
 
-# Characters above which looking for secrets is worth a thread; each value stands for some.
+# Characters above which the search for secrets is worth a thread; each value counts as some.
 _LARGE, _EACH_VALUE = 128 * 1024, 32
 
 
 async def masked_result(result: ToolResult, mask: Mask) -> ToolResult:
-    """The result without secrets in its words and values. Bytes are kept as they are."""
+    """The result with secrets masked in its texts and values. Binary data stays as it is."""
     if _is_large(result):
         return await anyio.to_thread.run_sync(_masked, result, mask)
     return _masked(result, mask)
@@ -73,7 +73,7 @@ def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
 
 
 def _masked_value(value: Any, mask: Mask) -> Any:
-    """The very value where it has no secret: to look for one in all its texts at once is cheap."""
+    """The value itself if it has no secret: searching all its texts at once is cheap."""
     texts = "\n".join(_texts_in(value))
     return value if mask(texts) == texts else redacted(value, mask)
 
@@ -91,7 +91,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _is_large(result: ToolResult) -> bool:
-    """Whether masking it takes long enough for others to notice. Looks no further than needed."""
+    """Whether masking takes long enough to hold up the event loop; stops when that is clear."""
     words = (x.text or "" for x in result.parts if isinstance(x, TextPart | ResourcePart))
     left = _LARGE - sum(map(len, words))
     for text in _texts_in(result.structured):

@@ -22,7 +22,7 @@ _OF_NEW_FILES = 0o666  # less what the umask takes
 _NAME_CHARS = 100  # of a file's name, in that of the file beside it
 _OTHERS = 0o077
 _LOOK_SECONDS = 0.01  # at the lock of a file
-# Not through a link, which somebody may have put there meanwhile; not for children; as it is.
+# Not through a link, which may be new; not inherited by children; without line-end conversion.
 _ALWAYS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -34,12 +34,12 @@ class NotOurs(PermissionError):
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file to write to it, as `os.open` does; one that others could read is closed to them.
+    """Open a file for writing, as `os.open` does, and take other users' access to it away.
 
-    A new one never was open to them. A link is followed if it is ours and leads to what is ours.
+    A new file is private from the start. A link is followed if it and its target are ours.
 
     Raises:
-        NotOurs: somebody else's file, or link.
+        NotOurs: the file or the link is somebody else's.
         OSError: as `os.open` does.
     """
     place = followed(path)
@@ -53,22 +53,22 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def open_to_read(path: Path) -> int:
-    """Open a file to read it; a link is followed. A pipe of that name holds nobody up.
+    """Open a file for reading, through a link too. A pipe of that name does not block.
 
     Raises:
-        ValueError: it is no file.
+        ValueError: it is not a regular file.
         OSError: as `os.open` does.
     """
     flags = (getattr(os, x, 0) for x in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     file = os.open(path, os.O_RDONLY | sum(flags))
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise ValueError("it is no file but a folder, a pipe or a device")
+        raise ValueError("it is not a file but a folder, a pipe or a device")
     return file
 
 
 def append_private(path: Path, data: bytes) -> None:
-    """Add to the end of a file, in one write where the disk has room; it is made if there is none.
+    """Append to a file, in one write if the disk has room; create it if it does not exist.
 
     Raises:
         OSError: as `open_private` does.
@@ -80,12 +80,12 @@ def append_private(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Write a file beside this one, then put it in its place: it is never half-written."""
+    """Replace a private file as a whole: readers never see a part of it."""
     _replace(path, data, _FILE)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """The same for a file that others may read, as far as they could, or can read new files."""
+    """Replace a file as a whole, and keep its mode; a new file gets the usual one."""
     try:
         _replace(path, data, _FILE, change_to=stat.S_IMODE(os.stat(path).st_mode))
     except FileNotFoundError:
@@ -110,36 +110,36 @@ def _replace(path: Path, data: bytes, mode: int, change_to: int | None = None) -
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing; one that is there stays as it is."""
+    """Create a private folder and its missing parents; existing ones stay as they are."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(_FOLDER, exist_ok=True)
 
 
 def close_to_others(path: Path, file: int | None = None) -> bool:
-    """Take from others what access they have to this, open as `file`; whether they had any.
+    """Take other users' access to a path, open as `file`, away; whether they had any.
 
     Raises:
         NotOurs: it is somebody else's.
     """
     place = path if file is None else file
-    found = os.stat(place)
-    if os.name == "nt" or stat.S_ISCHR(found.st_mode):  # a terminal, or nowhere
+    status = os.stat(place)
+    if os.name == "nt" or stat.S_ISCHR(status.st_mode):  # a terminal, or /dev/null
         return False
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise NotOurs(path)
-    owners = _FOLDER if stat.S_ISDIR(found.st_mode) else _FILE
-    mode = stat.S_IMODE(found.st_mode)
+    owners = _FOLDER if stat.S_ISDIR(status.st_mode) else _FILE
+    mode = stat.S_IMODE(status.st_mode)
     if mode & (_OTHERS | owners) != owners:
         os.chmod(place, mode & ~_OTHERS | owners)
     return bool(mode & _OTHERS)
 
 
 def followed(path: Path) -> Path:
-    """Where a link leads, if it is the owner's or the system's; other paths as they are.
+    """The target of a link that is ours or the system's; any other path as it is.
 
     Raises:
-        NotOurs: somebody else put the link there.
+        NotOurs: the link is somebody else's.
     """
     if not path.is_symlink():
         return path
@@ -150,13 +150,13 @@ def followed(path: Path) -> Path:
 
 @contextmanager
 def file_lock(path: Path, seconds: float) -> Generator[bool]:
-    """Hold the lock of this file, which is made, within the block; whether there is one.
+    """Hold the lock of this file, which is created, within the block; yield whether there is one.
 
-    A folder can be locked too, but not on Windows. Where files cannot be locked there is none: on
-    some network drives, in folders that cannot be written.
+    A folder can be locked too, but not on Windows. There is no lock on some network drives, and in
+    folders that cannot be written.
 
     Raises:
-        TimeoutError: somebody else had it for so long.
+        TimeoutError: another process had the lock for `seconds`.
     """
     file, until = open_lock(path), time.monotonic() + seconds
     try:
@@ -171,7 +171,7 @@ def file_lock(path: Path, seconds: float) -> Generator[bool]:
 
 
 def open_lock(path: Path) -> int | None:
-    """A file to lock, open; None where there can be none."""
+    """Open a file for its lock; None if there can be no lock."""
     try:
         if path.is_dir():
             return os.open(path, os.O_RDONLY | _ALWAYS)
@@ -182,9 +182,9 @@ def open_lock(path: Path) -> int | None:
 
 
 def close_lock(file: int) -> None:
-    """Close a file that was locked, and take the lock off.
+    """Release the lock of a file and close it.
 
-    Closing alone would not always: a process that is being started has a copy for a moment.
+    Closing alone may not release it: a process that is being started has a copy for a moment.
     """
     with suppress(OSError):  # files cannot be locked here
         if os.name != "nt":

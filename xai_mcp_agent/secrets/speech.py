@@ -1,7 +1,7 @@
-"""What people say to an agent, as far as it may be kept: short, and without what may be a secret.
+"""Messages of people to an agent, cut and masked for the memory of the tool search.
 
-Words are remembered to find tools by. So what only might give access, or tell who somebody is, is
-left out: what is lost with it, such as numbers, finds no tool anyway.
+Everything that might give access or identify a person is masked. Numbers are lost with it, which
+find no tool anyway.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .secrets import MASK
 
 _CHARS = 300  # of one text: what somebody wants is said in its first sentences
 _SEARCHED_CHARS = 3 * _CHARS  # masks may be shorter than what they hide
-_CONTEXT_CHARS = 100  # at the end of those: what they are may be said in the next word
+_CONTEXT_CHARS = 100  # at the end of those: the next word may say that this one is a secret
 _NAME = (
     r"(?<![^\W_])(?:pass(?:word|phrase|code|wd)s?|pwd|pins?|secrets?|tokens?|credentials?|"
     r"(?:kenn|pass)w(?:o|\u00f6)rte?r?n?|contrase\u00f1as?|mots? de passe|senhas?|"
@@ -30,7 +30,7 @@ _TELLING = re.compile(r"\S+@\S+|\d(?:[\W_]{0,2}\d){5,}|(?<!\S)(?=\S*\d)(?=\S*[^\
 
 
 def kept_speech(text: str, redact: Callable[[str], str]) -> str:
-    """The beginning of it, without secrets and the like; empty where no word is left."""
+    """The beginning of a message, masked; empty if no word is left."""
     begin = redact_beginning(text, redact, _SEARCHED_CHARS)
     shown = " ".join(begin[:_SEARCHED_CHARS].split())
     shown = _AFTER_NAME.sub(rf"\1 {MASK}", _BEFORE_NAME.sub(rf"{MASK}\1", shown))
@@ -41,5 +41,5 @@ def kept_speech(text: str, redact: Callable[[str], str]) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Between two words; a word without an end is none."""
+    """Cut a text between two words."""
     return text if len(text) <= most else text[: max(most, 0)].rpartition(" ")[0]
