@@ -267,7 +267,7 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
         assert "So it is." in played(script)
         sent = endpoint.requests[-1].body["messages"]
     results = [x["content"] for x in sent if x["role"] == "tool"]
-    assert "the rule 'one' allows 1 a run, and that is used up" in results[2]
+    assert "the rule 'one' allows 1 a run, which are used up" in results[2]
     assert "the rule 'none' does not allow it" in results[3]
     assert journal(folder) == ["filed it"]
 

@@ -250,7 +250,7 @@ def test_lists_of_tools_tell_where_nobody_knows_what_was_decided(project: Path, 
     assert command(capsys, "servers", "shop")[0] == 1
     assert err.startswith("Decisions: they cannot be looked up, so agents are offered no tools.")
     shown = json.loads(command(capsys, "tools", "shop", "--json")[1])
-    assert "it is no JSON" in shown["decisions"]
+    assert "it is not JSON" in shown["decisions"]
 
 
 def test_the_graph_has_what_is_decided_now_and_what_was_noted_then(project: Path, capsys: Any):

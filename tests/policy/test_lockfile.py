@@ -192,7 +192,7 @@ async def test_a_huge_one_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(lockfile, "MAX_BYTES", 1 << 20)
     path.write_text("{" + " " * (1 << 20) + "}")
     file = await looked_at(path)
-    assert "it has more than 1 MiB" in str(file.trouble)
+    assert "it is larger than 1 MiB" in str(file.trouble)
 
 
 def test_a_large_one_is_read_beside_the_loop(path: Path):

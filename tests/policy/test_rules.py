@@ -161,7 +161,7 @@ def test_6_five_searches_a_run() -> None:
     who = agent()
     assert [pass_gate(gate, tool("search", "find"), who) for _ in range(6)] == [
         *[""] * 5,
-        "The tool 'find' was not called: the rule 'few' allows 5 a run, and that is used up. "
+        "The tool 'find' was not called: the rule 'few' allows 5 a run, which are used up. "
         "Do without it.",
     ]
     assert pass_gate(gate, tool("other", "find"), who) == ""
@@ -535,7 +535,7 @@ def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> N
     entry = {**shredder_entry(), "approval": "allow"}
     with Bridge({"mcpServers": {"shredder": entry}, "rules": rules}, approve=approve) as bridge:
         assert "was not approved" in shred(bridge, agent(), paper="letter")
-    assert asked == ["the rule 'papers' has it asked for, because tool is 'shred'"]
+    assert asked == ["the rule 'papers' asks first, because tool is 'shred'"]
 
 
 def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None:

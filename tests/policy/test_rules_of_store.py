@@ -25,7 +25,7 @@ from xai_mcp_agent.settings.rules import Rule, rules_of_store
 
 SECONDS = 60.0
 NOON = datetime(2026, 11, 23, 12, 0)
-HELD = "held to rules of the store"
+HELD = "the rules of the store cannot be read"
 NO_COUNT = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
 
 

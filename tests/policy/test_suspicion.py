@@ -72,13 +72,13 @@ def test_every_pattern_ends_soon_on_texts_made_to_hold_it_up():
 def test_an_order_is_found_anywhere_in_what_a_model_reads(schema: dict[str, Any]):
     tool = Tool(ToolKey("mcp", "shop", "pay"), "Pays.", schema)
     (mark,) = marks_of({"shop": Inventory("shop", (tool,))})
-    assert (mark.tool, mark.reason) == ("pay", "tells a model to ignore what it was told")
+    assert (mark.tool, mark.reason) == ("pay", "tells a model to ignore its instructions")
     assert "previous" in mark.words
 
 
 def test_what_is_hidden_and_what_is_too_long_is_marked():
     hidden = marks(inventory("a", ("b", "Pays.\U000e0041\U000e0042")))
-    assert str(hidden[0]) == "b, description: has 2 characters in it that nobody sees: 'Pays.'"
+    assert str(hidden[0]) == "b, description: has 2 characters that nobody sees: 'Pays.'"
     (long,) = marks(inventory("a", ("b", "word " * 10_000)))
     assert long.reason == "is 50,000 characters long; models read the first 20,000"
 
@@ -121,7 +121,7 @@ def test_servers_are_checked_by_a_command(poisoned: Path, capsys: Any):
     assert status == 3
     assert "Odd in what shop says:" in out
     assert "  instructions: tells a model to keep something from the user: " in out
-    assert "  pay, description: tells a model to ignore what it was told: " in out
+    assert "  pay, description: tells a model to ignore its instructions: " in out
     assert "Odd in what plain" not in out
     status, out, _ = command(capsys, "servers", "--check", "--json", "--settings", str(poisoned))
     assert status == 3

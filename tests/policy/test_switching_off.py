@@ -286,7 +286,7 @@ def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
         run(ctx)
         assert list(offered(endpoint)) == ["shop_ask"]
     assert "it cannot be looked up which tools a person has switched" in str(caught.value)
-    assert "line 1 is a mark of a git merge that is not settled" in str(caught.value)
+    assert "line 1 is a mark of an unresolved git merge" in str(caught.value)
 
 
 def test_a_call_of_one_that_is_off_is_an_event(settings: Path):
@@ -379,7 +379,10 @@ def test_a_link_to_a_file_that_is_gone_is_not_taken_for_no_decisions(
     with agent(ctx) as endpoint:
         with pytest.raises(NoTools):
             run(ctx)
-        with Bridge.open(settings) as bridge, pytest.raises(LockFailed, match="where no file is"):
+        with (
+            Bridge.open(settings) as bridge,
+            pytest.raises(LockFailed, match="does not exist"),
+        ):
             bridge.disable("shop", "pay")
         assert not shared.exists()
         shared.write_text("{}")

@@ -1,28 +1,24 @@
-"""Approvals for good count once this user agreed to them, or gave them.
+"""Trust in approvals for good: they count once this user gave them or agreed to them.
 
-They stand in the file of decisions, which comes with a clone: what somebody else approved must not
-let calls through here before this user has seen it. See `settings.trust`.
+The lock file that holds them comes with a clone. An approval of somebody else must not let calls
+through before this user has seen it. See `settings.trust`.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterable
 
-from ..core.errors import SettingsError
-from ..secrets.private_files import open_to_read
+from ..core.errors import LockFailed, SettingsError
 from ..settings.models import Settings
 from ..settings.parts import Part
 from ..settings.trust import APPROVED, TrustStore
-from .lock import DecisionLock, Unreadable, read_lock
-from .lockfile import MAX_BYTES, find_lock
+from .lockfile import decided_now, find_lock
 
 logger = logging.getLogger(__name__)
 
 
 class ApprovalTrust:
-    """Whether approvals in the file of decisions of these settings count."""
+    """Which approvals in the lock file of these settings count."""
 
     def __init__(self, settings: Settings, store: TrustStore | None = None) -> None:
         self._file = settings.file
@@ -30,11 +26,11 @@ class ApprovalTrust:
         self._store = store or TrustStore()
 
     def counts(self, source: str, tool: str, word: str) -> bool:
-        """Whether this user has agreed to it, or named the settings in a program of theirs."""
+        """Whether this user agreed to an approval, or named the settings in their own program."""
         return self._is_vouched or self._store.agrees_to(self._file, _part(source, tool, word))
 
     def agree(self, source: str, tool: str, word: str) -> None:
-        """This user approves it; without a `word` what they agreed to is forgotten."""
+        """Record that this user approves; without a `word`, forget that they did."""
         if self._is_vouched:
             return
         try:
@@ -44,24 +40,20 @@ class ApprovalTrust:
 
 
 def approvals_in(settings: Settings) -> tuple[Part, ...]:
-    """What the file of decisions lets through, for somebody to agree to; nothing if unreadable."""
+    """Return the approvals of the lock file, for somebody to agree to; empty if unreadable."""
     path = find_lock(settings)
     if path is None or not settings.file:
         return ()
     try:
-        with os.fdopen(open_to_read(path), "rb") as opened:
-            return tuple(_parts(read_lock(opened.read(MAX_BYTES).decode("utf-8"))))
-    except FileNotFoundError:
-        return ()
-    except (OSError, ValueError, Unreadable) as reason:
+        lock = decided_now(path)
+    except LockFailed as reason:
         logger.debug("%s has no approvals to agree to: %s", path, reason)
         return ()
-
-
-def _parts(lock: DecisionLock) -> Iterable[Part]:
-    for source, decided in lock.sources.items():
-        for tool, word in decided.approved.items():
-            yield _part(source, tool, word)
+    return tuple(
+        _part(source, tool, word)
+        for source, decided in lock.sources.items()
+        for tool, word in decided.approved.items()
+    )
 
 
 def _part(source: str, tool: str, word: str) -> Part:

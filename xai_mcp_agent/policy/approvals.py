@@ -1,9 +1,9 @@
-"""Approvals: whether an agent may make a call, must have a person asked first, or may not at all.
+"""Approvals: whether an agent may make a call, whether a person must be asked first, or neither.
 
-What counts: the most specific word wins, of equal ones the strictest. A tool by its name comes
-before a pattern, that before a whole source, then the toolbelt's word for all, then the settings'.
-Where nothing is said, a tool is asked for if its source says that it may destroy something, or
-says nothing of that, and its name begins with a verb that does.
+The most specific word wins, and of equally specific ones the strictest: a tool's name, then a
+pattern, then a whole source, then the toolbelt's word for all tools, then the settings'. Without a
+word, a call is asked for if the source says that the tool may destroy something, or if it says
+nothing of that and the tool's name begins with a destructive verb.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall, Ruling
-from ..core.calls import NO_RULING, Caller, Host, ToolInvocation
+from ..core.calls import NO_APPROVER, NO_RULING, Caller, Host, ToolInvocation
 from ..core.errors import LockFailed, NotApproved
 from ..core.json import JsonObject
 from ..core.names import skeleton
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BY_SETTINGS = "the settings or the toolbelt say that it is asked for"
+_BY_SETTINGS = "the settings or the toolbelt say so"
 _DESTROYS = "its source says that it may destroy something"
 _SOUNDS_DESTRUCTIVE = (
     "its name begins with {!r}, and its source does not say whether it destroys anything"
@@ -62,11 +62,11 @@ _NOBODY = (
 )
 _CHANGED = (
     "The tool {!r} was not called: its definition changed after a person approved it. Call it "
-    "again, and they are asked anew."
+    "again, and the person is asked again."
 )
 _LESS_HARMLESS = (
-    "The tool {!r} was not called: its definition changed just now, and a person has to be asked "
-    "for calls of it. Call it again, and they are."
+    "The tool {!r} was not called: its definition changed just now, and its calls need approval. "
+    "Call it again, and a person is asked."
 )
 _NOTE = (
     "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
@@ -85,12 +85,12 @@ _FIRST_WORD = re.compile("[a-z]*")
 
 
 NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation], None]
-"""Takes a tool, the digest of its definition, and what was said of a call."""
+"""Records an answer about a call of a tool with this digest of its definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What counts for a call, and why a person is asked."""
+    """Whether a call is allowed, asked for or denied, and why a person is asked."""
 
     word: ApprovalWord
     reason: str = ""
@@ -99,9 +99,8 @@ class Verdict:
 class Approvals:
     """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
 
-    `host` is asked where whoever makes the call has nobody. `digest` is that of a tool's
-    definition, `current` the tool as it is listed now, `mask` hides secrets. `note` writes down
-    what somebody answered.
+    `host` is asked if the caller has none. `digest` computes that of a tool's definition, `current`
+    returns the tool as it is listed now, `mask` hides secrets, `note` records an answer.
     """
 
     def __init__(
@@ -123,10 +122,10 @@ class Approvals:
         self._note = note
 
     async def step(self, invocation: ToolInvocation) -> ToolInvocation:
-        """Let a call go on that is allowed or approved; then the tool must stay what it is.
+        """Pass a call that is allowed or approved; the tool must then stay as it is.
 
         Raises:
-            NotApproved: it may not be made; nothing was sent.
+            NotApproved: it must not be made; nothing was sent.
         """
         caller, tool = invocation.caller, invocation.tool
         if caller.kind != "agent" or tool.key.kind == META.name:
@@ -143,9 +142,9 @@ class Approvals:
         return replace(invocation, check=partial(self._check, invocation, digest))
 
     def verdict(self, tool: Tool, caller: Caller, ruling: Ruling = NO_RULING) -> Verdict:
-        """What the settings, the toolbelt and the tool's source say, in this order of weight.
+        """The verdict of the settings, the toolbelt and the tool's source, in this order.
 
-        A rule that asks makes a word stricter; one that allows counts where nobody says a word.
+        A rule that asks makes a word stricter; a rule that allows counts only without a word.
         """
         own = self._settings.sources.get(tool.source)
         belt = cast(ApprovalWords, caller.approval)
@@ -189,12 +188,16 @@ class Approvals:
             raise ApprovalAwaited(call)
         if answer.was_asked:
             self._note(tool.key, digest, answer, invocation)
-        if answer.scope == "no":
-            raise self._refusal(invocation, answer, verdict)
-        if answer.scope in ("run", "always"):
-            approvals.granted.add((tool.key, digest))
-        if answer.scope == "always":
-            await self._keep(tool.key, digest)
+        match answer.scope:
+            case "no":
+                raise self._refusal(invocation, answer, verdict)
+            case "once":
+                pass
+            case "run":
+                approvals.granted.add((tool.key, digest))
+            case "always":
+                approvals.granted.add((tool.key, digest))
+                await self._approve_for_good(tool.key, digest)
 
     async def _awaited(
         self, invocation: ToolInvocation, verdict: Verdict, digest: str
@@ -218,8 +221,8 @@ class Approvals:
         return AwaitedCall(request, tool.key, digest, digest_of(text))
 
     async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
-        """What the first says that is there. Whatever goes wrong is no approval."""
-        answer = ApprovalAnswer.nobody("nobody sits in front of it")
+        """The answer of the first host that asks a person. An error is never an approval."""
+        answer = ApprovalAnswer.nobody(NO_APPROVER)
         for host in (x for x in (caller.host, self._host) if x is not None):
             try:
                 answer = await host.approve(request)
@@ -230,7 +233,7 @@ class Approvals:
                 break
         return answer
 
-    async def _keep(self, key: ToolKey, digest: str) -> None:
+    async def _approve_for_good(self, key: ToolKey, digest: str) -> None:
         try:
             await self._decisions.approve(key, digest)
         except LockFailed as reason:
@@ -256,7 +259,7 @@ class Approvals:
         return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)
 
     def _check_allowed(self, invocation: ToolInvocation) -> None:
-        """See that nobody would have to be asked for the tool as it is at this moment."""
+        """Check that the tool, as it is at this moment, needs no approval."""
         tool, caller = invocation.tool, invocation.caller
         if invocation.check is not None:
             invocation.check()
@@ -265,7 +268,7 @@ class Approvals:
             raise NotApproved(tool.source, tool.name, _LESS_HARMLESS.format(invocation.name))
 
     def _check(self, invocation: ToolInvocation, digest: str) -> None:
-        """See that the tool is what was approved, at this moment; and what else was to be seen."""
+        """Check that the tool is what was approved, at this moment."""
         tool = invocation.tool
         if invocation.check is not None:
             invocation.check()
@@ -276,12 +279,12 @@ class Approvals:
 _allows, _holds = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
 
 _Rank: TypeAlias = tuple[int, int]
-"""How specific: 3 for a tool's name, 2 for a pattern and its length, 1 for a source, 0 for all."""
+"""How specific a word is: 3 a tool's name, 2 a pattern and its length, 1 a source, 0 all tools."""
 
 
 @dataclass(frozen=True)
 class _Names:
-    """What a word may call a tool; one that allows must not call it by a name of another source."""
+    """The names of a tool for words. `allow` needs a `sure` one, not shared with another source."""
 
     of_any: Sequence[str]
     sure: Sequence[str]
@@ -291,7 +294,7 @@ class _Names:
 def _ranked(
     tool: Tool, words: Iterable[tuple[str, ApprovalWord]], names: _Names, all_tools: _Rank
 ) -> Iterator[tuple[_Rank, int]]:
-    """How specific each word is that is for the tool, and how strict; `all_tools`: that for `*`."""
+    """Yield how specific and how strict each word about a tool is; `*` has rank `all_tools`."""
     for pattern, written in words:
         word = _word_for(tool, written)
         if _is_for(pattern, word, tool, names.sure if word == "allow" else names.of_any):
@@ -300,7 +303,7 @@ def _ranked(
 
 
 def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
-    """What a word comes to for a tool, by what its source says of it."""
+    """Resolve `ask_unless_read_only` by what the source says of the tool."""
     if written != UNLESS_READ_ONLY:
         return written
     only_reads = tool.annotations.read_only and not tool.annotations.destructive
@@ -308,7 +311,7 @@ def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
 
 
 def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
-    """Whether a word is for this tool; `allow` is not for one whose name only looks alike."""
+    """Whether a word is about this tool; `allow` needs the exact name, not one that looks alike."""
     if pattern.startswith(METHOD):
         method = tool.operation.method.upper() if tool.operation else ""
         return method == pattern.removeprefix(METHOD).upper()
@@ -316,9 +319,9 @@ def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) 
 
 
 def _destructive_verb(tool: Tool) -> str:
-    """The verb that its name begins with, if its source says nothing of what it may destroy.
+    """The destructive verb that a name begins with, if the source says nothing of the effects.
 
-    A tool that was drawn is the person's own.
+    A drawn tool is the person's own, and has none.
     """
     claims = tool.annotations
     if claims.read_only or claims.destructive is not None or tool.key.kind == STATIC.name:

@@ -1,8 +1,8 @@
-"""A circuit breaker for each source: one that fails again and again is left alone for a while.
+"""Circuit breakers: calls of a source that fails again and again are refused for a while.
 
-Its calls are refused at once then, which costs nobody a time-out, and a service that is overloaded
-gets time. After the pause one call tries it: success lets all through, failure makes the pause
-longer. Only what the source itself does wrong counts, never what a caller asks for.
+A refusal costs no timeout, and gives an overloaded service time. After the pause one call probes
+the source: success closes the breaker, failure doubles the pause. Only failures of the source
+count, not mistakes of a caller.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Whoever has mended a source need not wait for longer, and a reset is at hand.
+# A repaired source is used again within this time.
 _LONGEST_PAUSE_SECONDS = 300.0
-# A caller's own limit that is shorter says nothing about the source.
+# A timeout of a caller that is shorter says nothing about the source.
 _TELLING_SECONDS = 5.0
 _MOST_CHARS = 300  # of the last error: a log would bury the rest
 
@@ -56,12 +56,12 @@ class CircuitBreaker:
         *,
         is_call: bool = True,
     ) -> T:
-        """Do something with the source, and count what came of it.
+        """Use the source, and count a failure.
 
-        `limit_seconds` is the caller's own limit. What is no call is only counted where it fails.
+        `limit_seconds` is the timeout of the caller. Only success of a call resets the count.
 
         Raises:
-            CircuitOpen: it was not done.
+            CircuitOpen: the source was not used.
         """
         call, began = object(), anyio.current_time()
         if self.until is not None:
@@ -83,13 +83,13 @@ class CircuitBreaker:
             raise
         finally:
             if self.probe is call:
-                self.probe = None  # whatever became of it: it may have been cancelled
+                self.probe = None  # also if it was cancelled
 
     def _admit(self, call: object, until: float, now: float) -> None:
-        """Let a call through that tries it.
+        """Admit a call as the probe.
 
         Raises:
-            CircuitOpen: it must not.
+            CircuitOpen: another one probes, or the pause is not over.
         """
         if self.probe is not None or now < until:
             words = f"{self._when()} Do without it until then."
@@ -97,9 +97,9 @@ class CircuitBreaker:
         self.probe = call
 
     def _failed(self, call: object, began: float, problem: str, *, is_shared: bool) -> None:
-        """Count a failure; a start or a connection fails once for all calls that wait for it."""
+        """Count a failure; a failed connection counts once for all calls that wait for it."""
         if self.until is not None and call is not self.probe:
-            return  # let through before it opened
+            return  # it began before the breaker opened
         if is_shared and began < self.shared_at:
             return
         now = anyio.current_time()
@@ -114,7 +114,7 @@ class CircuitBreaker:
             self._tell(self.state())
 
     def reset(self) -> bool:
-        """Let calls through again, as if nothing had failed; whether they were refused."""
+        """Close the breaker; return whether it was open."""
         was_open, self.until = self.until is not None, None
         self.failures, self.pause = 0, self.settings.seconds
         if was_open:
@@ -122,7 +122,7 @@ class CircuitBreaker:
         return was_open
 
     def state(self) -> str:
-        """Why calls are refused and until when, for a person; empty while they are not."""
+        """Why calls are refused and until when, for a person; empty while closed."""
         return "" if self.until is None else f"{self._why()} {self._when()}"
 
     def _tell(self, text: str) -> None:
@@ -135,7 +135,7 @@ class CircuitBreaker:
     def _when(self) -> str:
         left = (self.until or 0.0) - anyio.current_time()
         if self.probe is not None:
-            return "One call is trying it right now; the others go through when that succeeds."
+            return "One call is trying it now; others are made if it succeeds."
         if left <= 0:
             return "The next call tries it."
         moment = datetime.now().astimezone() + timedelta(seconds=left)
@@ -145,7 +145,7 @@ class CircuitBreaker:
 class CircuitBreakers:
     """One circuit breaker per source of the settings. Used on the bridge's loop.
 
-    Kinds without a source of their own have none. `mask` hides secrets.
+    Tools without a source have none. `mask` hides secrets.
     """
 
     def __init__(self, sources: Mapping[str, SourceSettings], mask: Callable[[str], str]) -> None:
@@ -154,12 +154,12 @@ class CircuitBreakers:
         self._circuits: dict[str, CircuitBreaker] = {}
 
     def state(self, source: str) -> str:
-        """Why calls are refused and until when, for a person; empty while they are not."""
+        """Why calls are refused and until when, for a person; empty while closed."""
         circuit = self.of(source)
         return circuit.state() if circuit else ""
 
     def reset(self, source: str) -> bool:
-        """Let calls through again, as if nothing had failed; whether they were refused."""
+        """Close the breaker; return whether it was open."""
         circuit = self._circuits.get(source)
         return circuit.reset() if circuit else False
 
@@ -178,7 +178,7 @@ class CircuitBreakers:
         return await circuit.guard(do, limit_seconds, is_call=is_call)
 
     def of(self, source: str) -> CircuitBreaker | None:
-        """The breaker of a source, as if nothing had failed where its settings are others now."""
+        """The breaker of a source; it is closed if its settings changed."""
         entry = self._sources.get(source)
         if entry is None or entry.breaker is None:
             return None
@@ -194,7 +194,7 @@ class CircuitBreakers:
 def _verdict(
     error: SourceError, limit: float | None
 ) -> Literal["worked", "failed", "failed for all"] | None:
-    """What an error says of its source; None: nothing."""
+    """What an error says about its source; None if nothing."""
     match error:
         case Misdirected():
             return "worked"  # it has answered; other operations of it are no worse for that
@@ -211,14 +211,14 @@ def _verdict(
 
 
 class BreakerNews:
-    """The news that one reader has not read yet: of breakers that were open before, too."""
+    """The changes of breakers that one reader has not read yet."""
 
     def __init__(self, breakers: CircuitBreakers) -> None:
         self._breakers = breakers
         self._read: dict[str, int] = {}
 
     def of(self, source: str) -> str:
-        """What became of the breaker of a source since this was asked last; empty: nothing."""
+        """The last change of a source's breaker since the last call; empty if there was none."""
         circuit = self._breakers.of(source)
         if circuit is None or circuit.changes == self._read.get(source, 0):
             return ""

@@ -1,7 +1,7 @@
-"""Conditions of rules: the facts of a call that they ask for, and whether they hold.
+"""Conditions of rules: the facts of a call, and whether a condition holds for them.
 
-A condition is certain (server, tool, agent) or of the call (arguments, time, what the run did).
-Without a call, a condition of the call holds if the one who asks assumes so.
+A fact is certain (server, tool, agent) or of the call (arguments, time, earlier calls of the run).
+While there is no call, a condition of the call holds if `unknown` says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..settings.conditions import Check as CheckEntry
 
 Check: TypeAlias = Callable[[Any], bool]
 Words: TypeAlias = Callable[[bool, bool], Collection[str]]
-"""The derived words of a call, by `every` and `unknown` as `Test.holds` has them."""
+"""Returns the derived words of a call, for `every` and `unknown` as in `Test.holds`."""
 
 _CHARS_PER_VALUE = 1_000
 _SHOWN_CHARS = 60
@@ -55,7 +55,7 @@ class Facts:
     caller: Caller
     arguments: JsonObject | None = None
     now: datetime | None = None
-    # Many rules ask for the same, and each condition is asked more than once.
+    # Caches: many rules have the same conditions, and each is asked more than once.
     held: dict[tuple[Test, bool], bool] = field(
         default_factory=dict["tuple[Test, bool]", bool], compare=False, repr=False
     )
@@ -65,13 +65,13 @@ class Facts:
 
     @property
     def is_of_a_call(self) -> bool:
-        """Whether all is known."""
+        """Whether the facts of the call are known."""
         return self.now is not None and self.arguments is not None
 
     def values(self, name: str, *, exact: bool = False) -> tuple[Any, ...] | None:
-        """All values of a field, any of which may fit; None where it is not known yet.
+        """All values of a field, any of which may fit; None while it is unknown.
 
-        `exact`: without names of tools that read like a tool of another source.
+        `exact` leaves out names of a tool that look like a tool of another source.
         """
         key = name, exact
         if key not in self._values:
@@ -79,7 +79,7 @@ class Facts:
         return self._values[key]
 
     def count_values(self, at_most: int) -> int:
-        """How many values the arguments have, a long text as several, and one for the tool."""
+        """The number of values in the arguments, a long text as several, and one for the tool."""
         count = 1
         for value in _leaves(self.arguments):
             count += 1 + (len(value) // _CHARS_PER_VALUE if isinstance(value, str) else 0)
@@ -99,7 +99,7 @@ class Facts:
         return None if self.now is None else _OF_NOW[name](self, self.now)
 
     def _argument(self, name: str, arguments: JsonObject) -> tuple[Any, ...]:
-        """Every value in it, or of its default in the schema."""
+        """Every value of an argument, or of its default in the schema."""
         if name == ANY_ARGUMENT:
             return tuple(_leaves(arguments))
         parts = name.removeprefix(ARGUMENT).split(".")
@@ -134,9 +134,9 @@ _OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
 
 
 def _at(value: Any, parts: Sequence[str]) -> Iterator[Any]:
-    """All values that a path may mean: names may have dots themselves, lists have several.
+    """Yield all values that a path may mean: names may have dots, and lists have several values.
 
-    All of them count, or one that nobody reads could hide the one that is meant.
+    All of them count: a value that the server ignores could otherwise hide the one it uses.
     """
     waiting: list[tuple[Any, Sequence[str]]] = [(value, parts)]
     while waiting:
@@ -150,7 +150,7 @@ def _at(value: Any, parts: Sequence[str]) -> Iterator[Any]:
 
 
 def _defaults(schema: JsonObject, parts: Sequence[str]) -> Iterator[Any]:
-    """What the schema says is taken where nothing is given for a path."""
+    """Yield the defaults of the schema for a path."""
     for name, rest in _splits(parts):
         inner = properties(schema).get(name, {})
         default = inner.get("default")
@@ -163,7 +163,7 @@ def _splits(parts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """All plain values in it, however deep; the keys of objects are none."""
+    """Yield all plain values in a value, however deep, without the keys of objects."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -177,7 +177,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Checks:
-    """Of the values of a field one must pass a positive check, and none a negative one."""
+    """Checks of a field: one value must pass a positive check, and no value a negative one."""
 
     positive: tuple[Check, ...]
     negative: tuple[Check, ...]
@@ -190,10 +190,10 @@ class _Checks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """A condition made ready, of a rule whose words have this `prefix`.
+    """A compiled condition of a rule whose derived words have this `prefix`.
 
-    `holding` is for what holds calls back, `letting` for what lets them through: neither must be
-    got round by another spelling.
+    `holding` has the checks for rules that hold calls back, `letting` those for rules that let them
+    through: another spelling of a name must get around neither.
     """
 
     field: str
@@ -205,7 +205,7 @@ class Test:
 
     @staticmethod
     def of(condition: Condition, prefix: str = "") -> Test:
-        """The test of a condition."""
+        """Compile a condition."""
         is_name = condition.field in _TOOLS
 
         def checks(*, wide: bool, negated: bool) -> tuple[Check, ...]:
@@ -224,9 +224,9 @@ class Test:
         )
 
     def holds(self, facts: Facts, words: Words, *, every: bool, unknown: bool = False) -> bool:
-        """Whether it does: for one value of an argument, or for `every` one.
+        """Whether it holds: for one value of an argument, or for `every` one.
 
-        `unknown` is what counts for a condition of the call while there is none.
+        `unknown` is the answer of a condition of the call while there is no call.
         """
         checks = self.letting if every else self.holding
         if self.field == DERIVED:
@@ -246,21 +246,21 @@ class Test:
         if self.field.startswith(ARGUMENT):
             fitting = (self._fits_value(x, every=every) for x in values)
             return bool(values) and (all(fitting) if every else any(fitting))
-        # What lets through is sure of what it names, what holds calls of what it leaves out.
+        # A rule that lets through needs exact names; one that holds back excepts only exact names.
         exact = facts.values(self.field, exact=True) or ()
         return self.letting.fit(exact, values) if every else self.holding.fit(values, exact)
 
     def _fits_value(self, value: Any, *, every: bool) -> bool:
-        """One that cannot be compared fits, unless `every` value must."""
+        """A value that cannot be compared fits, unless `every` value must."""
         try:
             return (self.letting if every else self.holding).fit([value], [value])
         except _NotComparable:
             return not every
 
     def describe(self, facts: Facts, mask: Mask) -> str:
-        """The condition in words; of an argument with a value that it holds for.
+        """The condition in words, with a value of the argument that it holds for.
 
-        Its secrets are hidden before it is cut: half of one is not recognized.
+        Secrets are masked before the value is cut: half of a secret is not recognized.
         """
         if not self.field.startswith(ARGUMENT):
             return f"{_SPOKEN.get(self.field, self.field)} {self.words}"
@@ -272,13 +272,13 @@ class Test:
 
 
 def own_words(words: Iterable[str], prefix: str) -> tuple[str, ...]:
-    """The words with this prefix, without it. No word that a rule derives has a colon in it."""
+    """The words with this prefix, without it. A word that a rule derives has no colon."""
     own = (x.removeprefix(prefix) for x in words if x.startswith(prefix))
     return tuple(x for x in own if ":" not in x)
 
 
 class _NotComparable(Exception):
-    """A value is of another kind than what it is compared with."""
+    """A value cannot be compared with what the condition names."""
 
 
 def _check(entry: CheckEntry, *, wide: bool) -> Check:
@@ -294,7 +294,7 @@ def _equal(what: Any) -> Check:
 
     def is_same(value: Any) -> bool:
         if isinstance(value, str):
-            # Servers that are not strict take the text for the value.
+            # A lenient server reads the text as the value.
             is_number = not isinstance(what, bool) and _as_float(value) == what
             if is_number or value.strip().casefold() == json.dumps(what):
                 raise _NotComparable
@@ -321,7 +321,7 @@ def _inside(folder: str) -> Check:
 
     def is_inside(value: Any) -> bool:
         places = {_is_below(x, root) for x in _readings(value)} or {False}
-        if len(places) > 1:  # a server may take it for the one or the other
+        if len(places) > 1:  # servers may read it in either way
             raise _NotComparable
         return places.pop()
 
@@ -329,7 +329,7 @@ def _inside(folder: str) -> Check:
 
 
 def _readings(value: Any) -> set[str]:
-    """What paths a value may be for a server: some strip blanks, or take `\\` for a slash."""
+    """The paths that a server may read in a value: some strip blanks, or read `\\` as a slash."""
     if not isinstance(value, str):
         raise _NotComparable
     stripped = value.strip()
@@ -345,7 +345,7 @@ def _readings(value: Any) -> set[str]:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Where it leads, links followed; a relative one begins at the root."""
+    """Whether a path leads below the root, links followed; a relative one begins there."""
     try:
         there = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
     except (OSError, ValueError):  # such as a null character
@@ -371,14 +371,14 @@ _CHECKS: dict[str, Callable[[Any], Check]] = {
 
 
 def _as_text(value: Any) -> str:
-    """As JSON, where 5.0 is the integer 5."""
+    """A value as text: 5.0 is 5, as in JSON Schema."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _as_float(value: Any) -> float:
-    """The number, which may be written as a text; NaN for anything else."""
+    """A number, also one written as text; NaN for anything else."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

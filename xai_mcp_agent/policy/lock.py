@@ -1,7 +1,7 @@
-"""What people decided, as a value and as the text of `mcp_tools.lock.json`.
+"""The decisions of people, as a value and as the text of `mcp_tools.lock.json`.
 
-The text is made for git: sorted, one line for each decision, in ASCII, so that no letter looks like
-another one. It is read strictly: what is wrong in it makes all of it unreadable, never a part.
+The text is made for git: sorted, one decision a line, in ASCII, so that no letter looks like
+another one. It is read strictly: one mistake makes all of it unreadable.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..settings.document import ParsedObject
 
 VERSION = 1
 ALWAYS = "always"
-"""What a person may write in the lock file for a tool, whatever its definition becomes."""
+"""An approval that a person may write into the lock file: of any definition of a tool."""
 
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 _NO_KIND = "no_kind"
 _NO_DIGEST = "must be a digest, of 32 or more of 0-9 and a-f"
-_MOST_CHARS = 60  # of a key in a message
+_KEY_CHARS = 60  # of a key in a message
 
 
 def _require_kind(name: str) -> str:
@@ -58,7 +58,7 @@ _Approval = Annotated[str, AfterValidator(_require_digest_or_always)]
 
 
 class Unreadable(ValueError):
-    """The text is no such file: the problem, and in `fix` what to do, where it is known."""
+    """The text is not a lock file; `fix` says what to do, if that is known."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem)
@@ -67,12 +67,12 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class SourceLock:
-    """What was decided about one source.
+    """The decisions about one source.
 
-    `accepted` has the digests of tools' definitions by their names; None before anything of the
-    source was accepted, for which an empty map is something else: a listing without tools was.
-    `approved` says which calls need no question any more, `instructions` is the digest of what the
-    source says of its use, `off` has the tools that no agent may use.
+    `accepted` has the digests of tools' definitions by name; None if nothing was accepted, while an
+    empty map means that a listing without tools was. `approved` has the tools whose calls need no
+    question, `instructions` the digest of the source's instructions, `off` the tools that no agent
+    may use.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
@@ -84,28 +84,28 @@ class SourceLock:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing of it was ever accepted."""
+        """Whether nothing of the source was ever accepted."""
         return self.accepted is None and not self.instructions
 
     @property
     def decisions(self) -> int:
-        """How many there are."""
+        """The number of decisions."""
         return (
             len(self.accepted or ()) + len(self.approved) + len(self.off) + bool(self.instructions)
         )
 
     def is_off(self, tool: str) -> bool:
-        """Whether no agent may use it; also one whose name only looks like that of such a tool."""
+        """Whether no agent may use a tool, also if its name only looks like that of such a tool."""
         return bool(self.off) and letters(tool) in self._letters_off
 
     def looks_like(self, tool: str) -> str:
-        """The accepted tool for which its name may be taken; empty if there is none."""
+        """The accepted tool that a name may be confused with; empty if there is none."""
         if not self.accepted or tool in self.accepted:
             return ""
         return self._accepted_skeletons.get(skeleton(tool), "")
 
     def with_accepted(self, digests: Mapping[str, str], instructions: str = "") -> SourceLock:
-        """Also these definitions, and these instructions if any, each in place of what was."""
+        """Accept these definitions, and these instructions if any, in place of earlier ones."""
         return replace(
             self,
             accepted={**(self.accepted or {}), **digests},
@@ -113,19 +113,19 @@ class SourceLock:
         )
 
     def switched(self, tool: str, *, is_enabled: bool) -> SourceLock:
-        """With this tool on or off. One that is on takes along those that look like it."""
+        """Switch a tool on or off; with it, names that look alike are switched on."""
         if not is_enabled:
             return replace(self, off=self.off | {tool})
         alike = letters(tool)
         return replace(self, off=frozenset(x for x in self.off if letters(x) != alike))
 
     def with_approved(self, tool: str, word: str) -> SourceLock:
-        """With this word about its calls; an empty one takes back what was said."""
+        """Approve the calls of a tool; an empty word withdraws that."""
         approved = {name: x for name, x in self.approved.items() if name != tool}
         return replace(self, approved=approved | ({tool: word} if word else {}))
 
     def as_json(self) -> JsonObject:
-        """The decisions that there are, by their keys in the file."""
+        """The decisions by their keys in the file."""
         keys = {
             "accepted": self.accepted, "approved": self.approved or None,
             "instructions": self.instructions or None, "off": sorted(self.off) or None,
@@ -133,7 +133,7 @@ class SourceLock:
         return {key: x for key, x in keys.items() if x is not None}
 
     def prepare(self) -> None:
-        """Have at hand what is asked of it: of very many tools that takes seconds."""
+        """Compute the look-alikes now, in a thread: for very many tools that takes seconds."""
         self.is_off("")
         self.looks_like("")
 
@@ -147,22 +147,22 @@ class SourceLock:
 
 
 NOTHING = SourceLock()
-"""Where nothing was decided."""
+"""No decisions."""
 
 
 @dataclass(frozen=True)
 class DecisionLock:
-    """All that was decided, by sources: `mcp:weather`, a kind and a name."""
+    """All decisions, by source: `mcp:weather`, a kind and a name."""
 
     sources: Mapping[str, SourceLock] = field(default_factory=dict[str, SourceLock])
 
     @property
     def decisions(self) -> int:
-        """How many there are."""
+        """The number of decisions."""
         return sum(x.decisions for x in self.sources.values())
 
     def of(self, source: str) -> SourceLock:
-        """What was decided about this source."""
+        """The decisions about a source."""
         return self.sources.get(source, NOTHING)
 
     def prepare(self) -> None:
@@ -171,7 +171,7 @@ class DecisionLock:
             source.prepare()
 
     def by_source(self) -> Iterator[tuple[str, str, SourceLock]]:
-        """Yield the kind and name of each source, as in a `ToolKey`, and what was decided."""
+        """Yield the kind and name of each source, as in a `ToolKey`, and its decisions."""
         for name, lock in self.sources.items():
             kind, _, source = name.partition(":")
             yield kind, "" if source == NAMELESS.get(kind_named(kind)) else source, lock
@@ -181,19 +181,19 @@ class DecisionLock:
         return self.of(source_of(key)).is_off(key.name)
 
     def with_source(self, name: str, source: SourceLock) -> DecisionLock:
-        """The same with another word about one source."""
+        """Replace the decisions about one source."""
         others = {x: kept for x, kept in self.sources.items() if x != name}
         return replace(self, sources=others if source == NOTHING else {**others, name: source})
 
     def as_text(self) -> str:
-        """The file."""
+        """The text of the file."""
         sources = {name: x.as_json() for name, x in self.sources.items()}
         return json.dumps({"version": VERSION, "sources": sources}, indent=2, sort_keys=True) + "\n"
 
 
 @dataclass(frozen=True)
 class _File:
-    """The file as it is written."""
+    """The content of the file."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
@@ -214,31 +214,31 @@ def source_of(key: ToolKey) -> str:
 
 
 def read_lock(text: str) -> DecisionLock:
-    """Read the text of such a file.
+    """Read the text of a lock file.
 
     Raises:
-        Unreadable: it is not right, as a whole or in any part.
+        Unreadable: something in it is wrong.
     """
     if not text.strip():
         raise Unreadable("it is empty.")
     if marks := _MARKS.search(text):
         line = text.count("\n", 0, marks.start()) + 1
-        fix = "Keep the lines of both sides that count, and take the marks out."
-        raise Unreadable(f"line {line} is a mark of a git merge that is not settled.", fix)
+        fix = "Keep the right lines of both sides, and remove the marks."
+        raise Unreadable(f"line {line} is a mark of an unresolved git merge.", fix)
     try:
         json.loads(text, object_pairs_hook=_require_unique, parse_constant=_no_constant)
         file = _reader().validate_json(text)
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
-        raise Unreadable(f"it is no JSON, at {where}: {cause.msg}.") from None
+        raise Unreadable(f"it is not JSON, at {where}: {cause.msg}.") from None
     except ValidationError as cause:
         raise _unreadable(cause) from None
     except (RecursionError, ValueError) as cause:
         if isinstance(cause, Unreadable):
             raise
-        raise Unreadable(f"it is no JSON that can be read: {cause}.") from None
+        raise Unreadable(f"it is not JSON: {cause}.") from None
     if file.version > VERSION:
-        raise Unreadable(f"it is of version {file.version}.", "Update xai-mcp-agent to read it.")
+        raise Unreadable(f"it has version {file.version}.", "Update xai-mcp-agent to read it.")
     return DecisionLock(file.sources)
 
 
@@ -248,7 +248,7 @@ def _reader() -> TypeAdapter[_File]:
 
 
 def _unreadable(cause: ValidationError) -> Unreadable:
-    """The first thing that is wrong, with its place and, where it is misspelt, the nearest word."""
+    """The first mistake with its place and, if a word is misspelt, the nearest one."""
     error = cause.errors(include_url=False, include_input=False)[0]
     place = [x for x in error["loc"] if x != "[key]"]
     key = str(place[-1]) if place else ""
@@ -259,8 +259,8 @@ def _unreadable(cause: ValidationError) -> Unreadable:
     fix = ""
     if error["type"] == "unexpected_keyword_argument":
         words = [x.name for x in fields(SourceLock if len(place) > 1 else _File)]
-        problem = f"the key `{where.lstrip('.')}` is not known."
-        fix = did_you_mean(key, words) or f"The keys there are: {', '.join(words)}."
+        problem = f"the key `{where.lstrip('.')}` is unknown."
+        fix = did_you_mean(key, words) or f"Known keys: {', '.join(words)}."
     elif error["type"] == _NO_KIND:
         kind, _, source = key.partition(":")
         meant = nearest(kind, KIND_NAMES, count=1) or [MCP.name]
@@ -272,13 +272,13 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = ParsedObject.of_pairs(pairs)
     if value.repeated:
         twice = _shown(value.repeated[0])
-        raise Unreadable(f"the key {twice} is there twice, so one of the two would not count.")
+        raise Unreadable(f"the key {twice} is there twice.")
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise Unreadable(f"{name} is no JSON.")
+    raise Unreadable(f"{name} is not JSON.")
 
 
 def _shown(key: object) -> str:
-    return json.dumps(clipped(str(key), _MOST_CHARS))
+    return json.dumps(clipped(str(key), _KEY_CHARS))

@@ -1,7 +1,7 @@
-"""The file `mcp_tools.lock.json`: where it is, looking at it for each call, and changing it.
+"""The file `mcp_tools.lock.json`: where it is, how it is read for each call, and how it is changed.
 
-A look costs one `stat` as long as nothing changes. A change is a function: it is made of what the
-file says at that moment, under a lock between processes, and the file is replaced as a whole.
+Reading it again costs one `stat` while nothing changes. A change is a function of what the file
+says at that moment, under a lock between processes; the file is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 
 MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
 _LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
-# Of file systems whose clocks are coarse: a file that is as new may change without a trace.
+# Some file systems have coarse clocks: a younger file may change again without a trace.
 _COARSE_NS = 2 * 10**9
 _CAN_LOCK_FOLDERS = hasattr(os, "fork")  # not on Windows
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 Change: TypeAlias = Callable[[DecisionLock], DecisionLock]
-"""What somebody decides, as a change of what is decided already. It may be made more than once."""
+"""A decision, as a function of the decisions before it. It may run more than once."""
 
 _Signature: TypeAlias = tuple[int, ...]
 
@@ -46,10 +46,10 @@ _Signature: TypeAlias = tuple[int, ...]
 def find_lock(
     settings: Settings, path: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:
-    """The file for these settings; None: decisions are kept in memory.
+    """Return the lock file of these settings, or None if decisions are kept in memory.
 
-    `path` decides, then `XAI_MCP_LOCK`. Without them it is beside the settings file, in
-    the current folder where there is none, and in memory for settings that are no file's.
+    It is `path`, or `XAI_MCP_LOCK`, or beside the settings file, or in the current folder without
+    one. Settings from Python keep decisions in memory.
     """
     environ = os.environ if environ is None else environ
     folder = Path(settings.file).parent if _is_of_a_file(settings) else Path(os.path.abspath("."))
@@ -65,9 +65,9 @@ def _is_of_a_file(settings: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The content of the file at one look. `trouble` is why it cannot be read.
+    """The content of the file at one time. `trouble` says why it cannot be read.
 
-    `is_fresh`: it may change again without a trace in its `signature`.
+    If `is_fresh`, it may change again without a change of its `signature`.
     """
 
     signature: _Signature = ()
@@ -82,7 +82,7 @@ class _Content:
 
 
 def decided_now(path: Path | None) -> DecisionLock:
-    """What the file says at this moment; nothing where there is none.
+    """Read the decisions of a file now; there are none without a file.
 
     Raises:
         LockFailed: it cannot be read.
@@ -94,25 +94,25 @@ def decided_now(path: Path | None) -> DecisionLock:
 
 
 class LockFile:
-    """The file of decisions. Used on the bridge's loop. Without a path all is in memory.
+    """The lock file. Used on the bridge's loop. Without a path, decisions stay in memory.
 
-    `lock` is what counts: what the file said last, and what was decided here and could not be
-    written. `version` is another one when that may be different.
+    `lock` holds the decisions that count: those read last, and those made here that could not be
+    written. `version` changes whenever they may have changed.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.lock = DecisionLock()
         self.version = 0
-        self._content: _Content | None = None  # at the last look
-        self._readable = DecisionLock()  # what the file said last that could be read
+        self._content: _Content | None = None  # as last read
+        self._readable = DecisionLock()  # the last content without trouble
         self._unwritten: list[Change] = []
         self._using = anyio.Lock()
         self._was_there = False
 
     @property
     def trouble(self) -> LockFailed | None:
-        """Why it cannot be read, so that nothing that was decided is known."""
+        """Why it cannot be read: then no decision is known."""
         return self._content.trouble if self._content else None
 
     @property
@@ -122,11 +122,11 @@ class LockFile:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was there, and is not any more. What it said goes on to count here."""
+        """Whether it is gone. Its decisions still count here."""
         return self._was_there and self._content is not None and self._content.is_missing
 
     async def look(self) -> None:
-        """Read the file, if it has changed since the last look."""
+        """Read the file if it changed since it was last read."""
         if self.path is None or not self._may_have_changed(self.path):
             return
         async with self._using:
@@ -135,7 +135,7 @@ class LockFile:
                 self._take(await anyio.to_thread.run_sync(read))
 
     async def change(self, change: Change) -> None:
-        """Have a decision count, and write it, with those that could not be written before.
+        """Make a decision and write it, with those that could not be written before.
 
         Raises:
             LockFailed: it cannot be written; it counts as long as this process lives.
@@ -176,9 +176,9 @@ def _apply(changes: Sequence[Change], lock: DecisionLock) -> DecisionLock:
 
 
 def _signature_of(path: Path) -> _Signature:
-    """Its size, and what tells it from another or a changed one; empty where there is no file.
+    """What identifies the content of a file without reading it; empty if there is no file.
 
-    Also its `ctime`: whoever sets the time of a file back, or lets it be read, changes that.
+    It includes `ctime`, which also changes when somebody sets back the time of the file.
     """
     try:
         return _signature(os.stat(path))
@@ -193,17 +193,14 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 def _read(path: Path, before: _Content | None = None) -> _Content:
-    """Read the file; the same text as `before` is not read again. In a thread, if it may be long.
-
-    What will be asked of it is made ready: of very many tools that takes seconds.
-    """
+    """Read the file, in a thread if it may be long. A text as `before` is not parsed again."""
     try:
         data, signature, is_fresh = _bytes_of(path)
     except _NO_FILE:
         if not path.is_symlink():
             return _Content()
-        problem = f"it is a link to {os.readlink(path)}, where no file is."
-        fix = "Correct the link, or delete it: without a file nothing was decided."
+        problem = f"it is a link to {os.readlink(path)}, which does not exist."
+        fix = "Correct the link, or delete it: without a file there are no decisions."
         return _Content(_signature_of(path), trouble=LockFailed(str(path), problem, fix))
     except (OSError, ValueError) as reason:
         problem = getattr(reason, "strerror", None) or str(reason)
@@ -225,9 +222,9 @@ def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
     with os.fdopen(open_to_read(path), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_size > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES >> 20} MiB")
+            raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
         data = file.read(MAX_BYTES + 1)
-    # Of the file as it was opened: the next look finds what is written meanwhile.
+    # Of the file as it was opened: what is written meanwhile is read next time.
     age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
     return data, _signature(status), 0 <= age < _COARSE_NS
 
@@ -236,16 +233,16 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
-        raise Unreadable(f"it is no UTF-8, from byte {cause.start} on.") from None
+        raise Unreadable(f"it is not UTF-8, from byte {cause.start} on.") from None
 
 
 def _write(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -> _Content:
-    """Make these changes of what the file says now, or of what it said before it was `lost`."""
+    """Apply changes to what the file says now, or to what it said before it was `lost`."""
     try:
         place = followed(path)
         if not place.parent.is_dir():
             raise ValueError("there is no such folder")
-        # Where folders cannot be locked, a file beside it.
+        # If folders cannot be locked, a file beside it is.
         hidden = place.with_name(f".{place.name}.lock")
         with file_lock(place.parent if _CAN_LOCK_FOLDERS else hidden, _LOCK_SECONDS):
             content = _read(path)
@@ -259,11 +256,11 @@ def _write(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -> 
         problem = getattr(reason, "strerror", None) or str(reason)
         raise LockFailed(
             str(path),
-            f"it cannot be written: {problem}. What was decided counts until this process ends.",
+            f"it cannot be written: {problem}. The decision counts until this process ends.",
             "Make it writable, or name another file in XAI_MCP_LOCK, then decide again.",
         ) from reason
 
 
 def _unreadable(path: Path, problem: str, fix: str = "") -> LockFailed:
     back = shown_command("git", "checkout", "--", str(path))
-    return LockFailed(str(path), problem, fix or f"Mend it, or take it back with `{back}`.")
+    return LockFailed(str(path), problem, fix or f"Correct it, or restore it with `{back}`.")

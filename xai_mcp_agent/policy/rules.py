@@ -1,7 +1,7 @@
-"""Rules for the calls of agents: words are derived until none is new, then the strongest decides.
+"""Rules for the calls of agents: words are derived until none is new, then the strongest rule wins.
 
-Deny is stronger than ask, that than a limit, that than allow; `prefer` changes rankings only. The
-order in which rules are written says nothing.
+Deny is stronger than ask, ask than a limit, a limit than allow; `prefer` changes rankings only. The
+order in which rules are written does not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .conditions import Facts, Test, Words
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call that an agent made, in whatever process."""
+    """A call that an agent made, in any process."""
 
     tool: Tool
     caller: Caller
@@ -46,30 +46,28 @@ CallsOfToday: TypeAlias = Callable[[], Awaitable[Sequence[PastCall]]]
 ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
 
-_OF_STORE = "store:"  # the prefix of words that rules of the store derive
-_MOST_QUICK = 2_000  # values that are held against conditions: some milliseconds
-_MOST_SHARED = 1_000
-_SHARED = ("server", "kind", "agent", "toolbelt")  # what many calls have in common
+_OF_STORE = "store:"  # the prefix of words derived by rules of the store
+_MAX_QUICK_CHECKS = 2_000  # of values against conditions: some milliseconds
+_MAX_SHARED = 1_000
+_SHARED = ("server", "kind", "agent", "toolbelt")  # equal for many calls
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
-_VERBS = {"deny": "does not allow it", "ask": "has it asked for", "allow": "allows it"}
+_VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _DENIED = "The tool {!r} was not called: {}. Do without it."
-_LIMIT = (
-    "The tool {!r} was not called: the rule {!r} allows {}, and that is used up. Do without it."
-)
+_LIMIT = "The tool {!r} was not called: the rule {!r} allows {}, which are used up. Do without it."
 _UNCOUNTED = (
-    "The tool {!r} was not called: the calls of today are limited, and cannot be counted. Do "
+    "The tool {!r} was not called: its calls a day are limited, and cannot be counted now. Do "
     "without it, and say in your answer what was not done."
 )
 _UNKNOWN = (
-    "The tool {!r} was not called: it is held to rules of the store, and these cannot be read. Do "
+    "The tool {!r} was not called: the rules of the store cannot be read. Do "
     "without it, and say in your answer what was not done."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RuledTool:
-    """What the rules say of an agent's calls of a tool, and what with the approvals."""
+    """The ruling on an agent's calls of a tool, and the word that results with the approvals."""
 
     tool: Tool
     ruling: Ruling
@@ -78,14 +76,14 @@ class RuledTool:
 
 
 def reason(ruling: Ruling) -> str:
-    """What a ruling says and why, in a few words for a person."""
+    """A ruling and its reason, in a few words for a person."""
     verdict = f"the rule {ruling.rule!r} {_VERBS.get(ruling.word, 'says nothing')}"
     return f"{verdict}, because {ruling.why}" if ruling.why else verdict
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A rule with its tests; `prefix` is that of the words it derives and asks for."""
+    """A rule with its tests; the words that it derives and reads have this `prefix`."""
 
     rule: Rule
     when: tuple[Test, ...]
@@ -100,7 +98,7 @@ class _Ready:
         return _Ready(rule, when, unless, prefix)
 
     def named(self, field: str) -> tuple[str, ...]:
-        """Patterns of which one must fit this field for it to apply; none without such."""
+        """The patterns for this field of which one must fit; empty if there are none."""
         for condition in self.rule.when:
             are_patterns = all(x.how == "fits" and not x.negated for x in condition.checks)
             if condition.field == field and are_patterns:
@@ -108,12 +106,12 @@ class _Ready:
         return ()
 
     def may_be_about(self, facts: Facts) -> bool:
-        """Whether it may apply, as far as what many calls have in common says."""
+        """Whether it may apply to calls with these shared facts."""
         shared = (x for x in self.when if x.field in _SHARED)
         return all(x.holds(facts, _no_words, every=False) for x in shared)
 
     def applies(self, facts: Facts, words: Words, *, every: bool, unknown: bool) -> bool:
-        """Whether what it says follows. It is excepted only where `every` value is."""
+        """Whether it applies. An exception must hold for every value."""
         if not all(x.holds(facts, words, every=every, unknown=unknown) for x in self.when):
             return False
         excepts = (x.holds(facts, words, every=True, unknown=not unknown) for x in self.unless)
@@ -124,11 +122,11 @@ class _Ready:
         because = self.rule.because
         if because and conditions:
             return f"{because} ({conditions})"
-        return because or conditions or "it is for all calls"
+        return because or conditions or "it is about all calls"
 
 
 class _Index:
-    """Some rules, looked up by what must be in the name of a tool that they apply to."""
+    """An index of rules by pieces of the names of the tools that they apply to."""
 
     def __init__(self, rules: Sequence[_Ready]) -> None:
         self._rules = rules
@@ -138,13 +136,13 @@ class _Index:
                 self._of_piece[piece].add(number)
 
     def about(self, tool: ToolKey) -> list[_Ready]:
-        """Those that may apply to this tool."""
+        """The rules that may apply to a tool."""
         look = looks(names_of(tool))
         numbers = set[int]().union(*(y for x, y in self._of_piece.items() if x in look))
         return [self._rules[x] for x in sorted(numbers)]
 
     def _pieces(self, one: _Ready) -> set[str]:
-        """Texts of which one must be there; for a rule about a word, those of what derives it."""
+        """The pieces of which a name must have one; for a derived word, those of its rules."""
         tools, words = one.named("tool"), one.named(DERIVED)
         if not tools and words and not any(map(is_wild, words)):
             derive = [x for x in self._rules if x.rule.derived in words and x.prefix == one.prefix]
@@ -161,7 +159,7 @@ def _no_words(every: bool, unknown: bool) -> tuple[()]:
 
 
 class _Derived:
-    """The words that some rules derive of a call; made when they are asked for."""
+    """The words that rules derive from a call, made on demand."""
 
     def __init__(self, rules: Sequence[_Ready], facts: Facts) -> None:
         self._rules = rules
@@ -175,7 +173,7 @@ class _Derived:
         return self._words[key]
 
     def _derive(self, every: bool, unknown: bool) -> set[str]:
-        """Each round adds a word, or ends. No word depends on the lack of another."""
+        """Derive until no word is new. No word depends on the lack of another one."""
         words, size = set[str](), -1
 
         def so_far(every: bool, unknown: bool) -> set[str]:
@@ -192,9 +190,9 @@ class _Derived:
 
 
 class RuleBook:
-    """The rules of some settings, and those of the store. `mask` hides secrets in reasons.
+    """The rules of some settings and of the store. `mask` hides secrets in reasons.
 
-    Neither knows the words of the other: else the store could say the word that lets through.
+    Neither sees the words of the other: the store could otherwise derive a word that lets through.
     """
 
     def __init__(self, rules: Sequence[Rule], mask: Mask, stored: Sequence[Rule] = ()) -> None:
@@ -218,21 +216,21 @@ class RuleBook:
 
     @cached_property
     def hides(self) -> bool:
-        """Whether a rule may deny a tool before anything is known of a call."""
+        """Whether a rule may deny a tool by certain facts alone."""
         fields = {*CERTAIN, DERIVED}
         return any(
             x.rule.word == "deny" and all(y.field in fields for y in x.when) for x in self._deciding
         )
 
     def is_quick(self, facts: Facts) -> bool:
-        """Whether a ruling takes no time: few rules, few values, and no files."""
+        """Whether a ruling takes milliseconds: few rules, few values, and no files."""
         deriving = sum(map(len, self._deriving.values()))
         rounds = len(self._deciding) + deriving * (1 + deriving)
-        values = facts.count_values(_MOST_QUICK // max(rounds, 1))
-        return not self._reads_files and rounds * values <= _MOST_QUICK
+        values = facts.count_values(_MAX_QUICK_CHECKS // max(rounds, 1))
+        return not self._reads_files and rounds * values <= _MAX_QUICK_CHECKS
 
     def ruling(self, facts: Facts) -> Ruling:
-        """What the strongest rule says of this call."""
+        """The ruling of the strongest rule on a call."""
         about = self._about(facts)
         words = {prefix: _Derived(x, facts) for prefix, x in _by_prefix(about).items()}
         strongest, limits, perhaps = Ruling(), list[str](), list[Ruling]()
@@ -241,7 +239,7 @@ class RuleBook:
             rule = one.rule
             if rule.derived:
                 continue
-            # What lets calls through must be so of each value; what holds them, of one.
+            # A rule that lets through must hold for each value, one that holds back for one value.
             applies = partial(one.applies, facts, words[one.prefix], every=rule.word == "allow")
             if not applies(unknown=False):
                 is_held = rule.word in ("ask", "deny") and not facts.is_of_a_call
@@ -262,7 +260,7 @@ class RuleBook:
         )  # fmt: skip
 
     def counts(self, name: str, facts: Facts) -> bool:
-        """Whether the limit of this name counts such a call, as far as that is certain."""
+        """Whether the limit of this name counts a call, as far as certain facts say."""
         return any(
             x.applies(facts, _Derived(self._deriving[x.prefix], facts), every=False, unknown=False)
             for x in self._deciding
@@ -270,10 +268,10 @@ class RuleBook:
         )
 
     def _about(self, facts: Facts) -> list[_Ready]:
-        """The rules that may say something of such a call: few are about every server and agent."""
+        """The rules that may apply to a call: few are about every server and agent."""
         shared = tuple(map(facts.values, _SHARED))
         if shared not in self._about_shared:
-            if len(self._about_shared) >= _MOST_SHARED:
+            if len(self._about_shared) >= _MAX_SHARED:
                 self._about_shared.clear()
             rules = [x for x in self._ready if x.may_be_about(facts)]
             self._about_shared[shared] = _Index(rules)
@@ -281,7 +279,7 @@ class RuleBook:
 
 
 def _by_prefix(rules: Sequence[_Ready]) -> dict[str, list[_Ready]]:
-    """The rules that derive words, by the prefix of these."""
+    """The rules that derive words, by their prefix."""
     return {
         prefix: [x for x in rules if x.rule.derived and x.prefix == prefix]
         for prefix in ("", _OF_STORE)
@@ -289,17 +287,16 @@ def _by_prefix(rules: Sequence[_Ready]) -> dict[str, list[_Ready]]:
 
 
 def rank(word: RuleWord) -> int:
-    """How strong a word is."""
+    """The strength of a word."""
     return _STRENGTH.index(word)
 
 
 class RuleGate:
-    """What rules say of calls of agents: steps of the call pipeline. Used on the bridge's loop.
+    """Steps of the call pipeline that apply the rules. Used on the bridge's loop.
 
-    A person or a program that calls a tool by hand knows what it does. `now` tells the local time.
-    `read_stored` reads the rules of the store, where they count: without them no agent calls
-    anything. `calls_of_today` is asked what limits a day have counted already. `book` is another
-    object once the rules are others.
+    They apply to agents, not to a person or a program. `now` returns the local time. `read_stored`
+    reads the rules of the store, if they count: while it fails, no agent calls anything.
+    `calls_of_today` returns the calls that limits a day count. A change of rules replaces `book`.
     """
 
     def __init__(
@@ -323,14 +320,14 @@ class RuleGate:
 
     @property
     def may_prefer(self) -> bool:
-        """Whether there may be a rule that moves tools in rankings."""
+        """Whether a rule may change rankings."""
         return self._read_stored is not None or any(x.prefer for x in self.book.rules)
 
     async def read(self) -> None:
-        """Read the rules of the store: when a bridge opens, as a run begins, at a refresh.
+        """Read the rules of the store: when a bridge opens, when a run begins, at a refresh.
 
         Raises:
-            RulesUnknown: they count, and cannot be read.
+            RulesUnknown: they cannot be read.
         """
         if self._read_stored is None:
             return
@@ -341,25 +338,25 @@ class RuleGate:
                 self.book = RuleBook(self._rules, self._mask, self._stored)
 
     async def renew(self) -> None:
-        """As `read`, and count the calls of today anew; trouble is told where a tool is called."""
+        """As `read`, and count the calls of today again; an error is raised at the next call."""
         self._is_today_counted = self._calls_of_today is None
         with suppress(RulesUnknown):
             await self.read()
 
     async def look(self) -> None:
-        """See that the rules of the store are known; raises as `read`."""
+        """Read the rules of the store if they are unknown; raises as `read`."""
         if self._stored is None:
             await self.read()
 
     def facts(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Facts:
-        """The facts of a call that is made now; without arguments, of any call of this tool."""
+        """The facts of a call now; without arguments, of any call of this tool."""
         return Facts(tool, caller, arguments, None if arguments is None else self._now())
 
     async def judge(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The call with what the rules say of it.
+        """Return the call with its ruling.
 
         Raises:
-            RuleDenied: it may not be made.
+            RuleDenied: it must not be made.
         """
         tool, caller = invocation.tool, invocation.caller
         if not _is_ruled(tool, caller):
@@ -373,7 +370,7 @@ class RuleGate:
             return invocation
         facts = self.facts(tool, caller, invocation.arguments)
         judge = partial(self.book.ruling, facts)
-        # Else in a thread: a disk may be slow, and a model may send a book.
+        # In a thread if not: a disk may be slow, and arguments may be large.
         is_quick = self.book.is_quick(facts)
         ruling = judge() if is_quick else await anyio.to_thread.run_sync(judge)
         if ruling.word == "deny":
@@ -382,10 +379,10 @@ class RuleGate:
         return replace(invocation, ruling=ruling)
 
     async def count(self, invocation: ToolInvocation) -> ToolInvocation:
-        """Take the call from the limits that count it, if all of them have one left.
+        """Count the call in its limits, if none of them is used up.
 
         Raises:
-            RuleDenied: one has none.
+            RuleDenied: one is used up.
         """
         limits = {x: self.book.limits[x] for x in invocation.ruling.limits if x in self.book.limits}
         counted, tool = invocation.caller.facts.counted, invocation.tool
@@ -407,16 +404,16 @@ class RuleGate:
         return invocation
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
-        """Why no call of this tool is allowed to the caller, whatever its arguments; or empty."""
+        """Why the caller may not call this tool with any arguments; empty if it may."""
         if not self.book.hides or not _is_ruled(tool, caller):
             return ""
         ruling = self.book.ruling(self.facts(tool, caller))
         return reason(ruling) if ruling.word == "deny" else ""
 
     async def _count_today(self) -> None:
-        """Take what limits a day have counted from the history, also of other processes.
+        """Take the counts of limits a day from the history, which has the calls of all processes.
 
-        Of a rule that asks for the call itself, only calls of this process are known to count.
+        A rule with conditions of the call counts only calls of this process.
         """
         async with self._reading:
             if self._is_today_counted or self._calls_of_today is None:
@@ -425,7 +422,7 @@ class RuleGate:
             now, clock = datetime.now(UTC), time.monotonic()
             for name in (x for x, limit in self.book.limits.items() if limit.period == "day"):
                 counted = [x for x in calls if self.book.counts(name, Facts(x.tool, x.caller))]
-                # Those that go on are not in the history yet.
+                # Calls that are running are not in the history yet.
                 if len(counted) > self._count_lately(name, self.book.limits[name]):
                     seconds = sorted(clock - (now - x.time).total_seconds() for x in counted)
                     self._used[name] = deque(seconds)

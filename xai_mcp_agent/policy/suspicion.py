@@ -1,7 +1,7 @@
-"""Words of servers that a person should read: orders to a model, and names of other servers' tools.
+"""Marks of suspicious texts of servers: orders to a model, hidden characters, others' tool names.
 
-A mark says where something stands and why it is odd, for a person to judge. It blocks nothing:
-honest servers give orders too, and whoever knows the phrases can write around them.
+A mark says where the text is and why it is suspicious, for a person to judge. It blocks nothing:
+honest servers give orders, too, and an attacker who knows the phrases can avoid them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..core.names import skeleton
 from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
 
-_MOST_CHARS = 20_000  # of one text; no model reads more of a description
-_MOST_OF_A_TOOL = 200_000  # characters of all its texts
+_MAX_CHARS = 20_000  # of one text; no model reads more of a description
+_MAX_TOOL_CHARS = 200_000  # characters of all its texts
 _QUOTED_CHARS = 120
-_MOST_MARKS = 20  # of one tool
+_MAX_MARKS = 20  # of one tool
 
-# Published attacks on tools, by what they do. Each repeat has a limit, so that a text made to hold
-# up the search cannot. A text is compared in small letters, with one blank between its words.
+# Published attacks on tools, by their effect. Each repeat is bounded, so that no text can slow down
+# the search. A text is compared in lower case, with one blank between its words.
 _PHRASES = {
-    "tells a model to ignore what it was told": (
+    "tells a model to ignore its instructions": (
         r"\b(?:ignor(?:e|ing)|disregard|forget|override)\b[^.!?]{0,30}\b(?:previous|prior|earlier"
         r"|above|preceding|other|system|existing|all|your)\b[^.!?]{0,30}"
         r"\b(?:instructions?|prompts?|rules|guidelines|directives)\b"
@@ -37,12 +37,12 @@ _PHRASES = {
         r"|notify|alert|disclos)\w{0,4}\b[^.!?]{0,40}\b(?:users?|humans?|anyone|that you|this)\b"
         r"|\b(?:secretly|silently|covertly) (?:send|forward|copy|read|include|pass|upload|call)\b"
     ),
-    "poses as words of the system or of its operator": (
+    "poses as the system or its operator": (
         r"<\s?/?\s?(?:important|system|secret|critical|hidden)\s?>|\[\s?/?\s?(?:system|inst)\s?\]"
         r"|<\|im_start\|>|<<sys>>|\byou are now (?:a|an|in|no longer|the)\b|\bnew instructions? ?:"
         r"|\b(?:system|admin(?:istrator)?|developer|operator) (?:instruction|override|prompt)s? ?:"
     ),
-    "wants to have a say in the use of other tools": (
+    "wants to control the use of other tools": (
         r"\b(?:before|prior to|after|when(?:ever)?) (?:using|calling|invoking|running|you use"
         r"|you call)\b[^.!?]{0,20}\b(?:any|all|every|each)\b(?: of the)?(?: other)? tools?\b"
         r"|\bwhen(?:ever)? (?:this|the) (?:tool|server) is (?:available|present|installed|connected"
@@ -53,12 +53,12 @@ _PHRASES = {
         r"(?:\.ssh\b|\bid_(?:rsa|ed25519)\b|\bssh id rsa\b|\.aws/credentials|\bmcp\.json|\.netrc\b"
         r"|mcp_settings\.json|/etc/(?:passwd|shadow)|\.kube/config|\.git-credentials|\.env\b)"
     ),
-    "asks for what a model was told by others": (
+    "asks for the conversation or the system prompt": (
         r"\b(?:send|include|reveal|print|output|pass|put|insert|copy|forward|provide)\b[^.!?]{0,40}"
         r"\b(?:your|the) (?:system prompt|(?:entire|full|whole|complete) (?:conversation|chat"
         r"|context)|conversation history|chat history|previous messages)\b"
     ),
-    "has data sent elsewhere": (
+    "sends data elsewhere": (
         r"\b(?:send|forward|post|upload|copy|transmit|exfiltrate|e-?mail|bcc)\b[^!?]{0,30}?\b(?:all"
         r"|every|copy|whole|entire|full|contents?|conversations?|history|secrets?|passwords?"
         r"|credentials?|keys?|tokens?)\b[^!?]{0,60}?\bto\b[^!?]{0,20}?(?:https?://|@)"
@@ -77,10 +77,9 @@ _STRANGE_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something odd that a server says. `tool` is empty for its instructions.
+    """A suspicious text of a server. `tool` is empty for its instructions.
 
-    `place` is where it stands, such as `description`; `reason` says what is odd, and `words` quotes
-    it, cleaned and on one line.
+    `place` is where it is, such as `description`; `words` quotes it, cleaned and on one line.
     """
 
     source: str
@@ -97,9 +96,9 @@ class Mark:
 def marks_of(
     inventories: Mapping[str, Inventory], sources: Collection[str] | None = None
 ) -> list[Mark]:
-    """Mark what is odd in what these inventories say; only in those of `sources`, if given.
+    """Mark the suspicious texts of inventories, or only of these `sources`.
 
-    The others count as those whose tools may be named.
+    The other inventories are those whose tools they may name.
     """
     names = _Names(inventories)
     marks: list[Mark] = []
@@ -114,9 +113,9 @@ def marks_of(
 
 
 def find_orders(text: str) -> Iterator[tuple[str, str]]:
-    """Find what orders a model about in a text: why each is marked, and its words."""
-    seen = " ".join(visible(text[:_MOST_CHARS]).casefold().replace("\u2019", "'").split())
-    # Letters of other alphabets as they look in Latin.
+    """Yield the orders to a model in a text: the reason for each mark, and its words."""
+    seen = " ".join(visible(text[:_MAX_CHARS]).casefold().replace("\u2019", "'").split())
+    # Letters of other alphabets that look Latin.
     seen = seen if seen.isascii() else _STRANGE_WORD.sub(lambda x: skeleton(x[0]), seen)
     for reason, pattern in _PATTERNS.items():
         if match := pattern.search(seen):
@@ -129,15 +128,15 @@ def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]], names: _Nam
     for place, text in texts:
         for reason, words in (*_oddities(text), *names.named_in(text, source, place)):
             marks.setdefault((place, reason), Mark(source, tool, place, reason, words))
-    return list(islice(marks.values(), _MOST_MARKS))
+    return list(islice(marks.values(), _MAX_MARKS))
 
 
 def _oddities(text: str) -> Iterator[tuple[str, str]]:
     if hidden := count_hidden(text):
         thing = "a character" if hidden == 1 else f"{hidden:,} characters"
-        yield f"has {thing} in it that nobody sees", _one_line(text[:_MOST_CHARS], _QUOTED_CHARS)
-    if len(text) > _MOST_CHARS:
-        yield f"is {len(text):,} characters long; models read the first {_MOST_CHARS:,}", ""
+        yield f"has {thing} that nobody sees", _one_line(text[:_MAX_CHARS], _QUOTED_CHARS)
+    if len(text) > _MAX_CHARS:
+        yield f"is {len(text):,} characters long; models read the first {_MAX_CHARS:,}", ""
     yield from find_orders(text)
 
 
@@ -146,8 +145,8 @@ def _one_line(text: str, at_most: int) -> str:
 
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
-    """The texts that a model or a person may read of a tool, each with its place."""
-    left = _MOST_OF_A_TOOL
+    """Yield the texts of a tool that a model or a person may read, each with its place."""
+    left = _MAX_TOOL_CHARS
     own = [("name", tool.name), ("title", tool.title or ""), ("description", tool.description)]
     for place, text in chain(own, _texts_in_schema(tool.input_schema)):
         left -= len(text) + 100
@@ -157,7 +156,7 @@ def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
 
 
 def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
-    """All texts in it, and the names of parameters; the keywords of schemas are none."""
+    """Yield all texts in a schema and the names of parameters, but not its keywords."""
     waiting: list[tuple[str, str, Any]] = [("parameters", "", schema)]
     while waiting:
         place, keyword, value = waiting.pop()
@@ -176,7 +175,7 @@ def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 class _Names:
-    """The names of the tools of several sources: which is whose, and which look alike."""
+    """The names of the tools of several sources, and which of them look alike."""
 
     def __init__(self, inventories: Mapping[str, Inventory]) -> None:
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
@@ -197,10 +196,10 @@ class _Names:
                 self._sources[one].add(source)
 
     def named_in(self, text: str, source: str, place: str) -> Iterator[tuple[str, str]]:
-        """Tools of other sources that a text names; plain words are not taken for names."""
+        """Yield the tools of other sources that a text names; plain words are not names."""
         if place == "name":
             return
-        for word in dict.fromkeys(_NAME.findall(text[:_MOST_CHARS])):
+        for word in dict.fromkeys(_NAME.findall(text[:_MAX_CHARS])):
             others = self._sources.get(word.lower()) if _PARTS_OF_NAMES.search(word) else None
             if others and source not in others and word.lower() not in self._own[source]:
                 yield (
@@ -209,7 +208,7 @@ class _Names:
                 )
 
     def look_alikes(self, tool: Tool) -> Iterator[Mark]:
-        """That a name looks like another one, and is written in other letters."""
+        """Yield marks for a name in other letters that looks like another one."""
         if tool.name.isascii():
             return
         for source, name in sorted(self._alike[skeleton(tool.name)]):

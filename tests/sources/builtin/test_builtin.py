@@ -63,7 +63,7 @@ def test_an_error_of_a_tool_is_an_answer(tmp_path: Path) -> None:
         listed = bridge.call_tool("handy", "list_files")
     assert (wrong.is_error, out.is_error) == (True, True)
     assert "1,200 digits" in wrong.text
-    assert "leads out" in out.text
+    assert "lead out" in out.text
     assert listed.structured == {"files": [{"path": "a.txt", "bytes": 1}], "is_complete": True}
 
 

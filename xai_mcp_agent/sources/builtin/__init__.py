@@ -1,1 +1,1 @@
-"""Tools of our own that are worth having everywhere, off unless somebody names them."""
+"""Built-in tools: time, calculation, files of one folder. Off unless an entry names them."""

@@ -1,7 +1,4 @@
-"""`calculate`: arithmetic, evaluated by `simpleeval` and limited in size.
-
-What would be too large is refused before it is made.
-"""
+"""`calculate`: arithmetic by `simpleeval`, with bounds that are checked before each operation."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from ...core.util import expression_of
 _MAX_CHARS = 1_000
 _MAX_BITS = 4_000  # about 1,200 digits; Python writes out at most 4,300
 _MAX_FACTORIAL = 400
-_MAX_PLACES = 300  # to round to: no floating point number has more
-_DIGITS = 15  # of a floating point number that are right
+_MAX_PLACES = 300  # to round to: no float has more
+_DIGITS = 15  # of a float that are exact
 
-# As calculators and people write them; `^` is no exclusive or to anybody who calculates.
+# As calculators and people write them; nobody here means exclusive or by `^`.
 _SPELLED = {"^": "**", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-"}
 _NODES = (
     ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.IfExp, ast.List, ast.Name,
@@ -31,7 +28,7 @@ _NODES = (
 
 
 class CalculationError(ValueError):
-    """The expression cannot be worked out; says why."""
+    """The expression cannot be calculated; says why."""
 
 
 def calculate(
@@ -65,12 +62,12 @@ def calculate(
     except (RecursionError, MemoryError):
         raise CalculationError("it is nested too deeply.") from None
     except Exception as cause:  # noqa: BLE001 - of Python's parser, simpleeval or math
-        raise CalculationError(f"it cannot be worked out: {str(cause)[:200]}") from None
+        raise CalculationError(f"it cannot be calculated: {str(cause)[:200]}") from None
 
 
 @cache
 def _evaluator() -> Any:
-    # Here: few programs calculate.
+    # Imported here: few programs calculate.
     from simpleeval import EvalWithCompoundTypes
 
     evaluator: Any = EvalWithCompoundTypes(
@@ -83,7 +80,7 @@ def _evaluator() -> Any:
 
 
 def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for numbers, a list of which counts as several; also its result must be one."""
+    """A function of numbers, or of one list of numbers, whose result is a number."""
 
     def run(*values: Any) -> Any:
         is_list = len(values) == 1 and isinstance(values[0], list | tuple)
@@ -94,13 +91,13 @@ def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _number(value: Any) -> int | float:
-    # `True` is a number to Python, not to anybody who calculates.
+    # `True` is a number only to Python.
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CalculationError(f"{str(value)[:30]!r} is no number that can be used.")
+        raise CalculationError(f"{str(value)[:30]!r} is not a number.")
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         raise CalculationError("a number in it has more than 1,200 digits.")
     if isinstance(value, float) and not math.isfinite(value):
-        raise CalculationError("the result is too large, or no number.")
+        raise CalculationError("the result is too large, or not a number.")
     return value
 
 
@@ -148,7 +145,7 @@ def _sum(*numbers: float) -> float:
 
 
 def _shown(value: float) -> str:
-    """A result to read: a whole number, or with as many digits as are right."""
+    """The text of a result: a whole number, or as many digits as are exact."""
     if isinstance(value, bool):
         return "true" if value else "false"
     # + 0.0: no minus before a zero

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from ...core.names import did_you_mean
 
-_MAX_CHARS = 100  # of the name of a zone; the longest there is has 32
+_MAX_CHARS = 100  # of the name of a zone; the longest has 32
 
 
 @dataclass(frozen=True)
 class CurrentTime:
-    """What `current_time` gives back."""
+    """The result of `current_time`."""
 
     time: str
     weekday: str
@@ -24,7 +24,7 @@ class CurrentTime:
 
 
 class UnknownZone(ValueError):
-    """There is no such time zone; names the nearest."""
+    """There is no time zone of this name; says the nearest."""
 
 
 def current_time(
@@ -39,7 +39,7 @@ def current_time(
 
 
 def _zone(name: str) -> tzinfo | None:
-    """The zone; None for the machine's own."""
+    """The zone of a name; None for that of the machine."""
     if not name:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Built-in tools as a source: those that an entry names, called as a person's functions are."""
+"""Built-in tools as a source: the tools that an entry names, called like Python functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WRITES = ToolAnnotations(read_only=False, destructive=True, idempotent=True, op
 
 
 class BuiltinSource(ReadSource[Mapping[str, Function]]):
-    """A `Source` over some of our tools. They run in threads: a disk may hang."""
+    """A `Source` of built-in tools. They run in threads, because a disk may hang."""
 
     kind = BUILTIN
 
@@ -43,11 +43,11 @@ class BuiltinSource(ReadSource[Mapping[str, Function]]):
         self._calls = FunctionCalls(settings, mask)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them; see `Source.call`."""
+        """Call a tool; see `Source.call`."""
         return await self._calls.call(invocation, self._ready_within)
 
     async def _read(self) -> Mapping[str, Function]:
-        # In a thread: it imports, and makes schemas.
+        # In a thread: it imports modules and makes schemas.
         return await anyio.to_thread.run_sync(_functions, self._settings, self._entries)
 
     def _inventory_of(self, value: Mapping[str, Function]) -> Inventory:
@@ -56,7 +56,7 @@ class BuiltinSource(ReadSource[Mapping[str, Function]]):
 
 
 def started_files(entries: Iterable[SourceSettings]) -> Iterator[Path]:
-    """The files of programs, functions and workflows that these entries start."""
+    """Yield the files of programs, functions and workflows that entries start."""
     for entry in entries:
         match entry:
             case ServerSettings(command=command, args=args, cwd=cwd):

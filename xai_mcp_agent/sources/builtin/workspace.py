@@ -1,8 +1,8 @@
-"""`list_files`, `read_file`, `write_file`: the files of one folder, which cannot be left.
+"""`list_files`, `read_file`, `write_file`: the files of one folder and nothing outside it.
 
-Where the system can, a path is walked folder by folder, each opened relative to the one before and
-never through a link: so it stays inside whatever is exchanged for a link meanwhile. On Windows the
-place that a path resolves to must be inside.
+On POSIX each folder of a path is opened relative to the one before, and never through a link, so
+that a folder exchanged for a link meanwhile leads nowhere. On Windows the resolved path must be
+inside.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pydantic import Field
 
 from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME, user_settings_path
 
-_MAX_BYTES = 1_000_000  # of a file: more no model reads, and none writes
+_MAX_BYTES = 1_000_000  # of a file: no model reads or writes more
 _MAX_LISTED = 1_000  # files
 _MAX_DEPTH, _MAX_NAME_BYTES = 32, 200  # of a path; file systems take 255 bytes for a name
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
-# Not blocking: what is no file may be a pipe that nobody writes to.
+# Not blocking: it may be a pipe that nobody writes to.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _TEMPORARY = ".writing-"
@@ -37,7 +37,7 @@ _Path = Annotated[
 
 
 class WorkspaceError(ValueError):
-    """A path that cannot be used, or a file that cannot be read or written; says why."""
+    """A path or file cannot be used; says why."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What `list_files` gives back. `is_complete`: there are no more than these."""
+    """The result of `list_files`; `is_complete` unless there are more files."""
 
     files: list[ListedFile]
     is_complete: bool
 
 
 class Workspace:
-    """One folder of a person's choice, and the tools that work in it.
+    """The tools for the files of one folder.
 
-    The folder itself is trusted, and made when something is first written. What is `protected` in
-    it, and the folder of our own configuration, is not written.
+    The folder itself is trusted, and made by the first write. Nothing is written into `protected`
+    paths or the user's configuration folder.
     """
 
     def __init__(self, folder: str, protected: Iterable[Path] = ()) -> None:
@@ -68,9 +68,10 @@ class Workspace:
         self._protected = [*protected, user_settings_path().parent]
 
     def list_files(
-        self, folder: Annotated[str, Field(description="Only those in it. Empty: all.")] = ""
+        self,
+        folder: Annotated[str, Field(description="One folder in it. Empty: all.")] = "",
     ) -> Listing:
-        """List the files of the workspace, or of one folder in it, with those in folders below."""
+        """List the files of the workspace, or of one folder in it, with all folders below."""
         parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
         if not parts and not os.path.exists(self._folder):
             return Listing([], is_complete=True)  # nothing was written yet
@@ -89,22 +90,22 @@ class Workspace:
                 _check_file(os.fstat(file.fileno()), path)
                 data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
-            raise WorkspaceError(f"{path!r} has more than {_MAX_BYTES:,} bytes.")
+            raise WorkspaceError(f"{path!r} is larger than {_MAX_BYTES:,} bytes.")
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise WorkspaceError(f"{path!r} is no text in UTF-8.") from None
+            raise WorkspaceError(f"{path!r} is not text in UTF-8.") from None
 
     def write_file(
-        self, path: _Path, text: Annotated[str, Field(description="All that it will hold.")]
+        self, path: _Path, text: Annotated[str, Field(description="The whole content.")]
     ) -> str:
-        """Write a text file of the workspace, in place of the one there is. Folders are made."""
+        """Write a text file of the workspace, replacing it. Missing folders are made."""
         try:
             data = text.encode()
         except UnicodeEncodeError:
             raise WorkspaceError("the text has half a character in it.") from None
         if len(data) > _MAX_BYTES:
-            raise WorkspaceError(f"the text has more than {_MAX_BYTES:,} bytes.")
+            raise WorkspaceError(f"the text is larger than {_MAX_BYTES:,} bytes.")
         *folders, name = parts = _parts(path)
         with _worded(path):
             self._require_writable(parts)  # a link that becomes a file meanwhile is an OSError
@@ -114,20 +115,18 @@ class Workspace:
         return f"{path}: {len(data):,} bytes written."
 
     def _require_writable(self, parts: list[str]) -> None:
-        """Nobody writes through a tool what decides which programs are started."""
+        """Refuse files that decide which programs are started."""
         names = [x.rstrip(". ").casefold() for x in parts]  # as Windows reads them
         target = _comparable(Path(self._folder, *parts))
         if names[-1] in (FILE_NAME, OTHER_FILE_NAME, LOCK_NAME) or ".git" in names:
             raise WorkspaceError(
-                f"{parts[-1]} says what may be started and used: no tool writes it."
+                f"{parts[-1]} decides what is started and used: no tool may write it."
             )
         if any(target.is_relative_to(_comparable(x)) for x in self._protected):
-            raise WorkspaceError(
-                f"{parts[-1]} is part of what the settings start: no tool writes it."
-            )
+            raise WorkspaceError(f"{parts[-1]} is started by the settings: no tool may write it.")
 
     def _files_below(self, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
-        """The files in a folder, then those below; folders that cannot be entered are noted."""
+        """Yield the files in a folder, then those below; unreadable folders are `passed_over`."""
         folders: list[str] = []
         with self._opened(parts) as folder:
             for entry in folder.entries():
@@ -138,7 +137,7 @@ class Workspace:
                         size = entry.stat(follow_symlinks=False).st_size
                         yield ListedFile(_readable("/".join((*parts, entry.name))), size)
         for name in folders:
-            # With a name it would be deeper than a path may be.
+            # A file in it would have a longer path than is allowed.
             if len(parts) + 1 >= _MAX_DEPTH:
                 passed_over.append(name)
                 continue
@@ -149,7 +148,7 @@ class Workspace:
 
     @contextmanager
     def _opened(self, parts: list[str], *, make: bool = False) -> Generator[_Folder]:
-        """The folder at this path."""
+        """Open the folder at a path."""
         if os.open not in os.supports_dir_fd:
             yield self._resolved(parts, make=make)
             return
@@ -203,15 +202,15 @@ class _Folder:
 
 
 def _comparable(path: Path) -> Path:
-    """The place of a path, however it is written and whatever case the system takes for another."""
+    """The resolved path, in lower case for systems that ignore case."""
     return Path(os.path.realpath(path).casefold())
 
 
 def _parts(path: str) -> list[str]:
-    """The names a path is made of.
+    """Return the names in a path.
 
     Raises:
-        WorkspaceError: it leads out of the workspace, or is none.
+        WorkspaceError: it leads out of the workspace, or is not a path.
     """
     if path.startswith("/") or "\\" in path:
         raise WorkspaceError(
@@ -221,11 +220,11 @@ def _parts(path: str) -> list[str]:
     if not parts:
         raise WorkspaceError("the path is empty: write one such as notes/today.txt.")
     if ".." in parts:
-        raise WorkspaceError("`..` leads out of the workspace, or may: write the path without it.")
+        raise WorkspaceError("`..` may lead out of the workspace: write the path without it.")
     if len(parts) > _MAX_DEPTH or any(_is_too_long(x) for x in parts):
         raise WorkspaceError(f"{path[:100]!r}... is too long for a path.")
     if any(ord(x) < 32 or ord(x) == 127 for x in path):
-        raise WorkspaceError("the path has a control character in it.")
+        raise WorkspaceError("the path has a control character.")
     return parts
 
 
@@ -237,7 +236,7 @@ def _is_too_long(name: str) -> bool:
 
 
 def _write(folder: _Folder, name: str, path: str, data: bytes) -> None:
-    """Write it beside, then put it in its place: nobody ever reads half of it."""
+    """Write a new file and put it in place, so that nobody reads half of it."""
     mode = 0o666
     with suppress(FileNotFoundError):
         before = folder.stat(name)
@@ -247,7 +246,7 @@ def _write(folder: _Folder, name: str, path: str, data: bytes) -> None:
     try:
         with open(folder.open(temporary, _NEW, mode), "wb") as file:
             file.write(data)
-        # A link in its place would be replaced, and not followed.
+        # A link in its place is replaced, not followed.
         folder.replace(temporary, name)
     except BaseException:
         with suppress(OSError):
@@ -255,23 +254,23 @@ def _write(folder: _Folder, name: str, path: str, data: bytes) -> None:
         raise
 
 
-def _check_file(found: os.stat_result, path: str) -> None:
-    if stat.S_ISDIR(found.st_mode):
+def _check_file(status: os.stat_result, path: str) -> None:
+    if stat.S_ISDIR(status.st_mode):
         raise WorkspaceError(f"{path!r} is a folder.")
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise WorkspaceError(f"{path!r} is a link, and links are not followed.")
-    if not stat.S_ISREG(found.st_mode):
-        raise WorkspaceError(f"{path!r} is no file, but a pipe or a device.")
+    if not stat.S_ISREG(status.st_mode):
+        raise WorkspaceError(f"{path!r} is a pipe or a device, not a file.")
 
 
 def _readable(name: str) -> str:
-    """A name that is no text, as one that can be printed."""
+    """A name with undecodable bytes, as printable text."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager
 def _worded(path: str) -> Generator[None]:
-    """In words for whoever named the path; where the workspace is, is not said."""
+    """Turn errors into sentences for the model, which do not say where the workspace is."""
     try:
         yield
     except OSError as cause:
@@ -279,12 +278,12 @@ def _worded(path: str) -> Generator[None]:
         raise WorkspaceError(f"{path[:100]!r}: {why}") from None
 
 
-_LINK = "a part of the path is a link or a file, and not a folder."
+_LINK = "a part of the path is a link or a file, not a folder."
 _WORDS = {
-    errno.ENOENT: "there is none. list_files tells which there are.",
+    errno.ENOENT: "it does not exist. list_files shows the files.",
     errno.ELOOP: _LINK,
     errno.ENOTDIR: _LINK,
     errno.EISDIR: "it is a folder.",
-    errno.EACCES: "nobody may use it here.",
+    errno.EACCES: "permission is denied.",
     errno.ENOSPC: "the disk is full.",
 }
