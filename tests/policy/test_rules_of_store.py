@@ -93,7 +93,7 @@ def test_a_store_that_went_back_behind_what_the_settings_want_is_told(tmp_path: 
 def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Path) -> None:
     allow = {"name": "all", "when": {}, "then": "allow"}
     with bridge_at(tmp_path / "x.db", {"from": "store"}) as bridge:
-        with pytest.raises(SettingsError, match="lets calls through"):
+        with pytest.raises(SettingsError, match="no rule that allows calls"):
             bridge.put_rules([NO_COUNT, allow])
         assert bridge.stored_rules().revision == 0
 
@@ -112,7 +112,7 @@ def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Pat
         ("rules.yaml", "a name"),
         ({"name": "x", "when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"name": "x", "when": {"tool": "${HOME}"}, "then": "deny"}, "not set"),
-        ({"name": "x", "when": {"is": "elsewhere"}, "then": "deny"}, "no rule derives"),
+        ({"name": "x", "when": {"is": "elsewhere"}, "then": "deny"}, "no rule sets it"),
     ],
     ids=str,
 )
