@@ -13,6 +13,7 @@ import contextlib
 import sqlite3
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,20 +27,20 @@ from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report
-from xai_mcp_agent.history.use import used_by
+from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report, used_by
 
 from .calls import http_server, stdio_server
 from .rows import Row, ratio, seconds, size
 
 _TOOLS = size(10_000, 100)
-_CONNECT_SECONDS, _REFRESH_MS, _OPEN_SECONDS = 2.0, 50.0, 1.0
+_CONNECT_SECONDS, _REFRESH_MS, _OPEN_SECONDS = 1.0, 50.0, 1.0
+_OPEN_PROCESSOR_SECONDS = 0.1
 _EVENTS = size(1_000_000, 3_000)
 _AT_ONCE = 1000
 _TIMES = size(5, 1)
 _CALLS, _ROUNDS, _OVERHEAD = size(96, 8), size(41, 1), 1.02
-_CONNECTS, _CONNECT_BYTES = size(40, 2), 1000
-_SOME_CALLS, _CALL_BYTES = size(50_000, 1_000), 400
+_CONNECTS, _CONNECT_BYTES = size(200, 2), 300
+_SOME_CALLS, _CALL_BYTES = size(50_000, 1_000), 300
 _NOTED, _NOTED_US, _CLOSE_SECONDS = size(5000, 50), 200.0, 30.0
 _BIG = Subject(MCP, "big")
 
@@ -201,6 +202,9 @@ def _long(place: Place) -> Iterator[Row]:
         f"a history of {_EVENTS:,} events, opened to the first answer",
         _median(first_answer), " s", _OPEN_SECONDS, "20 events of a tool, and all tools now",
     )  # fmt: skip
+    processor = statistics.median(_processor_seconds(first_answer) for _ in range(_TIMES))
+    what = "the same, in time of the processor"
+    yield Row(what, processor, " s", _OPEN_PROCESSOR_SECONDS, "whatever else the machine does")
     yield Row("the same, as of a time in the middle", _median(as_of), " s", _OPEN_SECONDS)
     yield from _stats(place)
 
@@ -229,6 +233,12 @@ def _write(place: Place) -> datetime:
         recorder.record([_call(number, began) for number in range(first, first + _AT_ONCE)])
     recorder.close()
     return began + timedelta(seconds=_EVENTS // 2)
+
+
+def _processor_seconds(do: Callable[[], object]) -> float:
+    began = time.process_time()
+    do()
+    return time.process_time() - began
 
 
 def _median(do: Callable[[], object]) -> float:

@@ -24,8 +24,15 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Refused, Report
-from xai_mcp_agent.history.use import kept_use, used_by
+from xai_mcp_agent.history.recording.reports import (
+    Called,
+    Listed,
+    Lost,
+    Refused,
+    Report,
+    kept_use,
+    used_by,
+)
 
 _SECONDS = 60.0
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

@@ -18,8 +18,7 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Refused
-from xai_mcp_agent.history.use import Use, kept_use, used_by
+from xai_mcp_agent.history.recording.reports import Called, Refused, Use, kept_use, used_by
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")

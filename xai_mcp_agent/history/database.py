@@ -1,18 +1,19 @@
-"""Engines for SQLite and PostgreSQL with real transactions and timeouts, and bulk inserts."""
+"""Engines for SQLite and PostgreSQL with real transactions and timeouts."""
 
 from __future__ import annotations
 
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import StaticPool
 
+from ..core.json import JsonObject
 from .place import Place
 
 # Longer than any writer waits for its turn, with thirty of them on a busy machine.
@@ -44,8 +45,6 @@ _POSTGRESQL_LIMITS = {
 T = TypeVar("T")
 
 _MOST_VALUES = 10_000
-_MARKS = {"sqlite": "?"}
-_OTHER_MARK = "%s"
 
 
 def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
@@ -145,38 +144,25 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
 
 
-def insert_rows(
-    connection: Connection,
-    table: Table,
-    rows: Iterable[tuple[Any, ...]],
-    update: str = "",
-    *,
-    are_new: bool = False,
+def insert_missing(
+    connection: Connection, table: Table, rows: Sequence[JsonObject], update: str = ""
 ) -> None:
-    """Add rows: for each all columns in their order, with values as the database keeps them.
-
-    One that is there already is left as it is, or only gets the new value of the column `update`;
-    where all `are_new` that is an error.
-    """
-    new = list(rows)
-    if new:
-        mark = _MARKS.get(connection.dialect.name, _OTHER_MARK)
-        connection.exec_driver_sql(_statement(table, mark, update, are_new), new)
-
-
-@cache
-def _statement(table: Table, mark: str, update: str, are_new: bool) -> str:
-    names = [column.name for column in table.columns]
-    values = ", ".join([mark] * len(names))
-    statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values})"
-    if are_new:
-        return statement
-    key = ", ".join(column.name for column in table.primary_key)
-    do = f"UPDATE SET {update} = excluded.{update}" if update else "NOTHING"
-    return f"{statement} ON CONFLICT ({key}) DO {do}"
+    """Add rows. One whose key is there already is left as it is, or gets the new `update`."""
+    if not rows:
+        return
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    added = dialect.insert(table)
+    key = list(table.primary_key)
+    if update:
+        added = added.on_conflict_do_update(
+            index_elements=key, set_={update: added.excluded[update]}
+        )
+    else:
+        added = added.on_conflict_do_nothing(index_elements=key)
+    connection.execute(added, rows)
 
 
 def portions(values: Iterable[T]) -> Iterator[list[T]]:
     """The values in lists that a statement can take: databases bind only so many at once."""
-    wanted = list(values)
-    return (wanted[n : n + _MOST_VALUES] for n in range(0, len(wanted), _MOST_VALUES))
+    rest = list(values)
+    return (rest[n : n + _MOST_VALUES] for n in range(0, len(rest), _MOST_VALUES))

@@ -35,7 +35,7 @@ _AGENT = "agent"
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Which events are wanted: all of the project by default.
+    """Filter of events: all of the project by default.
 
     `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
     positions, the first not included; `since` is a time: whatever was written after the first event
@@ -67,7 +67,7 @@ class Range:
 def row_of(
     project: int, event: Event, numbers: Mapping[Subject, int], run: int | None
 ) -> JsonObject:
-    """What is stored of an event that has its position."""
+    """The row of an event that has its position."""
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
     if is_told_by_definition(event) or payload == usual_payload(change):
@@ -97,7 +97,7 @@ def row_of(
 
 
 def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
-    """The event of a row, but for what its definition says."""
+    """The event of a row, without a payload that stands in its definition."""
     change: Change = row.change
     payload: JsonObject | None = row.payload
     if change == "called":
@@ -116,25 +116,25 @@ def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
 
 
 def is_told_by_definition(event: Event) -> bool:
-    """Whether its payload is not stored, because its definition tells it."""
+    """Whether its payload stands in its definition, and is not stored again."""
     is_tool = event.subject.tool is not None
     return is_tool and event.event_kind == "fact" and bool(event.definition)
 
 
 def payload_of(definition: JsonObject | None) -> JsonObject:
-    """What spec 2 tells of a tool; nothing where its definition was lost, as by a damaged file."""
+    """The payload of a tool (spec 2); empty where the definition was lost (with a damaged file)."""
     if definition is None:
         return {}
     return tool_payload(definition["name"], definition["description"], definition["input_schema"])
 
 
 def is_failure(event: Event) -> bool:
-    """Whether it tells that a call failed or was refused, or that a server could not be used."""
+    """Whether a call failed or was refused, or a server could not be used."""
     return event.change in _FAILURES or (event.change == "called" and "error" in event.payload)
 
 
 def has_text(event: Event, text: str) -> bool:
-    """Whether what is told of it has this text in it, in capitals or not."""
+    """Whether a text stands in its names or payload, in capitals or not."""
     wanted = text.casefold()
     return any(wanted in x.casefold() for x in _texts_of(event))
 
@@ -192,7 +192,7 @@ _IMPLIED: Mapping[Change, Change] = {
 
 
 def implied_by(change: Change) -> Change:
-    """What such an event says of the tools that no row behind it tells of."""
+    """The change that such an event implies for tools without a row of their own."""
     return _IMPLIED[change]
 
 

@@ -63,9 +63,9 @@ NOW, ALL = When(), Range()
 
 @dataclass(frozen=True, slots=True)
 class ToolsTold:
-    """The whole graph, what was asked for in it, and what sources said of the tools they offer.
+    """The whole graph, the subjects asked for, and the tools that sources offered then.
 
-    Of each tool that was offered then: the digest of its definition, and that.
+    Of each tool: the digest of its definition, and the definition.
     """
 
     graph: Graph
@@ -146,12 +146,12 @@ class History:
             return self.log.complete(connection, rows)
 
     def records(self, moment: When = NOW) -> Records:
-        """Every source and tool there was until then, as was known then."""
+        """Records of every source and tool as of a time."""
         with self.reading() as connection:
             return self._fold_at(connection, moment).records()
 
     def tool_record(self, source: str, tool: str) -> ToolRecord:
-        """What is known of one tool; it was there last when its source was, unless it had gone.
+        """Record of one tool. It was seen last when its source was, unless it had gone.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -163,7 +163,7 @@ class History:
             return replace(record, last_seen=last_seen(record, fold.sources.get(subject.anchor)))
 
     def records_of_source(self, name: str) -> list[ToolRecord]:
-        """What is known of all tools that the sources of this name ever had."""
+        """Records of all tools that the sources of this name ever had."""
         with self.reading() as connection:
             fold = self.log.catch_up(connection)
             named = [x.subject for x in fold.plain_tools() if x.subject.source == name]
@@ -177,7 +177,7 @@ class History:
             return position, next((x.last_sync for x in sources if x.name == source), None)
 
     def newest_position(self) -> int:
-        """That of the newest event; 0 before the first."""
+        """The position of the newest event; 0 before the first."""
         with self.reading() as connection:
             return last_position(connection, self.project_id)
 
@@ -196,7 +196,7 @@ class History:
             return self._graph(connection, moment)
 
     def tools_told(self, moment: When, source: str | None, tool: str | None) -> ToolsTold:
-        """What it takes to see what flows around a source, or one tool, as it was then.
+        """Graph and definitions for the flows around a source, or one tool, as of a time.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -220,7 +220,7 @@ class History:
         return self.versions_of(subject)
 
     def versions_of(self, tool: Subject) -> list[Version]:
-        """The same, of a tool that may never have been there."""
+        """`versions` of a tool that may never have been there."""
         with self.reading() as connection:
             rows = self.log.rows(connection, Range(subject=tool, changes=_DEFINING))
             told = [x.event for x in rows if x.event.definition]
@@ -295,7 +295,7 @@ class History:
         return max(found, default=None)
 
     def last_changes(self, until: When = NOW) -> list[LastChange]:
-        """That of every source that ever listed a tool by then; the newest at the end."""
+        """The last change of every source that had listed a tool by then; the newest at the end."""
         with self.reading() as connection:
             known = _subjects(self.log.catch_up(connection), None, None)
         found: list[tuple[int, LastChange]] = []
@@ -307,7 +307,7 @@ class History:
         return [x for _, x in sorted(found, key=lambda x: (x[0], x[1].source))]
 
     def what_changed(self, event: Event) -> tuple[str, ...]:
-        """What a changed definition has that the one before it had not, in lines."""
+        """Lines that say how a changed definition differs from the one before it."""
         tool = event.subject
         with self.reading() as connection:
             until = event.position - 1
@@ -368,7 +368,7 @@ class History:
         return graph_of(self.project, records, self.log.links(connection, until))
 
     def _told(self, connection: Connection, moment: When, source: Subject | None) -> Records:
-        """What was known then of a source and its tools, but not of calls; or all."""
+        """Records of a source and its tools as of then, without calls; or all records."""
         if source is None:
             return self._fold_at(connection, moment).records()
         fold = self._fold_at(connection, moment, Range(anchor=source, changes=INVENTORY))

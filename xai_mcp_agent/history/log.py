@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select
 
 from ..core.json import JsonObject
-from .database import insert_rows, portions
+from .database import insert_missing, portions
 from .event import Change, Event, Links, Project, Subject, links_of, subject_of, usual_payload
 from .events_table import (
     LARGEST_POSITION,
@@ -59,11 +59,11 @@ class LogRow:
 
     @property
     def implied_change(self) -> Change:
-        """What it says of these tools."""
+        """The change of these tools."""
         return implied_by(self.event.change)
 
     def implied(self, project: Project | None = None) -> Iterator[Event]:
-        """The events of its tools, but for what definitions tell; with links if of a `project`."""
+        """The events of its tools without payloads; with links if a `project` is given."""
         head, change = self.event, self.implied_change
         is_gone = change == "unavailable"
         for name, digest in self.tools:
@@ -76,14 +76,14 @@ class LogRow:
             )  # fmt: skip
 
     def events(self, project: Project | None = None) -> Iterator[Event]:
-        """All that is wanted of it."""
+        """The event, if it is wanted, and what it implies."""
         if self.is_wanted:
             yield self.event
         yield from self.implied(project) if self.tools else ()
 
 
 class EventLog:
-    """The log of a project, and what it comes to. Used by one thread, within transactions."""
+    """The log of a project and its state. Used by one thread, within transactions."""
 
     def __init__(self, project: Project, number: int) -> None:
         self.project, self.number = project, number
@@ -133,7 +133,8 @@ class EventLog:
             connection, {y: None for x in added for y in (x.subject, x.subject.anchor)}
         )
         known_runs = self._run_numbers(connection, {x.run: x.time for x in added if x.run})
-        insert_rows(connection, definitions, sorted(bodies.items()))
+        new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
+        insert_missing(connection, definitions, new_bodies)
         rows = [row_of(self.number, x, numbers, known_runs.get(x.run)) for x in added]
         connection.execute(insert(events), rows)
         fold.take(added)
@@ -143,7 +144,7 @@ class EventLog:
             self.take_snapshot(connection)
 
     def take_snapshot(self, connection: Connection, *, part: float = 1.0) -> None:
-        """Write what it comes to now, if nobody did for so much of the usual distance."""
+        """Write a snapshot of the state, unless the last one is nearer than `part` of the usual."""
         fold = self.catch_up(connection)
         if self._rows_since_snapshot < part * self._most_rows(fold):
             return
@@ -171,7 +172,7 @@ class EventLog:
         return self.complete(connection, self.rows(connection, wanted))
 
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
-        """All events of these rows, with what definitions tell."""
+        """All events of these rows, with the payloads that stand in definitions."""
         found = [event for row in rows for event in row.events(self.project)]
         digests = {x.definition for x in found if x.definition and is_told_by_definition(x)}
         known = definitions_of(connection, digests)
@@ -185,9 +186,9 @@ class EventLog:
     def fold_at(
         self, connection: Connection, until: int | None, wanted: Range | None = None
     ) -> Fold:
-        """What the log came to at a position; None is now.
+        """The state at a position, or now.
 
-        With `wanted` only such events count since the snapshot before.
+        With `wanted`, only these events are folded in behind the snapshot before.
         """
         if until is None:
             return self.catch_up(connection)
@@ -200,7 +201,7 @@ class EventLog:
     def links(
         self, connection: Connection, until: int | None
     ) -> Iterator[tuple[Subject, Links, int]]:
-        """What the events that tell facts link each subject to, and how often they do so."""
+        """Links of each subject by the facts about it, with their counts."""
         counts: Counter[tuple[Subject, Change]] = Counter()
         wanted = Range(until=until, changes=(*INVENTORY, "failed"))
         found = [x for some in self._portions(connection, wanted) for x in some]
@@ -218,7 +219,7 @@ class EventLog:
     def newest_of(
         self, connection: Connection, source: Subject, changes: Sequence[Change], until: int | None
     ) -> Event | None:
-        """The newest row of a source or its tools that tells one of these changes, until then."""
+        """The newest row of a source or its tools with one of these changes, up to a position."""
         number = self.numbers_of(connection, [source]).get(source, 0)
         last = LARGEST_POSITION if until is None else until
         query = select(events).where(
@@ -238,7 +239,7 @@ class EventLog:
         return found
 
     def numbers_of(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
-        """The numbers of these, as far as they have any."""
+        """The numbers of these subjects, where they have one."""
         by_digest = {x.digest: x for x in wanted}
         found: dict[Subject, int] = {}
         for some in portions(by_digest):
@@ -248,7 +249,7 @@ class EventLog:
         return found
 
     def _numbers(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
-        """The numbers of these; each gets one."""
+        """The numbers of these subjects; a new subject gets one."""
         wanted = list(wanted)
         found = self.numbers_of(connection, wanted)
         new = [
@@ -266,7 +267,7 @@ class EventLog:
     def _run_numbers(
         self, connection: Connection, wanted: Mapping[str, datetime]
     ) -> dict[str, int]:
-        """The numbers of runs; one of which nothing is known any more ended at this time."""
+        """The numbers of runs. A run without a row gets one, as ended at this time."""
         query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(wanted))
         found: dict[str, int] = {x.id: x.number for x in connection.execute(query)}
         lost = [
@@ -285,7 +286,7 @@ class EventLog:
         return ROWS_BETWEEN_SNAPSHOTS + fold.count
 
     def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
-        """The last snapshot up to a position, and where it was taken; nothing before the first."""
+        """The last snapshot up to a position, and its own; an empty state before the first."""
         query = select(snapshots).where(
             snapshots.c.project == self.number, snapshots.c.version == Fold.version
         )
@@ -314,7 +315,7 @@ class EventLog:
             after = end
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
-        """Events of rows. Of what a lost name was about, as by a damaged file, nothing is known."""
+        """Events of rows, without those whose subject was lost (with a damaged file)."""
         self._learn_names(connection, rows)
         made: list[Event] = []
         for row in rows:
@@ -342,7 +343,7 @@ class EventLog:
     def _implied(
         self, connection: Connection, heads: Sequence[Event]
     ) -> dict[int, Sequence[tuple[str, str]]]:
-        """What these events say of tools of which no row tells, by their positions."""
+        """The tools that these events imply something of, by position."""
         if not heads:
             return {}
         found: dict[int, Sequence[tuple[str, str]]] = {}
@@ -371,7 +372,7 @@ class EventLog:
 
 
 def _chosen(row: LogRow, wanted: Range) -> LogRow:
-    """What of a row is wanted."""
+    """The part of a row that lies in a range."""
     event, tools, is_wanted = row.event, row.tools, True
     if wanted.subject is not None and event.subject != wanted.subject:
         is_wanted, tools = False, [x for x in tools if x[0] == wanted.subject.tool]
@@ -388,9 +389,10 @@ def _chosen(row: LogRow, wanted: Range) -> LogRow:
 
 
 def keep_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
-    """Write what the log comes to at this position."""
-    row = (project, position, Fold.version, pack_fold(fold))
-    insert_rows(connection, snapshots, [row], update=snapshots.c.records.name)
+    """Write the state at a position."""
+    key = {"project": project, "position": position}
+    row = {**key, "version": Fold.version, "records": pack_fold(fold)}
+    insert_missing(connection, snapshots, [row], update="records")
 
 
 def last_position(connection: Connection, project: int) -> int:
@@ -417,7 +419,7 @@ def begin_of(connection: Connection, project: int) -> int:
 
 
 def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
-    """What sources said of tools, by the digests; those that were lost are left out."""
+    """Definitions of tools by digest; lost ones are left out."""
     found: dict[str, JsonObject] = {}
     for some in portions(digests):
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
@@ -426,7 +428,7 @@ def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str
 
 
 def known_digests(connection: Connection, digests: Collection[str]) -> set[str]:
-    """Of these digests those of which the store has the definition."""
+    """The digests whose definition the store has."""
     found: set[str] = set()
     for some in portions(digests):
         query = select(definitions.c.digest).where(definitions.c.digest.in_(some))
@@ -437,7 +439,7 @@ def known_digests(connection: Connection, digests: Collection[str]) -> set[str]:
 def calls_at(
     connection: Connection, project: int, times: Collection[datetime]
 ) -> set[tuple[str, datetime]]:
-    """Of which tools, by their digests, there are calls at these times."""
+    """Tools (by digest) and times of the calls that the log has at these times."""
     if not times:
         return set()
     query = select(subjects.c.digest, events.c.time).join(

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, select
 
 from ..settings.sections import Retention
-from .database import insert_rows, portions
+from .database import insert_missing, portions
 from .event import Subject
 from .events_table import LARGEST_POSITION
 from .history import History
@@ -55,8 +55,8 @@ def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = Fa
             until = _last_to_go(connection, project, keep, now)
             return _counted(connection, project, until, until)
     with history.writing(everything=True) as connection:
-        row = (_PRUNED.format(project), str(encode_time(now)))
-        insert_rows(connection, facts, [row], update=facts.c.value.name)
+        row = {"name": _PRUNED.format(project), "value": str(encode_time(now))}
+        insert_missing(connection, facts, [row], update="value")
         last = _last_to_go(connection, project, keep, now)
         until = min(last, _position_of_row(connection, project, _AT_ONCE) or last)
         pruned = _counted(connection, project, until, last)

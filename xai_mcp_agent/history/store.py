@@ -129,13 +129,13 @@ class Store:
             raise failure(self.place, Unreadable("A page is not what was written."))
 
     def clear_traces(self) -> None:
-        """Leave nothing beside the file of what was removed, unless somebody reads there now."""
+        """Remove the backup and the write-ahead log, which may hold what was removed."""
         if self.place.file is not None:
             forget_backup(self.place.file)
         self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def shrink(self) -> None:
-        """Give the room back of what was removed from a file, unless somebody uses it now."""
+        """Shrink the file by what was removed from it, unless somebody uses it now."""
         self._unless_used("VACUUM")
         self.clear_traces()
 
@@ -161,7 +161,7 @@ class Store:
         self._in_use.release()
 
     def _unless_used(self, statement: str) -> None:
-        """Have a file seen to; not where that would have to wait for long."""
+        """Run a statement on the file, unless that has to wait for long."""
         if self.place.file is not None:
             with suppress(StoreFailed), self._connected() as connection:
                 raw: Any = connection.connection.dbapi_connection
@@ -186,7 +186,7 @@ class Store:
             raise failure(self.place, cause) from cause
 
     def _is_found_damaged(self, raised: SQLAlchemyError) -> bool:
-        """Whether a look at the file finds why something of it could not be used."""
+        """Whether `quick_check` explains why the file could not be used."""
         if self.place.file is None or not may_be_damage(raised):
             return False
         with suppress(sqlite3.Error):
@@ -263,7 +263,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
-    """Which project was looked for, and which there are."""
+    """The error that names the project looked for, and the projects there are."""
     project = project_of(place.folder, place.project).name
     known = ", ".join(sorted(names)[:_MOST_NAMES])
     next_step = f"It has: {known}. Name one in XAI_MCP_PROJECT." if known else "Name another place."
@@ -327,7 +327,7 @@ def _open(place: Place, is_to_read: bool) -> Store:
 
 
 def _set_aside(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) -> bool:
-    """Whether it was; a file that somebody only named to look at is left as it is."""
+    """Set a damaged file aside, if it is ours; a file named for reading stays as it is."""
     return (place.is_own or not is_to_read) and set_aside(place, damaged)
 
 

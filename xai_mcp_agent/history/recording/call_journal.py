@@ -31,8 +31,7 @@ from ...core.tools import kind_named
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Subject
 from ..place import Place
-from ..use import NAMES
-from .reports import Begun, Called
+from .reports import NAMES, Begun, Called
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,6 @@ from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
-from ..use import Use, kept_use, used_by
 from .call_journal import CallJournal
 from .reports import (
     Answered,
@@ -47,6 +46,9 @@ from .reports import (
     Refused,
     Seeded,
     Taught,
+    Use,
+    kept_use,
+    used_by,
 )
 from .writer import HistoryWriter
 

@@ -7,14 +7,46 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ...core.calls import Caller
 from ...core.json import JsonObject
 from ...core.tools import SourceKind, Tool, definition_text, digest_of, inventory_digest
+from ...core.visible import visible_text
 from ..event import Subject, Teller
 from ..records import ToolRecord
-from ..use import Use
 
 if TYPE_CHECKING:
     from ..learned_rows import Learning
+
+
+Use: TypeAlias = tuple[tuple[str, str], ...]
+"""Who makes a call: keys of a payload, and their values."""
+
+NAMES = ("caller", "agent", "workflow", "node", "toolbelt")
+"""The keys of names; the others are ids."""
+
+_MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
+
+
+def used_by(caller: Caller, call_id: str = "") -> Use:
+    """The caller as an event has it; what is unknown is left out."""
+    pairs = (
+        ("run_id", caller.run), ("call_id", call_id), ("caller", caller.kind),
+        ("agent", caller.name), ("workflow", caller.workflow), ("node", caller.node),
+        ("toolbelt", caller.toolbelt),
+    )  # fmt: skip
+    return tuple(x for x in pairs if x[1])
+
+
+def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
+    """The same without secrets, and with texts of a bounded length."""
+    masked: list[tuple[str, str]] = []
+    for key, text in use:
+        if key != "caller":  # that one is a word of ours
+            most = _MOST_NAME_CHARS if key in NAMES else _MOST_ID_CHARS
+            # Cut after masking: half a secret must not be left at its end.
+            text = visible_text(mask(text[: 10 * most]), most)
+        masked.append((key, text))
+    return tuple(masked)
 
 
 @dataclass(frozen=True, slots=True)
