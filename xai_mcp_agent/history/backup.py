@@ -29,7 +29,7 @@ _PASSING = (
 
 
 def sqlite_name(cause: Any) -> str:
-    """SQLite's own name of an error; empty for another one."""
+    """SQLite's name of an error; empty for other errors."""
     return getattr(cause, "sqlite_errorname", None) or ""
 
 
@@ -59,7 +59,7 @@ def backup_of(file: Path) -> Path:
 
 
 def is_due(file: Path) -> bool:
-    """Whether there is none of this day. One from the future is from before a clock was set."""
+    """Whether the last backup is a day old (or from the future: a clock was set back)."""
     try:
         return not 0 <= time.time() - backup_of(file).stat().st_mtime < _EVERY_SECONDS
     except OSError:
@@ -95,7 +95,7 @@ def back_up(file: Path) -> bool:
 
 
 def forget_backup(file: Path) -> None:
-    """Remove it: nothing of what was forgotten, or of a file that was deleted, may be left."""
+    """Remove the backup, which may hold what was forgotten."""
     with suppress(OSError):
         backup_of(file).unlink(missing_ok=True)
 

@@ -48,7 +48,7 @@ _MOST_VALUES = 10_000
 
 
 def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
-    """How to reach a database; nothing is connected yet. One `is_to_read` is not even made."""
+    """The engine of a place; it connects later. One that `is_to_read` makes no file."""
     if not place.url.startswith("sqlite"):
         engine = create_engine(
             place.url,
@@ -72,7 +72,7 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
 
 
 def for_writing(connection: Connection) -> Connection:
-    """Let the next transaction of this connection keep all other writers out."""
+    """Make the next transaction of this connection keep all other writers out."""
     if connection.dialect.name != "sqlite":
         # Whatever is usual for this user: what the last writer wrote must be seen after the lock.
         connection = connection.execution_options(isolation_level="READ COMMITTED")
@@ -80,7 +80,7 @@ def for_writing(connection: Connection) -> Connection:
 
 
 def for_reading(connection: Connection) -> Connection:
-    """Let the next transaction of this connection see one state of the database throughout."""
+    """Make the next transaction of this connection see one state of the database throughout."""
     if connection.dialect.name == "sqlite":
         return connection
     return connection.execution_options(isolation_level="REPEATABLE READ")
@@ -122,7 +122,7 @@ def _leave_begin_to_us(connection: Any, _: Any) -> None:
 
 
 def add_functions(connection: Any) -> None:
-    """Have SQLite know the logarithm, which it may be built without; and what goes with it."""
+    """Add `ln` and `floor`, which SQLite may be built without."""
     for name, function in (("ln", math.log), ("floor", math.floor)):
         try:
             connection.execute(f"SELECT {name}(1)")

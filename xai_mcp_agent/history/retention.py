@@ -1,6 +1,6 @@
-"""What is old goes: rows of the log from its begin on, and what nothing refers to any more.
+"""Retention: removes old rows of the log, and what nothing refers to any more.
 
-What was known at the begin of the rest is kept as a snapshot: views of the past reach to there.
+A snapshot at the new begin stays: views of the past reach back to it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PRUNED = "pruned:{}"
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows went, until when they had happened, and whether there is more to go."""
+    """How many rows were removed, the time of the last one, and whether that was all."""
 
     events: int = 0
     until: datetime | None = None
@@ -42,9 +42,9 @@ class Pruned:
 
 
 def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = False) -> Pruned:
-    """Remove what is older or more than is to be kept: some of it, so that others may write.
+    """Remove what is older or more than is to be kept: at most `_AT_ONCE` rows at a time.
 
-    With `is_dry` nothing is removed, and counted what would be.
+    With `is_dry` the rows are only counted.
 
     Raises:
         StoreFailed: the store; nothing was removed.
@@ -66,7 +66,7 @@ def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = Fa
 
 
 def is_due(connection: Connection, project: int, now: datetime) -> bool:
-    """Whether nobody looked for a day."""
+    """Whether no process pruned for a day."""
     query = select(facts.c.value).where(facts.c.name == _PRUNED.format(project))
     last = connection.execute(query).scalar()
     return last is None or not last.isdigit() or encode_time(now - _DAY) >= int(last)
@@ -107,7 +107,7 @@ def _last_too_many(connection: Connection, project: int, most: float) -> int:
 
 
 def size_of(connection: Connection, project: int) -> tuple[int, float, float]:
-    """How many rows of the log there are, what they take, and what the rest does, in bytes."""
+    """The number of rows in the log, their bytes, and the bytes that pruning does not free."""
 
     def total(where: ColumnElement[bool], *columns: Any) -> float:
         lengths = (func.coalesce(func.sum(func.length(x)), 0) for x in columns)
@@ -133,7 +133,7 @@ def _position_of_row(connection: Connection, project: int, number: int) -> int |
 
 
 def _remove(connection: Connection, history: History, until: int) -> None:
-    """Remove the rows up to there, and what only they referred to."""
+    """Remove the rows up to a position, and what only they referred to."""
     project, log = history.project_id, history.log
     now, newest = log.catch_up(connection), last_position(connection, project)
     fold = log.fold_at(connection, until)
@@ -153,26 +153,26 @@ def _remove(connection: Connection, history: History, until: int) -> None:
 
 
 def _gone(connection: Connection, project: int, fold: Fold) -> list[Subject]:
-    """Tools that are not there any more, and of which nothing is told: they are forgotten."""
-    told = _subjects_told(connection, project)
+    """Tools that are gone, that the log does not mention and nobody decided about."""
+    in_log = _subjects_in_log(connection, project)
     return [
         x.subject
         for x in fold.plain_tools()
-        if not (x.is_available or not x.is_enabled or x.accepted) and x.subject.digest not in told
+        if not (x.is_available or not x.is_enabled or x.accepted) and x.subject.digest not in in_log
     ]
 
 
-def _subjects_told(connection: Connection, project: int) -> set[str]:
-    """The digests of what the log tells of."""
+def _subjects_in_log(connection: Connection, project: int) -> set[str]:
+    """The digests of the subjects in the log."""
     named = select(events.c.subject).where(events.c.project == project)
     query = select(subjects.c.digest).where(subjects.c.id.in_(named))
     return set(connection.execute(query).scalars())
 
 
 def _drop_subjects(connection: Connection, project: int, fold: Fold) -> None:
-    """Those that nothing tells of. No number is given again, so nobody takes another for them."""
+    """Drop subjects that nothing mentions. Numbers are never given again."""
     known = {x.digest for x in (*fold.sources, *(y.subject for y in fold.plain_tools()))}
-    known |= _subjects_told(connection, project)
+    known |= _subjects_in_log(connection, project)
     query = select(subjects.c.digest).where(subjects.c.project == project)
     for some in portions(set(connection.execute(query).scalars()) - known):
         mine = subjects.c.project == project, subjects.c.digest.in_(some)
@@ -180,7 +180,7 @@ def _drop_subjects(connection: Connection, project: int, fold: Fold) -> None:
 
 
 def _drop_definitions(connection: Connection) -> None:
-    """Those that nothing names, of no project."""
+    """Drop definitions that no project refers to."""
     query = select(events.c.definition).where(events.c.definition.is_not(None)).distinct()
     used = set[str | None](connection.execute(query).scalars())
     for packed in connection.execute(select(snapshots.c.records)).scalars():

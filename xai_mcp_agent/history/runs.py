@@ -1,4 +1,4 @@
-"""The processes that write a history, so that one that ended without a word is noticed."""
+"""Processes that write a history; one that was killed is noticed by the next."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Runs:
         return datetime.fromtimestamp(self._process_began, UTC)
 
     def begin(self, connection: Connection) -> bool:
-        """Write down that this run is there; False where others took it for ended."""
+        """Add the row of this run; False where it is there already, because others ended it."""
         if connection.execute(select(runs.c.id).where(runs.c.id == self.own)).first() is not None:
             return False
         row = {
@@ -58,16 +58,16 @@ class Runs:
         return True
 
     def beat(self, connection: Connection) -> bool:
-        """Write down that it is still there; False if others took it for ended meanwhile."""
+        """Note that it is alive; False if others took it for ended meanwhile."""
         mine = update(runs).where(runs.c.id == self.own, runs.c.ended.is_(None))
         return connection.execute(mine.values(seen=_now())).rowcount > 0
 
     def end(self, connection: Connection, run: str = "") -> None:
-        """Write down that this run, or another one, is over."""
+        """Note the end of this run, or of another one."""
         connection.execute(update(runs).where(runs.c.id == (run or self.own)).values(ended=_now()))
 
     def over(self, connection: Connection, wanted: Collection[str]) -> dict[str, str]:
-        """Which of these runs are over, and what is known of the end of each."""
+        """The runs that are over, each with a sentence about its end."""
         query = select(runs).where(runs.c.project == self._project, runs.c.id.in_(list(wanted)))
         rows = {row.id: row for row in connection.execute(query)}
         found = dict.fromkeys(wanted, _END_LOST)
@@ -99,7 +99,7 @@ def _end_of(row: Row[Any]) -> str:
 
 
 def _numbers() -> str:
-    """What is the same for processes that know each other by the same numbers."""
+    """Boot and pid namespace: processes with the same ones share process numbers."""
     if sys.platform != "linux":
         return ""
     try:

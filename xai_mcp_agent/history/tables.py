@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Unreadable(SQLAlchemyError):
-    """What is in a row is not what was ever written there: the file is damaged."""
+    """A row cannot be decoded: the file is damaged."""
 
 
 class Words(TypeDecorator[str]):
@@ -40,11 +40,11 @@ class Words(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """As `encode_text`."""
+        """Escape it."""
         return None if value is None else encode_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        """As it was."""
+        """Undo that."""
         return value if value is None or "\\" not in value else loaded(f'"{value}"')
 
 
@@ -55,11 +55,11 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """As `encode_time`."""
+        """Microseconds since 1970."""
         return None if value is None else encode_time(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        """In UTC."""
+        """The time in UTC."""
         return None if value is None else time_of(value)
 
 
@@ -70,22 +70,22 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """As `encode_json`; None is no value."""
+        """JSON text; None stays None."""
         return None if value is None else encode_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """As it was."""
+        """Undo that."""
         return None if value is None else loaded(value)
 
 
 def encode_text(text: str) -> str:
-    """As JSON writes it, without the quotes."""
+    """The text as JSON has it, without the quotes."""
     is_plain = text.isascii() and text.isprintable() and "\\" not in text
     return text if is_plain else json.dumps(text)[1:-1]
 
 
 def encode_json(value: Any) -> str:
-    """As text in ASCII."""
+    """JSON text in ASCII."""
     try:
         return to_json(value).decode("ascii")
     except ValueError:  # not in ASCII, or with halves of surrogate pairs; that takes longer
@@ -99,7 +99,7 @@ def encode_time(time: datetime) -> int:
 
 
 def time_of(moment: int) -> datetime:
-    """The time that is written so, in UTC."""
+    """The time of so many microseconds, in UTC."""
     return _EPOCH + timedelta(microseconds=moment)
 
 
@@ -136,7 +136,7 @@ runs = Table(
     Column("ended", Moment),
     sqlite_autoincrement=True,
 )
-"""The processes that write."""
+"""Processes that write."""
 
 definitions = Table(
     "xai_mcp_definitions",
@@ -201,7 +201,7 @@ snapshots = Table(
     Column("version", Integer, nullable=False),
     Column("records", LargeBinary, nullable=False),
 )
-"""What the log came to at some positions, made by a `version` of the fold."""
+"""States of the log at some positions, made by a `version` of the fold."""
 
 vectors = Table(
     "xai_mcp_vectors",
@@ -246,10 +246,10 @@ rules = Table(
 
 
 def loaded(text: str) -> Any:
-    """The JSON value that was written so.
+    """The value of a JSON text.
 
     Raises:
-        Unreadable: none ever was.
+        Unreadable: it is none, so the file is damaged.
     """
     try:
         return json.loads(text)
