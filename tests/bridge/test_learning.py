@@ -328,25 +328,6 @@ def test_what_the_store_let_go_of_is_let_go_of_by_open_bridges(
             assert {x["request"] for x in plans(bridge)} == {x.words for x in kept(bridge).runs}
 
 
-def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: Bridge) -> None:
-    for number in range(60):
-        learn(bridge, "do it", f"belt {number}")
-        assert len(known(bridge, f"belt {number}").runs) == 1
-
-    async def count(operations: Operations) -> int:
-        return len(operations.engine.learned._toolbelts)  # pyright: ignore[reportPrivateUsage]
-
-    assert bridge.run(count) <= 20
-    first = known(bridge, "belt 0")
-    assert len(first.runs) == 1
-    bridge.forget_learned(toolbelt="belt 0")
-    for number in range(60):
-        known(bridge, f"belt {number}")
-    again = known(bridge, "belt 0")
-    assert not again.runs
-    assert again.age != first.age
-
-
 def learn(bridge: Bridge, request: str, toolbelt: str = "default") -> None:
     async def tell(operations: Operations) -> None:
         calls = (TracedCall(ToolKey("mcp", "shop", "buyers"), {}),)

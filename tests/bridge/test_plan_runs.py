@@ -30,7 +30,7 @@ from xai_mcp_agent import (
     UnknownTool,
 )
 from xai_mcp_agent.agent import signed_file
-from xai_mcp_agent.bridge.plan_state import WaitingPlan
+from xai_mcp_agent.bridge.plan_runs import WaitingPlan
 from xai_mcp_agent.planning import BadPlan, plan_from_json
 
 ROOT = Path(__file__).parents[2]

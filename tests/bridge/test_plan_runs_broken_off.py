@@ -25,7 +25,7 @@ from tests.support.bridges import bridge_with
 from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting, Bridge, RunFileError
-from xai_mcp_agent.bridge.plan_state import WaitingPlan
+from xai_mcp_agent.bridge.plan_runs import WaitingPlan
 
 _SECONDS = 60.0
 LIBRARY = plan(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
@@ -16,11 +16,16 @@ from ..core.patterns import globs, guard
 from ..core.results import ToolResult
 from ..core.tools import STATIC, SourceKind, Tool, ToolKey
 from ..search.preferences import Preferences
+from ..search.ranking import Ranked, Ranking
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE
 from .engine import Engine
 from .pipeline import Perform
+from .rules import ranking_rules
+
+if TYPE_CHECKING:
+    from ..agent.discovery import Search
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,24 @@ class Context:
         """The kinds of the file's enabled sources, by name."""
         sources = self.settings.of_file.items()
         return {name: x.kind.name for name, x in sources if not x.disabled}
+
+    def ranking(self, preferences: Preferences) -> Ranking:
+        """The order of search results, by preferences and rules."""
+        return Ranking(preferences, ranking_rules(self.engine.rulings, self.caller))
+
+    def search_for(self, preferences: Preferences) -> Search:
+        """The caller's search, which knows what its toolbelt was used for."""
+        engine, toolbelt = self.engine, self.caller.toolbelt
+        ranking = self.ranking(preferences)
+        engine.usage.follow(toolbelt)
+
+        async def search(
+            query: str, among: Mapping[ToolKey, Tool], limit: int
+        ) -> Sequence[Ranked[Tool]]:
+            remembered = await engine.usage.remembered(toolbelt)
+            return await engine.search.search(query, among, limit, ranking, remembered)
+
+        return search
 
     def is_denied(self, tool: Tool) -> bool:
         """Whether `approval` of the settings or the toolbelt denies every call of the tool."""

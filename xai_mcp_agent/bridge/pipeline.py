@@ -43,6 +43,7 @@ _REFUSED: dict[type[XaiMcpError], str] = {
     NotApproved: "It was not approved.",
     RuleDenied: "A rule does not allow it.",
 }
+_STRICT_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 
 
@@ -187,6 +188,6 @@ def _check_sendable(arguments: object) -> None:
     if not isinstance(arguments, dict):
         raise ValueError(f"a dict with the arguments by name, not {arguments!r:.100}")
     try:
-        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+        _STRICT_JSON.encode(arguments).encode()
     except (TypeError, ValueError, RecursionError) as cause:
         raise ValueError(f"not JSON: {cause}") from None

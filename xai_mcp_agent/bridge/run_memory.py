@@ -10,48 +10,40 @@ import asyncio
 import itertools
 import json
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from ..agent.learning import UsedTool
 from ..core.json import JsonObject
 from ..core.results import TextPart, ToolResult
-from ..core.tools import META, Tool, ToolKey
+from ..core.schemas import properties
+from ..core.tools import META, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import Teaching
-from ..planning.observed import (
-    ObservedRun,
-    SeenCall,
-    TracedCall,
-    observed_plan,
-    observed_run,
-)
-from ..planning.plans import Plan
-from ..planning.shape_json import cut_at, shape_as_json, shape_from_json
-from ..planning.shapes import Shape
 from ..search.usage import DEFAULT_TOOLBELT
 from ..settings.models import Settings
-from ..steps.results import parsed
 
 if TYPE_CHECKING:
+    from ..agent.learning import UsedTool
     from ..history.event import Subject
     from ..history.history import History
     from ..history.learned_rows import LearnedState, Learning
     from ..planning.learned_runs import LearnedCall, LearnedRun, Learnings, Sources
+    from ..planning.observed import ObservedRun, SeenCall, TracedCall
     from ..planning.planner import Planner
+    from ..planning.plans import Plan
+    from ..planning.shapes import Shape
 
 logger = logging.getLogger(__name__)
 
 _MOST_TIMES = 10  # that one run counts, however often it was made
 _PATIENCE_SECONDS = 2.0  # for the store, which answers in milliseconds unless it is locked
 _READ_CHARS = 500_000  # parsing longer JSON would hold up other threads
-_MOST_TOOLBELTS = 16  # in memory; others are read again when they are used
 _SHAPE_CHARS = 8_000  # deeper parts of a shape are left out
 _ages = itertools.count(1)  # never the same twice, also of a toolbelt that is read again
 _DEPTHS = (8, 5, 3, 2, 1)
@@ -65,16 +57,12 @@ class Remembered:
     `shapes` are those of results.
     """
 
-    runs: Mapping[str, tuple[JsonObject, int]] = field(
-        default_factory=dict[str, tuple[JsonObject, int]]
-    )
-    shapes: Mapping[str, tuple[ToolKey, Shape]] = field(
-        default_factory=dict[str, tuple[ToolKey, Shape]]
-    )
+    runs: Mapping[str, tuple[JsonObject, int]]
+    shapes: Mapping[str, tuple[ToolKey, Shape]]
     age: int = 0
 
 
-NOTHING_LEARNED = Remembered()
+NOTHING_LEARNED = Remembered({}, {})
 
 
 def bring_up_to_date(
@@ -117,57 +105,51 @@ class RunMemory:
         self._keeps_words = settings.search.learns
         self._tell = tell
         self._has_told = False
-        self._toolbelts: OrderedDict[str | None, _Toolbelt] = OrderedDict()  # latest use last
+        self._toolbelts = defaultdict[str | None, _Toolbelt](_Toolbelt)
 
     async def learn_run(
         self, toolbelt: str, request: str, turns: Sequence[Sequence[UsedTool]]
     ) -> None:
-        """Learn from a run that used these tools, turn by turn, and went well. Does not raise."""
-        if not self._learns or not turns:
-            return
-        try:
-            # In a thread: results have any size.
-            run = await anyio.to_thread.run_sync(_observed, request, turns)
-            self.learn_traced(toolbelt, request, run)
-        except Exception:
-            logger.exception("What a run taught could not be worked out")
+        """Learn from the calls of a successful run, turn by turn. Does not raise."""
+        if turns:
+            await self._learn(toolbelt, request, partial(_observed, request, turns))
 
     async def learn_plan(
         self, toolbelt: str, plan: Plan, tools: Sequence[ToolKey], results: Sequence[Any]
     ) -> None:
-        """Learn from a plan that was carried out to its end. Does not raise."""
+        """Learn from a plan that ran to its end. Does not raise."""
+        await self._learn(toolbelt, plan.request, partial(_observed_plan, plan, tools, results))
+
+    async def _learn(self, toolbelt: str, request: str, observe: Callable[[], ObservedRun]) -> None:
         if not self._learns:
             return
         try:
-            run = await anyio.to_thread.run_sync(observed_plan, plan, tools, results)
-            self.learn_traced(toolbelt, plan.request, run)
+            # In a thread: results have any size.
+            run = await anyio.to_thread.run_sync(observe)
+            self.learn_traced(toolbelt, request, run)
         except Exception:
-            logger.exception("What a plan taught could not be worked out")
+            logger.exception("Learning from a run failed")
 
     def learn_traced(self, toolbelt: str, request: str, run: ObservedRun) -> None:
         """Learn from a run whose references are traced already; its tools are keys.
 
         From any thread. Returns at once.
         """
-        calls = _without_own(run.calls)
+        calls = [(self._recorder.subject(tool), x) for tool, x in _without_meta(run.calls)]
         if not self._learns or not calls:
             return
         subject_of = self._recorder.subject
         shapes = ((key, _text_of(x)) for key, several in run.shapes.items() for x in several)
         texts = [(subject_of(x), text) for x, text in shapes if text and x.kind != META.name]
-        tools = [(subject_of(x.tool), x.sources) for x in calls]
         words = request if self._keeps_words else ""
         belt = toolbelt or DEFAULT_TOOLBELT
-        self._recorder.learn(partial(_learn, belt, words, tools, texts))
+        self._recorder.learn(partial(_learn, belt, words, calls, texts))
 
     async def remembered(self, toolbelt: str | None) -> Remembered:
         """What runs with a toolbelt taught, or all of the project."""
         if not self._learns:
             return NOTHING_LEARNED
-        cache = self._toolbelts.setdefault(toolbelt, _Toolbelt())
-        self._toolbelts.move_to_end(toolbelt)
-        if len(self._toolbelts) > _MOST_TOOLBELTS:
-            self._toolbelts.popitem(last=False)
+        cache = self._toolbelts[toolbelt]
         if cache.reading is None:
             future = self._recorder.read(partial(_update, toolbelt, cache), NOTHING_LEARNED)
             cache.reading = asyncio.wrap_future(future)
@@ -194,28 +176,30 @@ class _Toolbelt:
     reading: asyncio.Future[Remembered] | None = None
 
 
-# What follows runs beside the loop.
+# The functions below run in threads.
 
 
 def _observed(request: str, turns: Sequence[Sequence[UsedTool]]) -> ObservedRun:
-    return observed_run(request, [[_seen(x) for x in turn] for turn in turns])
+    from ..planning.observed import SeenCall, observed_run  # only agents need it
+
+    def seen(used: UsedTool) -> SeenCall:
+        # The name of an argument that the tool does not declare may be a value.
+        parameters = properties(used.tool.input_schema)
+        return SeenCall(used.tool.key, used.arguments, _data_of(used.result), tuple(parameters))
+
+    return observed_run(request, [[seen(x) for x in turn] for turn in turns])
 
 
-def _seen(used: UsedTool) -> SeenCall:
-    names = _parameters(used.tool)
-    return SeenCall(used.tool.key, used.arguments, _data_of(used.result), names)
+def _observed_plan(plan: Plan, tools: Sequence[ToolKey], results: Sequence[Any]) -> ObservedRun:
+    from ..planning.observed import observed_plan
 
-
-def _parameters(tool: Tool) -> tuple[str, ...]:
-    """The parameters that a tool declares; the name of any other argument may be a value."""
-    declared: Any = tool.input_schema.get("properties")
-    if not isinstance(declared, Mapping):
-        return ()
-    return tuple(map(str, cast("Mapping[Any, Any]", declared)))
+    return observed_plan(plan, tools, results)
 
 
 def _data_of(result: ToolResult) -> Any:
     """A result as data, else as text; None for pictures and the like."""
+    from ..steps.results import parsed
+
     if result.structured is not None:
         return result.structured
     if not any(isinstance(x, TextPart) for x in result.parts):
@@ -224,26 +208,22 @@ def _data_of(result: ToolResult) -> Any:
     return parsed(text) if len(text) <= _READ_CHARS else text
 
 
-def _without_own(calls: Sequence[TracedCall]) -> list[TracedCall]:
-    """The calls without those of our own tools, which no plan has; places are counted anew."""
-    places: dict[int, int] = {}
-    for number, call in enumerate(calls):
-        if call.tool.kind != META.name:
-            places[number] = len(places)
-    return [TracedCall(calls[n].tool, _counted_anew(calls[n], places)) for n in places]
-
-
-def _counted_anew(
-    call: TracedCall, places: Mapping[int, int]
-) -> dict[str, tuple[int, str | None] | None]:
-    return {
-        name: (places[x[0]], x[1]) if x and x[0] in places else None
-        for name, x in call.sources.items()
-    }
+def _without_meta(calls: Sequence[TracedCall]) -> Iterator[tuple[ToolKey, Sources]]:
+    """The calls of tools that a plan may have, with their places among those."""
+    numbers = [n for n, call in enumerate(calls) if call.tool.kind != META.name]
+    places = {number: place for place, number in enumerate(numbers)}
+    for call in map(calls.__getitem__, numbers):
+        sources = call.sources.items()
+        yield (
+            call.tool,
+            {name: (places[x[0]], x[1]) if x and x[0] in places else None for name, x in sources},
+        )
 
 
 def _text_of(shape: Shape) -> str:
     """The shape as JSON, as deep as there is room for."""
+    from ..planning.shape_json import cut_at, shape_as_json
+
     for depth in _DEPTHS:
         text = json.dumps(shape_as_json(cut_at(shape, depth)), separators=(",", ":"))
         if len(text) <= _SHAPE_CHARS:
@@ -279,6 +259,8 @@ def _update(toolbelt: str | None, cache: _Toolbelt, history: History) -> Remembe
 
 def _remembered(news: Learnings, before: Remembered, *, is_grown: bool) -> Remembered:
     """Of the same age as before while no run of then is gone."""
+    from ..planning.shape_json import shape_from_json
+
     runs = {x.id: (_plan_of(x), x.times) for x in reversed(news.runs)}
     shapes = {x.id: (x.tool.key, shape_from_json(x.shape)) for x in reversed(news.shapes)}
     is_grown = is_grown and before.runs.keys() <= runs.keys()

@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 import anyio
 
-from ..agent.events import RunEvent
 from .portal import Portal, closed_meanwhile
+
+if TYPE_CHECKING:
+    from ..agent.events import RunEvent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,7 +21,7 @@ R = TypeVar("R")
 OnChange: TypeAlias = Callable[[str], object]
 """Gets the URI of the resource that changed, or the name of the list."""
 
-Tell: TypeAlias = Callable[[RunEvent], None]
+Tell: TypeAlias = "Callable[[RunEvent], None]"
 Play: TypeAlias = Callable[[Tell], Coroutine[Any, Any, R]]
 """Runs to the end on the bridge's loop, and tells every event there."""
 
@@ -145,11 +147,11 @@ class AioSubscription(_Subscribed, AbstractAsyncContextManager["AioSubscription"
         await self.close()
 
 
-class _Run(_Reader[RunEvent], Generic[R]):
+class _Run(_Reader["RunEvent"], Generic[R]):
     """A run that was begun; it stops when this is garbage."""
 
     def __init__(self, portal: Portal, play: Play[R]) -> None:
-        events = Feed[RunEvent]()
+        events = Feed["RunEvent"]()
         super().__init__(portal, events)
         self._was_stopped = False
         self._is_over = False

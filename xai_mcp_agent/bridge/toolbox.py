@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ..agent.discovery import DiscoveryToolset, Search
+from ..agent.discovery import DiscoveryToolset
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import (
@@ -29,12 +29,10 @@ from ..core.tools import Tool, ToolKey
 from ..policy.breaker import BreakerNews
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
-from ..search.ranking import Ranked, Ranking
 from ..settings.sections import BUDGET_VARIABLE
 from .agent_filter import AgentFilter, AskToAccept
 from .context import Context
 from .engine import Engine
-from .rules import ranking_rules
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +126,7 @@ def agent_tools(
 
     names = state.names if state else ()
     pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(search_for(context, preferences), lambda: tools.available())
+    discovery = DiscoveryToolset(context.search_for(preferences), lambda: tools.available())
     own = [planning(lambda: tools.available())] if planning else []
     combined = CombinedToolset(*parts, pages, discovery, *own, names=names)
     engine.record_static(combined.known())
@@ -145,18 +143,3 @@ def agent_tools(
         learn_run=partial(engine.learned.learn_run, toolbelt),
     )  # fmt: skip
     return tools, pages
-
-
-def search_for(context: Context, preferences: Preferences) -> Search:
-    """The caller's search, which knows what its toolbelt was used for."""
-    engine, toolbelt = context.engine, context.caller.toolbelt
-    ranking = Ranking(preferences, ranking_rules(engine.rulings, context.caller))
-    engine.usage.follow(toolbelt)
-
-    async def search(
-        query: str, among: Mapping[ToolKey, Tool], limit: int
-    ) -> Sequence[Ranked[Tool]]:
-        remembered = await engine.usage.remembered(toolbelt)
-        return await engine.search.search(query, among, limit, ranking, remembered)
-
-    return search

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..bridge.operations.runs import PLAN, CallEvent
+from ..bridge.operations.runs import PLAN
+from ..bridge.plan_runs import CallEvent
 from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count

@@ -15,7 +15,7 @@ import typer
 from ..agent.run_file import WaitingRun
 from ..agent.signed_file import held
 from ..bridge.faces import Bridge
-from ..bridge.plan_state import WaitingPlan, read_waiting
+from ..bridge.plan_runs import WaitingPlan, read_waiting
 from ..console.approval import ask_approval, told
 from ..console.terminal_questions import read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall

@@ -10,7 +10,8 @@ import typer
 
 from ..agent.events import ToolFinished
 from ..bridge.faces import Bridge
-from ..bridge.operations.runs import PLAN, CallEvent
+from ..bridge.operations.runs import PLAN
+from ..bridge.plan_runs import CallEvent
 from ..canvas.planning import perform
 from ..console.console import Console
 from ..core.json import JsonObject

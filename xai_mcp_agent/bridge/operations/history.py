@@ -16,7 +16,6 @@ from ...catalog.entry import Refreshed
 from ...core.errors import BadSetting, StoreFailed, XaiMcpError
 from ...core.tools import Tool
 from ...history.place import StoreStatus
-from ...planning.observed import ObservedRun
 from ..context import Context
 from ..flows import MOST_FLOWS
 from .tools import Tools
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
     from ...planning.learned_runs import Learnings
+    from ...planning.observed import ObservedRun
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.to_thread
 
-from ...agent.models.base import Model
-from ...agent.models.registry import model_named
 from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
 from ...core.errors import BadSetting, UnknownTool
@@ -23,17 +21,16 @@ from ...planning.answered import (
     named_calls,
 )
 from ...planning.live import Teaching
-from ...planning.plan_file import BadPlan
 from ...planning.plans import Plan
 from ...policy.rules import reason
 from ...search.preferences import Preferences
 from ...search.usage import DEFAULT_TOOLBELT
 from ...steps.references import CANVAS_SOURCE
-from ..model_json import ask_for_json
 from ..run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
 from .search import Search, UsableTools
 
 if TYPE_CHECKING:
+    from ...agent.models.base import Model
     from ...planning.planner import Planner
     from ...planning.wires import WiredCall, WireProblem
 
@@ -74,6 +71,8 @@ class Planning(Search):
             UnknownServer, SettingsError: a name that cannot be used.
             UnknownProvider: the model's provider wants a model's name.
         """
+        from ...agent.models.registry import model_named  # most plans have no model
+
         choice = self.choice_of(servers) if servers else choice
         named = model_named(model, base_url=base_url) if isinstance(model, str) and model else None
         planner = named if isinstance(model, str) else model
@@ -199,6 +198,9 @@ class Planning(Search):
         """The plan of a model, or the rough plan with the reason why it stands."""
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
+        from ...planning.plan_file import BadPlan
+        from ..model_json import ask_for_json
+
         request, mask = rough.request, self.engine.recorder.mask
         question = await self.planned(usable, lambda x: x.question(request))
         answer, why = await ask_for_json(model, question, limit_seconds, mask)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from ...agent.toolsets import AgentTools
 from ...catalog.entry import ToolListing
 from ...catalog.groups import ToolChoice
 from ...core.errors import BadSetting
@@ -17,12 +17,11 @@ from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences
-from ...search.ranking import Ranking
-from ...search.selector import Selection
-from ..rules import ranking_rules
-from ..source_toolset import SourceToolset
-from ..toolbox import agent_tools, search_for
 from .tools import Tools
+
+if TYPE_CHECKING:
+    from ...agent.toolsets import AgentTools
+    from ...search.selector import Selection
 
 _RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
 _TRUSTED = 1.1  # as in a ranking
@@ -105,7 +104,7 @@ class Search(Tools):
         preferences = self.preferences(preferences)
         entries, failed = await self.listed(self.choice(servers) if servers else choice)
         tools = {key: x.require() for key, x in entries.items() if not preferences.is_blocked(key)}
-        ranking = Ranking(preferences, ranking_rules(self.engine.rulings, self.caller))
+        ranking = self.ranking(preferences)
         ranked = await self.engine.search.search(query, tools, limit, ranking)
         results = (
             FoundTool(x.tool, x.score, x.confidence, x.reasons, entries[x.tool.key]) for x in ranked
@@ -131,7 +130,7 @@ class Search(Tools):
         alternatives: int = _ALTERNATIVES,
     ) -> SelectedTool | None:
         """As `select_tool`, among these tools."""
-        search = search_for(self, self.preferences(preferences))
+        search = self.search_for(self.preferences(preferences))
         ranked = await search(request, usable.tools, 1 + max(alternatives, 0))
         if not ranked:
             return None
@@ -146,6 +145,10 @@ class Search(Tools):
 
         And a line for each server that cannot be used.
         """
+        # Imported here: an agent's modules, which most programs do not need.
+        from ..source_toolset import SourceToolset
+        from ..toolbox import agent_tools
+
         sources = SourceToolset(self, self.choice(self.settings.usable), {})
         tools, _ = agent_tools(self, [sources], budget_tokens=budget_tokens)
         left_out = await sources.connect(_show_nobody)
@@ -160,7 +163,7 @@ class Search(Tools):
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
         keys: list[ToolKey] = []
         if question.strip():
-            search = search_for(self, self.preferences(preferences))
+            search = self.search_for(self.preferences(preferences))
             hits = await search(question, among, DEFAULT_RESULTS)
             keys = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
         return tools.selector.select(available.definitions, keys)
