@@ -13,11 +13,11 @@ from xai_mcp_agent.agent.events import ToolFinished
 _KINDS = {
     "the tool itself said so": r"^told on purpose$",
     "refused by the server": r"was refused: .*|(503|busy on purpose)",
-    "no answer in time": r"gave no answer within",
+    "no answer in time": r"timed out after .*; the server was told",
     "the connection was lost": r"the connection (was lost|broke off)",
-    "an unreadable answer": r"gave an answer that cannot be used",
-    "the server could not be reached": r"could not be used|cannot be reached|was not ready|"
-    r"given up|answered: |command .* cannot be run",
+    "an unreadable answer": r"returned an unusable response",
+    "the server could not be reached": r"failed while|start timed out|cannot be reached|"
+    r"was not ready|answered: |command .* cannot be run",
     "the tool has gone": r"no tool|There is no|not offer|does not have",
     "the arguments do not fit": r"^Wrong arguments for",
 }

@@ -36,7 +36,7 @@ def failing(
 
 def late(name: str, does: str, fault: Any) -> tuple[Fault, Fault]:
     """The call ends at its limit, and the next one works."""
-    call = Call("echo", _ECHO, fails("gave no answer within 0.5 s", kind=ToolTimeout), seconds=0.5)
+    call = Call("echo", _ECHO, fails("timed out after 0.5 s", kind=ToolTimeout), seconds=0.5)
     return in_both_eras(name, does, of_calls(fault), call=call, mend=mend)
 
 
@@ -73,7 +73,7 @@ REFUSED: tuple[Fault, ...] = (
     *failing("http_429", "says to come later, again and again",
              refuse(429, "slow down", retry_after="0"), "HTTP 429: slow down"),
     *failing("http_429_long", "says to come in an hour", refuse(429, retry_after="3600"),
-             "it asks to wait 3600 s"),
+             "retry after 3600 s"),
     *working("http_429_once", "says to come in a second",
              of_calls(first(1, refuse(429, retry_after="1"))), "echo"),
     *failing("http_500", "has trouble of its own", refuse(500, "boom"), "HTTP 500: boom"),
@@ -91,7 +91,7 @@ ANSWERED: tuple[Fault, ...] = (
     *failing("http_batch", "answers with a list", refuse(200, "[]", "application/json"),
              "it is not a JSON-RPC response"),
     *failing("http_unknown_type", "answers with a result of a kind that nobody knows", riddle,
-             "it is of the type 'riddle', which is not known here"),
+             "the result type 'riddle' is unknown"),
     *failing("http_utf16", "answers in another encoding",
              lambda handler, _: handler.answer(200, "{}".encode("utf-16"), "application/json"),
              "it is not valid JSON"),

@@ -85,7 +85,7 @@ STARTING: tuple[Fault, ...] = (
     *in_both_eras("http_503_start", "is starting, and says to wait a second",
                   of_all(first(1, refuse(503, retry_after="1")))),
     *failing("http_503_long", "says to wait an hour", refuse(503, retry_after="3600"),
-             "it asks to wait 3600 s"),
+             "retry after 3600 s"),
     *in_both_eras("http_redirect_same", "has moved to another path", of_all(moved)),
     *failing("http_redirect_cross", "sends requests on to another server",
              refuse(307, location="http://elsewhere.invalid/"),

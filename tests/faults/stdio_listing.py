@@ -99,7 +99,7 @@ LISTING = (
         "cursor_not_text",
         "its listing goes on at a place that is a number",
         speaking(on={"tools/list": [["reply", {"tools": [_ECHO], "nextCursor": 7}]]}),
-        status_notes="goes on at a place that is not text",
+        status_notes="of the listing is not text, so its other pages are missing",
     ),
     Fault(
         "tools_null",
@@ -143,14 +143,14 @@ LISTING = (
                 {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/schema.json"}}},
             )
         ),
-        status_notes="are passed on unchecked",
+        status_notes="are not checked",
         call=_called("far", x=1),
     ),
     Fault(
         "dangling_schema",
         "a tool's schema refers to a part that is not there",
         _with(_odd("hole", {"type": "object", "properties": {"x": {"$ref": "#/$defs/none"}}})),
-        status_notes="are passed on unchecked",
+        status_notes="are not checked",
         call=_called("hole", x=1),
     ),
     Fault(
@@ -162,7 +162,7 @@ LISTING = (
                 {"type": "object", "properties": {"x": {"type": "strnig"}, "y": {"pattern": "("}}},
             )
         ),
-        status_notes="are passed on unchecked",
+        status_notes="are not checked",
         call=_called("odd", x=1),
     ),
     Fault(
@@ -181,7 +181,7 @@ LISTING = (
         "absurd_number",
         "a tool has a number in it that is larger than any",
         _listing('{"name": "vast", "inputSchema": {"maximum": 1e999}}'),
-        status_notes="Tool 'vast' was left out: it has a number in it that JSON cannot hold",
+        status_notes="Tool 'vast' was left out: it has a number that JSON cannot represent",
     ),
     Fault(
         "huge_enum",

@@ -107,7 +107,7 @@ def test_a_result_that_breaks_its_own_schema_is_passed_on_with_a_note(
         answer = {"content": content, "structuredContent": structured}
         result = bridge.call_tool("it", "result", answer)
         assert (result.text, result.structured) == ("five", structured)
-        assert result.notes[0].startswith("The result breaks the tool's own output schema: ")
+        assert result.notes[0].startswith("The result does not match the tool's output schema: ")
         assert problem in result.notes[0]
         assert not bridge.call_tool("it", "result", {"structuredContent": {"n": 5}}).notes
         assert not bridge.call_tool("it", "result", {"isError": True}).notes, (
@@ -185,7 +185,7 @@ def test_a_call_ends_at_its_limit_and_the_server_is_told(era: str):
         bridge.list_tools("it")
         with ends_within(20), pytest.raises(ToolTimeout) as caught:
             bridge.call_tool("it", "never", timeout_seconds=0.2)
-        assert caught.value.problem.startswith("the call of 'never' gave no answer within 0.2 s")
+        assert caught.value.problem.startswith("the call of 'never' timed out after 0.2 s")
         assert caught.value.next_step.startswith("Give the call more time with `timeout_seconds`")
         assert methods_seen(bridge)[-2:] == ["notifications/cancelled", "tools/call"]
 

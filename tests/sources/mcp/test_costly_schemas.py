@@ -70,7 +70,7 @@ def test_arguments_pass_unchecked_where_references_double(tmp_path: Path, schema
         (note,) = status_of(bridge, "it").notes
     assert stalls.longest_step_seconds < STALL_SECONDS
     assert note == (
-        "Arguments of tool 'echo' are passed on unchecked: its inputSchema cannot be used "
+        "Arguments of tool 'echo' are not checked: its inputSchema is unusable "
         "(its references and choices multiply to more than can be checked)."
     )
 
@@ -81,7 +81,7 @@ def test_results_pass_unchecked_where_references_double(tmp_path: Path):
         assert bridge.call_tool("it", "raw", {"line": line}).structured == {"a": 1}
         (note,) = status_of(bridge, "it").notes
     assert stalls.longest_step_seconds < STALL_SECONDS
-    assert note.startswith("Results of tool 'raw' are passed on unchecked: its outputSchema")
+    assert note.startswith("Results of tool 'raw' are not checked: its outputSchema")
 
 
 def test_very_many_patterns_that_take_long_to_compile_hold_up_nobody(tmp_path: Path):

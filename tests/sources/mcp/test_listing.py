@@ -274,8 +274,8 @@ def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galler
 ABSURD = {
     "nested 10,000 deep": ("[" * 10_000 + "]" * 10_000, "it is nested too deeply"),
     "objects 10,000 deep": ('{"a": ' * 10_000 + "1" + "}" * 10_000, "it is nested too deeply"),
-    "larger than any float": ("1e999", "it has a number in it that JSON cannot hold"),
-    "not a number": ("NaN", "it has a number in it that JSON cannot hold"),
+    "larger than any float": ("1e999", "it has a number that JSON cannot represent"),
+    "not a number": ("NaN", "it has a number that JSON cannot represent"),
 }
 SURROUNDED = '{"jsonrpc": "2.0", "id": ID, "result": {"tools": [%s, %s, %s]}}'
 

@@ -87,7 +87,7 @@ async def test_a_place_to_go_on_that_is_not_text_ends_the_listing_with_a_note(cu
     notes: list[str] = []
     frame, _ = await read("tools/list", {"tools": [], "nextCursor": cursor}, notes)
     assert "nextCursor" not in frame
-    assert notes == ["The listing goes on at a place that is not text; what follows is not listed."]
+    assert notes == ["`nextCursor` of the listing is not text, so its other pages are missing."]
 
 
 @given(any_json, any_json, objects)

@@ -127,7 +127,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
             named = repr(kind)[:_SHOWN] if isinstance(kind, str | int) else type(kind).__name__
-            words = f"it is of the type {named}, which is not known here"
+            words = f"the result type {named} is unknown"
             raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
         if method in ("initialize", "server/discover"):
             return handshake(method, result)
@@ -150,7 +150,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         if isinstance(cursor := result.get("nextCursor"), str):
             frame["nextCursor"] = cursor
         elif cursor is not None:
-            note("The listing goes on at a place that is not text; what follows is not listed.")
+            note("`nextCursor` of the listing is not text, so its other pages are missing.")
         if method != "tools/list":
             return result
         # In a thread, because it may be of any size. All that the SDK needs to know of tools is

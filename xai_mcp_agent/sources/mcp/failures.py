@@ -130,7 +130,7 @@ class Failures:
         cause = root_cause(cause)
         match verdict:
             case "late":
-                late = f"{what} gave no answer within {round(seconds, 2):g} s; the server was told"
+                late = f"{what} timed out after {round(seconds, 2):g} s; the server was told"
                 longer = f"Raise `timeout` of {self._server!r} in the settings if it needs longer."
                 return ToolTimeout(self._server, f"{late} to stop.", longer, self._last_words())
             case "lost":
@@ -146,7 +146,7 @@ class Failures:
             case "refused":
                 return self._refused(cause, what, lines_before)
             case "unreadable":
-                problem = f"{what} gave an answer that cannot be used: {self._words_of(cause)}."
+                problem = f"{what} returned an unusable response: {self._words_of(cause)}."
                 words = self._last_words()
                 return ServerError(self._server, self._mask(problem), 0, _REPORT_IT, words)
 
@@ -167,8 +167,7 @@ class Failures:
             by_hand = "Start it by hand" if is_stdio else "Ask it by hand"
             older = ', set "mode": "legacy" if it only knows the older protocol'
             return (
-                f"it was still {phase} after {settings.start_timeout_seconds:g} s, so it was given "
-                "up.",
+                f"the start timed out after {settings.start_timeout_seconds:g} s, while {phase}.",
                 f"{by_hand} to see what it waits for{older if settings.mode == 'auto' else ''}, "
                 f'or raise "startTimeout" of {settings.name!r}.',
             )
@@ -182,7 +181,7 @@ class Failures:
         command = settings.target
         if len(command) > _SHOWN_COMMAND:
             command = f"{command[:_SHOWN_COMMAND]}... (see its settings)"
-        problem = f"it could not be used, while {phase}: {reason}."
+        problem = f"it failed while {phase}: {reason}."
         return problem, f"Run it by hand to see more: {command}"
 
     def _spawn_problem(self, cause: OSError) -> tuple[str, str]:

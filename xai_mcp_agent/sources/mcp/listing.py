@@ -133,7 +133,7 @@ def _unchecked(tool: Tool) -> Iterator[str]:
     ):
         if schema is not None and (reason := SchemaCheck(schema).why_unusable()):
             yield (
-                f"{what} of tool {tool.name!r} are passed on unchecked: its {name} cannot be used "
+                f"{what} of tool {tool.name!r} are not checked: its {name} is unusable "
                 f"({reason[:_SHOWN_REASON]})."
             )
 

@@ -58,7 +58,7 @@ def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]
     `note` is told what was left out.
     """
     if not is_list(listed):
-        note("The listing has no tools in it, not even an empty list.")
+        note("The listing has no list of tools.")
         return [], {}
     tools: list[JsonObject] = []
     framed: JsonObject = {}
@@ -88,7 +88,7 @@ def _problem_of(tool: JsonObject) -> str:
     try:
         text = json.dumps(tool, allow_nan=False)
     except ValueError:
-        return "it has a number in it that JSON cannot hold"
+        return "it has a number that JSON cannot represent"
     return "it is nested too deeply" if TOO_DEEP in text else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
@@ -190,7 +191,7 @@ class McpSession:
         tool, limit = invocation.tool.key.name, invocation.timeout_seconds
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
-            seconds = left_of(limit, anyio.current_time() - started)
+            seconds = left_of(limit, monotonic() - started)
         request = Request(invocation.caller.host, may_ask=True)
         # Without a listener the SDK asks for no progress.
         listener = invocation.on_progress
@@ -223,7 +224,7 @@ class McpSession:
         problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
         if not problems:
             return result
-        note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
+        note = f"The result does not match the tool's output schema: {'; '.join(problems)}"
         return replace(result, notes=(*result.notes, note))
 
     def _new_client(self) -> ServerClient:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import TypeVar
 
 import anyio
@@ -153,7 +154,7 @@ class McpSource:
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
-        started = anyio.current_time()
+        started = monotonic()
         return await self.over_a_session(
             lambda session: session.call(invocation, started),
             invocation.caller,
@@ -180,7 +181,7 @@ class McpSource:
         Raises:
             SourceFailed: there is no session within so many seconds, or none at all.
         """
-        started, is_first = anyio.current_time(), True
+        started, is_first = monotonic(), True
         while True:
             session = self._session
             if session is None or self._state != "ready" or session.health.is_suspect:
@@ -221,7 +222,7 @@ class McpSource:
         self, seconds: float | None, started: float, caller: Caller
     ) -> McpSession:
         """The session, if there is one within so long after `started`."""
-        left = seconds and seconds - (anyio.current_time() - started)
+        left = seconds and seconds - (monotonic() - started)
         try:
             with anyio.fail_after(left):
                 return await self._usable(caller)

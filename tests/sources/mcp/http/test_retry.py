@@ -98,7 +98,7 @@ def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str,
         peer.faults["tools/call"] = refuse(429, "slow down", retry_after=asked)
         with ends_within(15), pytest.raises(ServerError) as caught:
             bridge.call_tool("it", "plain", timeout_seconds=20)
-        assert f"(it asks to wait {words}" in caught.value.problem
+        assert f"(retry after {words}" in caught.value.problem
         assert calls_of(peer) == 1
 
 

@@ -78,7 +78,7 @@ UNUSABLE: dict[str, tuple[Fault, str]] = {
     "packed as nobody asked": (body(b"\x0b\x02", content_encoding="br"), "it is not valid JSON"),
     "unknown type": (
         message(result={**RESULT, "resultType": "riddle"}),
-        "it is of the type 'riddle', which is not known here.",
+        "the result type 'riddle' is unknown.",
     ),
     "type that is a number": (message(result={"resultType": 7}), "it is of the type 7, which"),
     "stream of nothing": (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
@@ -97,7 +97,7 @@ def test_an_answer_that_is_no_message_is_told_for_what_it_is(era: str, fault: st
         peer.faults["tools/call"] = how
         with pytest.raises(ServerError) as caught:
             bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=20)
-        assert "the call of 'echo' gave an answer that cannot be used: " in caught.value.problem
+        assert "the call of 'echo' returned an unusable response: " in caught.value.problem
         assert words in caught.value.problem
         assert "its other tools are not affected" in caught.value.next_step
         peer.faults.clear()

@@ -79,6 +79,7 @@ class ServerAuth(httpx2.Auth):
                 raise self._in_vain(response)
             has_signed_in = await self._get_token(request, response, token)
             rounds = _MAX_ROUNDS if has_signed_in else rounds + 1
+            request.headers.pop("authorization", None)
             token = self._sign(request)
             response = yield request
         if token == self._signed_in:
@@ -88,7 +89,6 @@ class ServerAuth(httpx2.Auth):
 
     def _sign(self, request: httpx2.Request) -> str:
         """Put the token on a request, if there is one that may still be good; return it."""
-        request.headers.pop("authorization", None)
         if self._record is None or not self._record.is_fresh():
             return ""
         request.headers["authorization"] = f"Bearer {self._record.access_token}"

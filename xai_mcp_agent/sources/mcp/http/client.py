@@ -221,10 +221,10 @@ class ServerClient(httpx2.AsyncClient):
         self, request: httpx2.Request, response: httpx2.Response
     ) -> httpx2.Response:
         """Return a response that the SDK can read to its end."""
-        if response.has_redirect_location:
-            return response  # followed within the origin, or named in an error
         if response.status_code >= 300:
-            return await self._refused(request, response)
+            # The SDK follows a redirect within the origin, and names any other in an error.
+            is_redirect = response.has_redirect_location
+            return response if is_redirect else await self._refused(request, response)
         pending = _pending.get()
         if self._is_older or pending is None:
             return response
@@ -274,7 +274,7 @@ class ServerClient(httpx2.AsyncClient):
             return rpc_error_response(request, status, error)
         words = self._with_head(f"HTTP {status}", body)
         if status in _LATER and (wait := retry_after(response)):
-            words += f" (it asks to wait {wait:.0f} s)"
+            words += f" (retry after {wait:.0f} s)"
         return error_response(request, words, status=status)
 
     def _without_access(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:

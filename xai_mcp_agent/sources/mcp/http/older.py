@@ -74,7 +74,7 @@ def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
     if origin_of(str(endpoint)) != origin_of(url):
         shown = endpoint.copy_with(userinfo=b"", query=None, fragment=None)
         raise WrongEndpoint(
-            f"it wants messages sent to {shown}, and credentials are not taken to another server"
+            f"its endpoint {shown} is on another server, where credentials are not sent"
         )
     return str(endpoint)
 
