@@ -15,7 +15,7 @@ from tests.support.journals import pids_in
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import ToolResult
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.sources import starts
+from xai_mcp_agent.sources import pool
 
 _SERVERS = 8
 _AT_ONCE = 2
@@ -24,9 +24,9 @@ _AT_ONCE = 2
 @pytest.fixture(autouse=True)
 def few_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two starts at a time, however slow the machine is just now."""
-    monkeypatch.setattr(starts, "_FOR_EACH_CORE", _AT_ONCE)
-    monkeypatch.setattr(starts.os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(starts, "_SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(pool, "_FOR_EACH_CORE", _AT_ONCE)
+    monkeypatch.setattr(pool.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(pool, "_SLOW_SECONDS", 60.0)
 
 
 def many(journal: Path, **options: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_what_is_called_starts_before_what_is_only_started(tmp_path: Path) -> No
 def test_one_that_takes_long_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starts, "_SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(pool, "_SLOW_SECONDS", 0.1)
     hanging = {f"hang{n}": entry(hang=True) for n in range(2 * _AT_ONCE)}
     with bridge_with(**hanging, last=entry()) as bridge:
         bridge.connect()

@@ -5,8 +5,9 @@ See docs/python.md. Kept stable.
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias, TypeVar, cast, get_args
@@ -17,7 +18,7 @@ from ..agent.conversation import BadConversation, Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
 from ..agent.limits import RunLimits
 from ..agent.loop import AgentRun, AgentSpec, ProtocolChoice
-from ..agent.memory.notes import memory_for
+from ..agent.memory.notes import Memory, memory_for
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.base import counts
@@ -25,14 +26,18 @@ from ..agent.models.choice import OFFLINE, AgentModel
 from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
-from ..core.calls import Caller, Host
+from ..core.calls import Caller, Host, ToolInvocation
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
+from ..core.results import ToolResult
+from ..core.tools import STATIC, Tool, ToolKey
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
+from ..settings.models import Settings
+from ..settings.sources import FunctionSettings
+from ..sources.functions.function import Function, FunctionCalls
 from .agent_tools import Listener, ToolSpec, ready_tools
 from .faces import Bridge
-from .function_toolset import FunctionToolset
 from .operations import Operations
 from .source_toolset import Failure
 from .streams import AgentStream, AioAgentStream, Tell
@@ -40,8 +45,12 @@ from .transcript import Recorder, new_run_id, transcript_file, workflow_name
 
 T = TypeVar("T")
 
+_FUNCTIONS = "functions of the program"
+
 ToolbeltPart: TypeAlias = str | Callable[..., Any]
 """The name of a source or of a group of the settings, or a function."""
+
+Parts: TypeAlias = tuple[ToolbeltPart, ...] | None
 
 AgentInput: TypeAlias = str | Iterable[Mapping[str, Any]]
 """A question, or messages as a former run gave them back, with the next question at their end."""
@@ -108,25 +117,11 @@ class Agent:
         trusted_tools: Iterable[str] = (),
         approval: str | Mapping[str, str] | None = None,
     ) -> None:
-        if max_thoughts < 1:
-            raise BadSetting(f"`max_thoughts` of Agent is {max_thoughts}. Give 1 or more.")
-        if tool_protocol not in get_args(ProtocolChoice):
-            words = ", ".join(get_args(ProtocolChoice))
-            raise BadSetting(f"`tool_protocol` of Agent is {tool_protocol!r}. Use one of: {words}.")
-        settings, required = bridge.settings, _as_tuple(required)
-        parts = () if toolbelt is None else _as_tuple(toolbelt)
-        functions = tuple(x for x in parts if not isinstance(x, str))
-        named = tuple(dict.fromkeys((*(x for x in parts if isinstance(x, str)), *required)))
-        for source in named:
-            if settings.group(source) is None:
-                settings.source(source)
-        every = settings.switched_on if toolbelt is None else ()
-        sources = tuple(dict.fromkeys((*every, *named)))
-        notes = memory_for(memory, name)
-        own: list[Toolset] = [] if notes is None else [MemoryToolset(notes)]
-        if functions:  # one toolset for all runs: it counts functions that still run
-            own.append(FunctionToolset(functions, bridge.aio.engine.recorder.mask))
-        model = AgentModel.of(model)
+        _check(max_thoughts, tool_protocol)
+        settings, required, model = bridge.settings, _as_tuple(required), AgentModel.of(model)
+        parts = None if toolbelt is None else _as_tuple(toolbelt)
+        sources = _sources(settings, parts, required)
+        own = _own_tools(bridge, parts, memory_for(memory, name))
         output = OutputSchema(output_schema) if output_schema else None
         preferences = Preferences(
             _as_tuple(always_shown_tools), _as_tuple(blocked_tools), _as_tuple(trusted_tools)
@@ -147,18 +142,17 @@ class Agent:
 
         spec()  # refuses what no run could begin with
         settings.secrets.update(model.secrets)
-        approval_words = _approval(approval)
-        patience = settings.wait_seconds if wait_seconds is None else wait_seconds
-        wait_seconds = patience if toolbelt is None else inf
+        words = _approval(approval)
+        if wait_seconds is None:
+            wait_seconds = settings.wait_seconds
 
         def caller(host: Host | None) -> Caller:
             run, workflow = new_run_id(), workflow_name()
-            return Caller(
-                "agent", name, run=run, host=host, approval=approval_words, workflow=workflow
-            )
+            return Caller("agent", name, run=run, host=host, approval=words, workflow=workflow)
 
         self._bridge = bridge
-        self.aio = AioAgent(bridge, caller, spec, tools, wait_seconds)
+        seconds = wait_seconds if toolbelt is None else inf
+        self.aio = AioAgent(bridge, caller, spec, tools, seconds)
         """The same methods for callers that own an asyncio loop."""
 
     def run(self, question: AgentInput) -> AgentResult:
@@ -258,7 +252,7 @@ class AioAgent:
         )
 
     def _recorder(self, caller: Caller) -> Callable[[RunEvent], Awaitable[None]]:
-        """Writes the events of a run into the transcript, one after the other."""
+        """A function that writes events of a run into the transcript, in order."""
         who = {"run": caller.run, "run_id": caller.run, "agent": caller.name}
         transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
         lock = Lock()
@@ -271,8 +265,35 @@ class AioAgent:
         return record
 
 
+def _check(max_thoughts: int, tool_protocol: str) -> None:
+    if max_thoughts < 1:
+        raise BadSetting(f"`max_thoughts` of Agent is {max_thoughts}. Give 1 or more.")
+    if tool_protocol not in get_args(ProtocolChoice):
+        words = ", ".join(get_args(ProtocolChoice))
+        raise BadSetting(f"`tool_protocol` of Agent is {tool_protocol!r}. Use one of: {words}.")
+
+
+def _sources(settings: Settings, parts: Parts, required: Iterable[str]) -> list[str]:
+    """The sources and groups of the toolbelt, or of the settings without one, each once."""
+    named = [x for x in parts or () if isinstance(x, str)]
+    named = list(dict.fromkeys((*named, *required)))
+    for name in named:
+        if settings.group(name) is None:
+            settings.source(name)
+    return list(dict.fromkeys((*(settings.switched_on if parts is None else ()), *named)))
+
+
+def _own_tools(bridge: Bridge, parts: Parts, memory: Memory | None) -> list[Toolset]:
+    """The toolsets of the memory and of functions, for all runs of the agent."""
+    own: list[Toolset] = [] if memory is None else [MemoryToolset(memory)]
+    functions = [x for x in parts or () if not isinstance(x, str)]
+    if functions:
+        own.append(FunctionToolset(functions, bridge.aio.engine.recorder.mask))
+    return own
+
+
 def _check_question(question: Any) -> None:
-    """Refuse what is neither a text nor messages, in words of whoever writes Python."""
+    """Refuse a question that is neither a text nor messages."""
     if not isinstance(question, Iterable) or isinstance(question, bytes | bytearray):
         raise BadConversation(
             f"The question to the agent is of the type {type(question).__name__}. Give it a text, "
@@ -296,4 +317,57 @@ def _approval(words: str | Mapping[str, str] | None) -> ApprovalWords:
 
 
 def _ignore(_: object) -> None:
-    """Nobody listens."""
+    """Do nothing."""
+
+
+class FunctionToolset(Toolset):
+    """Functions as tools: each call in a thread of its own, with the usual time limit.
+
+    Raises:
+        BadSetting: a function cannot be a tool, or two have the same name.
+    """
+
+    def __init__(self, functions: Sequence[Callable[..., Any]], mask: Callable[[str], str]) -> None:
+        self._functions = _by_name(functions)
+        self._tools = tuple(x.tool for x in self._functions.values())
+        self._calls = FunctionCalls(FunctionSettings(name=_FUNCTIONS), mask)
+
+    async def tools(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    def known(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them; see `FunctionCalls.call`."""
+
+        async def ready(_: float) -> Mapping[str, Function]:
+            return self._functions
+
+        return await self._calls.call(invocation, ready)
+
+
+def _by_name(functions: Sequence[Callable[..., Any]]) -> dict[str, Function]:
+    by_name: dict[str, Function] = {}
+    for run in functions:
+        function = _function(run)
+        if function.tool.name in by_name:
+            raise BadSetting(
+                f"Two functions of the agent are called {function.tool.name!r}. Rename one."
+            )
+        by_name[function.tool.name] = function
+    return by_name
+
+
+def _function(run: Callable[..., Any]) -> Function:
+    name = getattr(run, "__name__", "")
+    if not name.isidentifier():
+        raise BadSetting(f"{run!r} has no name to call it by. Write it with `def`.")
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(run)) or ""
+        return Function.of(ToolKey(STATIC.name, "", name), file, run)
+    except Exception as cause:
+        # Pydantic and Python raise of every kind here: of annotations that a person wrote.
+        raise BadSetting(f"The function {name!r} cannot be a tool: {cause}") from cause

@@ -10,22 +10,26 @@ from math import inf
 
 from anyio import to_thread
 
+from ..agent.planning_tools import PlanningToolset
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
+from ..catalog.definitions import ToolDefinition
 from ..catalog.groups import ToolChoice
 from ..core.errors import LockFailed, NoTools, XaiMcpError
 from ..core.names import did_you_mean, listed
+from ..core.results import TextPart, ToolResult
 from ..core.shell import shown_command
-from ..core.tools import Tool
+from ..core.tools import Tool, ToolKey
+from ..planning.plan_file import plan_as_json
 from ..planning.plans import Plan
 from ..policy.review import Review
+from ..search.found import SelectedTool
 from ..search.preferences import Preferences
 from .context import is_of_person
 from .operations import Operations
-from .planning_tools import planning_toolset
 from .source_toolset import Failure, SourceToolset
-from .toolbox import agent_tools
+from .toolbox import AskAvailable, agent_tools
 
 _SUGGESTED_OF = 1_000  # to find the nearest of more names takes too long
 _MOST_NAMES = 5
@@ -105,7 +109,7 @@ async def ready_tools(
         budget_tokens=spec.budget_tokens,
         ask_to_accept=describe and partial(_ask_to_accept, operations, describe),
         planning=describe_plan
-        and partial(planning_toolset, operations, describe_plan, spec.preferences),
+        and partial(_planning_toolset, operations, describe_plan, spec.preferences),
     )
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
@@ -123,6 +127,36 @@ async def ready_tools(
         without = [*choice.sources, *(x.name for x in choice.groups)]
     why = _no_tools(operations, spec, sources, required, without) if without else None
     return ReadyTools(tools, pages, left_out, why)
+
+
+def _planning_toolset(
+    operations: Operations,
+    describe: Callable[[Plan], str],
+    preferences: Preferences | None,
+    available: AskAvailable,
+) -> PlanningToolset:
+    """`select_tool`, `plan_tools`, `execute_tool` and `list_tools`, for one agent.
+
+    `describe` puts a plan into words. They know only `available` tools, without those that rules
+    or settings deny.
+    """
+
+    async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
+        usable = await operations.allowed(tools, operations.preferences(preferences))
+        return await operations.select_among(usable, request, preferences)
+
+    async def make_plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+        among = {key: x.tool for key, x in tools.items()}
+        usable = await operations.allowed(among, operations.preferences(preferences))
+        by_key = await operations.plan_among(usable, request)
+        # Under the names that the model reads.
+        calls = tuple(replace(x, tool=tools[x.tool].name) for x in by_key.calls)
+        plan = replace(by_key, calls=calls)
+        names = [{"name": x} for x in dict.fromkeys(str(call.tool) for call in calls)]
+        structured = {"tools": names, "plan": plan_as_json(plan)}
+        return ToolResult((TextPart(describe(plan)),), structured=structured)
+
+    return PlanningToolset(select, make_plan, available)
 
 
 def _required(operations: Operations, spec: ToolSpec) -> list[str]:

@@ -45,9 +45,8 @@ from ..settings.models import Settings
 from ..sources.base import Source
 from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.subscriptions import UpdateListeners
-from ..sources.pool import SourcePool
+from ..sources.pool import SourcePool, StartQueue
 from ..sources.registry import SourceContext, make_source
-from ..sources.starts import StartQueue
 from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import Rulings, calls_of_today, stored_rules

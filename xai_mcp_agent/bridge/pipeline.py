@@ -1,4 +1,4 @@
-"""The call pipeline: one list of steps for every tool call, whoever makes it."""
+"""The call pipeline: the steps of every tool call."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ class CallPipeline:
             self._note(invocation, reason)
             raise
         except Exception as cause:
-            said = cause.problem if isinstance(cause, SourceError) else str(cause)
-            error = said or type(cause).__name__
+            problem = cause.problem if isinstance(cause, SourceError) else str(cause)
+            error = problem or type(cause).__name__
             raise
         finally:
             if error is not None:

@@ -58,8 +58,8 @@ class Portal:
             if not self._started.wait(_START_SECONDS):
                 raise RuntimeError("The bridge's event loop did not start.")
             if self._failure is not None:
-                said = f"The bridge's event loop did not start: {self._failure}"
-                raise RuntimeError(said) from self._failure
+                problem = f"The bridge's event loop did not start: {self._failure}"
+                raise RuntimeError(problem) from self._failure
         except BaseException:
             self.begin_to_close()  # an interrupt: nobody will have this portal, or close it
             raise
@@ -254,7 +254,7 @@ class _Call(Generic[T]):
         self._work.add(self._task)
 
     def cancel(self) -> None:
-        """Nobody waits any more. Called on the loop, where it may be over, or never have begun."""
+        """Cancel it, if it runs. Called on the loop."""
         if self._task is not None:
             self._task.cancel()
 

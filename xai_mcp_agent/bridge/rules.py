@@ -43,9 +43,9 @@ _SEE_TO_IT = "See to the store, or limit calls by an hour or a run."
 
 
 class Rulings:
-    """What rules say of agents' calls of a tool, whatever the arguments: asked once for each tool.
+    """Rulings on agents' calls of each tool with any arguments, worked out once.
 
-    Again for a tool whose definition changed, and for all when the rules are others.
+    Again for a tool with another definition, and for all when the rules change.
     """
 
     def __init__(self, gate: RuleGate) -> None:
@@ -59,7 +59,7 @@ class Rulings:
         return self._gate.may_prefer
 
     async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
-        """Ask the rules about these tools; about many in a thread.
+        """Work out the rulings on these tools, of many in a thread.
 
         Raises:
             RulesUnknown: the rules of the store count, and cannot be read.
@@ -127,7 +127,7 @@ def _moved(ranked: Ranked[Any], rulings: Rulings, caller: Caller) -> Ranked[Any]
 
 
 def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | None:
-    """What reads the rules of the store as they count here, if the settings ask for them."""
+    """A reader of the rules in the store, if the settings ask for them."""
     if settings.stored_rules is None:
         return None
     return partial(_read, settings, recorder, settings.stored_rules)
@@ -136,7 +136,7 @@ def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | 
 def calls_of_today(
     recorder: HistoryRecorder, current: Callable[[ToolKey], Tool | None]
 ) -> CallsOfToday | None:
-    """What reads the calls of agents in the last 24 hours, where they are kept.
+    """A reader of the agents' calls of the last 24 hours, if the history has them.
 
     `current` gives a tool as it is listed now.
     """
@@ -144,6 +144,7 @@ def calls_of_today(
         return None
 
     async def read() -> list[PastCall]:
+        """The calls of the last 24 hours."""
         try:
             with anyio.fail_after(_READ_SECONDS):
                 events = await asyncio.wrap_future(recorder.read(_called_today))
@@ -168,8 +169,8 @@ def _called_today(history: History) -> list[Event]:
 
     since = datetime.now(UTC) - timedelta(days=1)
     changes = ("called", "begun")
-    wanted = Range(since=since, changes=changes, limit=_MOST_CALLS)
-    return [x for x in history.events(wanted) if x.time >= since]
+    last_day = Range(since=since, changes=changes, limit=_MOST_CALLS)
+    return [x for x in history.events(last_day) if x.time >= since]
 
 
 async def _read(
@@ -193,13 +194,13 @@ async def _read(
 
 
 def folder_of(settings: Settings) -> str:
-    """What folders in rules of the store begin in."""
+    """The folder that relative folders in rules of the store start from."""
     return str(Path(settings.file).parent if settings.file else Path.cwd())
 
 
 # Here, because SQLAlchemy takes a while, and few settings have rules in the store.
 def rules_in(history: History) -> StoredRules:
-    """The rules that are stored there."""
+    """The rules in the store."""
     from ..policy.stored_rules import RulesDamaged, read_rules
 
     try:
@@ -209,5 +210,5 @@ def rules_in(history: History) -> StoredRules:
 
 
 def damaged(history: History, why: Exception) -> RulesUnknown:
-    """What to tell of rules that are not what was put there."""
+    """The error of rules that do not match their signature."""
     return RulesUnknown(history.place.shown, str(why), _PUT)

@@ -90,7 +90,7 @@ def bring_up_to_date(
 class RunMemory:
     """What runs over one bridge teach, by toolbelt. Used on the bridge's loop.
 
-    `tell` hears once that it cannot be read. The settings can switch it off; without
+    `tell` gets one line if it cannot be read. The settings can switch it off; without
     `toolSearch.learn` no words of requests are written.
     """
 

@@ -64,7 +64,7 @@ class Feed(Generic[T]):
 
 
 class Changes(Feed[str]):
-    """Changes that nobody has waited for yet; a burst of changes of one thing is one."""
+    """Changes that were not taken yet, each once."""
 
     def __init__(self, on_change: OnChange | None) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Changes(Feed[str]):
 
 
 class _Reader(Generic[T]):
-    """Takes items of a feed; those that are left also after the bridge was closed."""
+    """Takes items of a feed, also after the bridge was closed."""
 
     def __init__(self, portal: Portal, feed: Feed[T]) -> None:
         self._portal = portal

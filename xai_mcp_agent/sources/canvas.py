@@ -74,8 +74,8 @@ def result_of(value: Any) -> ToolResult:
     if isinstance(value, str):
         return ToolResult.of_text(value)
     if isinstance(value, dict | list | tuple | int | float | bool):
-        known = plain(value)
-        return ToolResult((TextPart(written(known)),), structured=known)
+        data = plain(value)
+        return ToolResult((TextPart(written(data)),), structured=data)
     return ToolResult.of_text(str(value))
 
 

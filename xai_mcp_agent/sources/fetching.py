@@ -29,7 +29,7 @@ USUAL_LIMITS = FetchLimits()
 
 
 class Answered(OSError):
-    """Whoever was asked answers that it is not there, or that something is wrong."""
+    """The service answered with an HTTP error."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"the answer is {status} {reason}".strip())

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, cast
 
 MAX_CHARS = 16 * 1024**2
 """Of a result. More is a file that somebody forgot to save: nobody can read it."""
 
 _MAX_DEPTH = 200
-# In one step, of about five milliseconds: values, and for each this many characters one more.
-_STEP_VALUES, _VALUE_CHARS = 20_000, 64
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SHORT = frozenset((int, bool, type(None)))
 _SHORTEST = 2  # characters of a value, with what parts it from the next
 _LISTS = (list, tuple, set, frozenset, deque, Generator)
@@ -46,7 +45,8 @@ def plain(value: Any, leaf: Callable[[Any], Any] = str) -> Any:
 
 def written(value: Any) -> str:
     """Plain JSON as text."""
-    return "".join(_pieces(value))
+    # Piece by piece in Python, for `json.dumps` would hold the interpreter for all of it.
+    return "".join(_ENCODER.iterencode(value))
 
 
 class Plain:
@@ -64,13 +64,13 @@ class Plain:
         if kind is str:
             return self._counted(value, len(value) + _SHORTEST)
         if kind is float:
-            found = value if math.isfinite(value) else _NOT_FINITE[str(value)]
-            return self._counted(found, _SHORTEST)
+            number = value if math.isfinite(value) else _NOT_FINITE[str(value)]
+            return self._counted(number, _SHORTEST)
         if depth > _MAX_DEPTH:
             raise ValueError(f"its result holds itself, or is nested more than {_MAX_DEPTH} deep")
         if isinstance(value, dict):
-            known = cast(dict[Any, Any], value)
-            return {self._key(x, depth): self.of(known[x], depth + 1) for x in known}
+            items = cast(dict[Any, Any], value).items()
+            return {self._key(x, depth): self.of(y, depth + 1) for x, y in items}
         if isinstance(value, _LISTS):
             return self._list(cast(Iterable[Any], value), depth)
         return self._other(value, depth)
@@ -88,70 +88,15 @@ class Plain:
         return [self.of(x, depth + 1) for x in values]
 
     def _key(self, key: Any, depth: int) -> str:
-        found = self.of(key, depth + 1)
-        return found if isinstance(found, str) else written(found)
+        name = self.of(key, depth + 1)
+        return name if isinstance(name, str) else written(name)
 
     def _other(self, value: Any, depth: int) -> Any:
-        found = self._leaf(value)
-        for kind in (int, float, str):  # of a class of its own, such as those of numpy
-            if isinstance(found, kind) and type(found) is not bool:
-                return self.of(kind(found), depth)
-        return self.of(found if found is not value else str(value), depth + 1)
+        leaf = self._leaf(value)
+        for kind in (int, float, str):  # subclasses, such as those of numpy
+            if isinstance(leaf, kind) and type(leaf) is not bool:
+                return self.of(kind(leaf), depth)
+        return self.of(leaf if leaf is not value else str(value), depth + 1)
 
 
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-
-def _pieces(value: Any) -> Iterator[str]:
-    if not isinstance(value, dict | list) or _is_small(value):
-        yield _dumped(value)
-    elif isinstance(value, dict):
-        yield "{"
-        items = list(cast(dict[str, Any], value).items())
-        for number, part in enumerate(_parts(items)):
-            yield ", " if number else ""
-            yield from _members(dict(part))
-        yield "}"
-    else:
-        yield "["
-        for number, part in enumerate(_parts(cast(list[Any], value))):
-            yield ", " if number else ""
-            yield from _members(part)
-        yield "]"
-
-
-def _members(part: dict[str, Any] | list[Any]) -> Iterator[str]:
-    """Without the brackets."""
-    if _is_small(part):
-        yield _dumped(part)[1:-1]
-        return
-    named = isinstance(part, dict)
-    for number, member in enumerate(part):
-        yield ", " if number else ""
-        yield f"{_dumped(member)}: " if named else ""
-        yield from _pieces(part[member] if named else member)
-
-
-def _parts(values: list[Any]) -> Iterator[list[Any]]:
-    step = _STEP_VALUES // 20
-    return (values[at : at + step] for at in range(0, len(values), step))
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _is_small(value: Any) -> bool:
-    """Whether it can be written in one step."""
-    left, waiting = _STEP_VALUES, [value]
-    while waiting and left >= 0:
-        one = waiting.pop()
-        left -= 1
-        if isinstance(one, dict | list):
-            known = cast(dict[str, Any] | list[Any], one)
-            left -= len(known)
-            if left >= 0:
-                waiting += known.values() if isinstance(known, dict) else known
-        elif isinstance(one, str):
-            left -= len(one) // _VALUE_CHARS
-    return left >= 0

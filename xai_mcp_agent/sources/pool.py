@@ -1,8 +1,15 @@
-"""All sources of one bridge: each with its owner task, none able to hurt another."""
+"""All sources of one bridge: each with its owner task, none able to hurt another.
+
+A process that starts takes a second of a core. If many start together, each is ready as late as the
+last one and may miss its timeout. So `StartQueue` lets a few start at a time, those first that
+somebody waits for.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 # A stubborn server takes a few seconds to be ended; all are ended at the same time.
 _STOP_SECONDS = 8.0
+# Three for each core: a start is also waiting, for the disk and for us.
+_FOR_EACH_CORE = 3
+# One that takes longer, such as a download on first use, is no reason for others to wait.
+_SLOW_SECONDS = 3.0
 
 
 class SourcePool:
@@ -132,3 +143,58 @@ class _Owner:
 
 def _is_python_ending() -> bool:
     return sys.is_finalizing() or not threading.main_thread().is_alive()
+
+
+class StartQueue:
+    """The starts of all sources of one bridge. Used on its event loop."""
+
+    def __init__(self) -> None:
+        self._most = _FOR_EACH_CORE * (os.cpu_count() or 1)
+        self._waiting: dict[Start, None] = {}
+        self._under_way: set[Start] = set()
+
+    def add(self, start: Start) -> None:
+        """Queue a start."""
+        self._waiting[start] = None
+        self._let_in()
+
+    def remove(self, start: Start) -> None:
+        """Remove a start."""
+        self._waiting.pop(start, None)
+        self._under_way.discard(start)
+        self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and len(self._under_way) < self._most:
+            awaited = (x for x in self._waiting if x.is_wanted())
+            start = next(awaited, next(iter(self._waiting)))
+            del self._waiting[start]
+            self._under_way.add(start)
+            start.may_go.set()
+            start.limit = asyncio.get_running_loop().call_later(_SLOW_SECONDS, start.end)
+
+
+class Start:
+    """One start of a source; `is_wanted` says whether somebody waits for it by now."""
+
+    def __init__(self, queue: StartQueue, is_wanted: Callable[[], bool]) -> None:
+        self.is_wanted = is_wanted
+        self.may_go = anyio.Event()
+        self.limit: asyncio.TimerHandle | None = None
+        self._queue = queue
+
+    async def turn(self) -> None:
+        """Wait until it may go, or until its `end`."""
+        self._queue.add(self)
+        try:
+            await self.may_go.wait()
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Mark the start as over."""
+        if self.limit is not None:
+            self.limit.cancel()
+        self._queue.remove(self)
+        self.may_go.set()

@@ -87,7 +87,7 @@ class ReadSource(ABC, Generic[T]):
         It belongs to nobody who waits for it.
 
         Raises:
-            SourceFailed: it cannot be read; whoever needs it is told.
+            SourceFailed: it cannot be read.
         """
 
     @abstractmethod
@@ -164,8 +164,7 @@ class ReadSource(ABC, Generic[T]):
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         """What it offers now; see `Source.ready`.
 
-        What has changed and cannot be read is told of in the status; what it offered before goes
-        on.
+        If it has changed and cannot be read, the status says why and the last inventory stays.
         """
         try:
             return (await self._current()).inventory
@@ -177,10 +176,10 @@ class ReadSource(ABC, Generic[T]):
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """As `ready`, but what cannot be read is an error, and it is listed anew."""
         before = self._last
-        found = await self._current(anew=True)
-        if found is before:
-            self._notice(InventoryChanged(self.name, found.inventory))
-        return found.inventory
+        current = await self._current(anew=True)
+        if current is before:
+            self._notice(InventoryChanged(self.name, current.inventory))
+        return current.inventory
 
     def features(self, caller: Caller) -> None:
         """Tools are all that it offers."""
@@ -256,7 +255,7 @@ class ReadSource(ABC, Generic[T]):
             self._failed(error)
         except Exception as fault:
             # A fault of ours in one source must not end its owner, and with it those who wait.
-            logger.exception("Reading the source %r failed in a way that nobody foresaw", self.name)
+            logger.exception("Reading the source %r failed unexpectedly", self.name)
             problem = f"it cannot be read: {type(fault).__name__}: {fault}."
             self._failed(SourceFailed(self.name, problem, "Please report this."))
         finally:

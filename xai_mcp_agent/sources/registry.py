@@ -14,7 +14,7 @@ from ..settings.sources import AgentSettings, BuiltinSettings, FunctionSettings,
 from .base import Source
 from .mcp.auth.token_store import Access
 from .mcp.subscriptions import UpdateListeners
-from .starts import StartQueue
+from .pool import StartQueue
 
 
 @dataclass(frozen=True)

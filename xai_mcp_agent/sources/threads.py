@@ -60,5 +60,5 @@ def _settle(future: Future[T], do: Callable[[], T]) -> None:
     try:
         future.set_result(do())
     except BaseException as cause:  # noqa: BLE001 - whoever waits is told, and nobody is ended by it
-        told = cause if isinstance(cause, Exception) else RuntimeError(repr(cause))
-        future.set_exception(told)
+        is_error = isinstance(cause, Exception)
+        future.set_exception(cause if is_error else RuntimeError(repr(cause)))

@@ -1,4 +1,4 @@
-"""Rules: what they say of calls that nobody has made yet, and the rules in the store."""
+"""Rules: rulings on calls before they are made, and the rules in the store."""
 
 from __future__ import annotations
 

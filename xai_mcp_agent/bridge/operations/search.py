@@ -255,7 +255,7 @@ class Search(Tools):
 
 
 def _show_nobody(_: tuple[str, ...]) -> None:
-    """Nobody looks at what is waited for."""
+    """Show nothing."""
 
 
 def _keys_like(keys: Iterable[ToolKey], pattern: str) -> list[ToolKey]:

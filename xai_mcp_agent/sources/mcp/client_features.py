@@ -1,4 +1,4 @@
-"""What a server may ask of its client: a person, a model, folders, and a reader for its log.
+"""Requests of a server to its client: questions to a person, sampling, roots, and its log.
 
 Giving a callback to the SDK's client is what declares the capability, so there is one only for what
 is really offered to this server. The callbacks serve both eras: in the older one the server asks in
@@ -38,12 +38,12 @@ from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from . import convert
 from .connection import Connection
-from .messages import is_modern
 from .requests import Requests
+from .traffic import is_modern
 
 logger = logging.getLogger(__name__)
 
-# The servers' loggers; whoever sets up logging sees them, and nobody else: no run asked for these.
+# The loggers of servers. They print nothing unless the program sets up logging.
 SERVERS = logging.getLogger("xai_mcp_agent.servers")
 SERVERS.addHandler(logging.NullHandler())
 
@@ -63,7 +63,7 @@ _REJECTED = -1  # the protocol's code for a person's no
 
 
 class ClientFeatures:
-    """What one connection's server may ask."""
+    """The client features of one connection."""
 
     def __init__(self, connection: Connection, requests: Requests) -> None:
         self.roots = Roots(connection.settings)
@@ -106,9 +106,9 @@ class Elicitation:
         )
 
     async def open_pages(self, refusal: Exception) -> None:
-        """Have the pages opened that a server wants opened before it takes a call, if any.
+        """Open the pages that a server demands before it accepts a call, if any.
 
-        The call is refused all the same, for what the person does there takes its time.
+        The call is refused all the same: what the person does there takes time.
         """
         for params in _pages_in(refusal):
             if (await self.answer(None, params)).action != "accept":
@@ -157,7 +157,7 @@ def _checked(question: Question, answer: Answer) -> Answer:
 
 
 class Sampling:
-    """A server's requests to the model of whoever calls it, within limits."""
+    """A server's requests to the model of its caller, within limits."""
 
     def __init__(self, settings: ServerSettings, requests: Requests) -> None:
         self._settings = settings
@@ -246,16 +246,15 @@ def _result_of(
 
 
 class Roots:
-    """The folders a server may work with; `told` are those it was told when it asked last.
+    """The folders a server may work with; `sent` are the ones of the last answer.
 
-    A server may take them as the only folders it is allowed: `server-filesystem` does, in place of
-    those in its arguments. So by default it is told just those, and the working folder where its
-    arguments name none.
+    `server-filesystem` allows only these, and ignores the folders in its arguments. So the default
+    is the folders in its arguments, or the working folder if there are none.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self.told: tuple[str, ...] = ()
+        self.sent: tuple[str, ...] = ()
 
     @property
     def are_offered(self) -> bool:
@@ -265,7 +264,7 @@ class Roots:
 
     async def answer(self, _context: Any) -> types.ListRootsResult:
         """Answer as the SDK's callback."""
-        self.told = folders = self._folders()
+        self.sent = folders = self._folders()
         return types.ListRootsResult(
             roots=[
                 types.Root(uri=FileUrl(Path(folder).as_uri()), name=Path(folder).name or folder)
@@ -274,13 +273,13 @@ class Roots:
         )
 
     async def tell_changes(self, client: Client) -> None:
-        """Tell a server that was `told` folders, if the working folder is another one now.
+        """Notify a server that asked for folders, if the working folder has changed.
 
-        Only the handshake era: on 2026-07-28 a server asks whenever it wants to know.
+        Only in the handshake era: on 2026-07-28 a server asks when it needs them.
         """
-        if not is_modern(client.protocol_version) and self.told != self._folders():
-            self.told = ()  # once, until it asks again
-            # Not by its own method, which warns whoever reads stderr that this is deprecated.
+        if not is_modern(client.protocol_version) and self.sent != self._folders():
+            self.sent = ()  # once, until it asks again
+            # Not by its own method, which prints a deprecation warning.
             await client.session.send_notification(types.RootsListChangedNotification())
 
     def _folders(self) -> tuple[str, ...]:
@@ -305,9 +304,9 @@ def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
 
 
 class ServerLog:
-    """What a server logs: it goes to its other last words, and to Python's logging.
+    """Log lines of a server, passed to its stderr log and to Python's logging.
 
-    It may log faster than anybody reads: then lines are counted and left out.
+    Above a limit for each second lines are counted and left out.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -319,7 +318,7 @@ class ServerLog:
 
     @property
     def level(self) -> _Level | None:
-        """The least serious level that is asked for; None: nothing is."""
+        """The lowest level to request, or None to request nothing."""
         return cast(_Level, self._level) if self._level != "off" else None
 
     async def ask_for_it(self, client: Client) -> None:
@@ -331,7 +330,7 @@ class ServerLog:
         if self.level is None or capabilities.logging is None or is_modern(client.protocol_version):
             return
         try:
-            # Not by its own method, which warns whoever reads stderr that all this is deprecated.
+            # Not by its own method, which prints a deprecation warning.
             params = types.SetLevelRequestParams(level=self.level)
             request = types.SetLevelRequest(params=params)
             await client.session.send_request(request, types.EmptyResult)
@@ -355,7 +354,7 @@ class ServerLog:
         return _LEVELS.index(level) >= _LEVELS.index(self._level)
 
     def _has_room(self) -> bool:
-        """Whether this second has room for one more; the first of a second tells of those lost."""
+        """Whether this second has room for one more line; reports lost lines."""
         second = int(monotonic())
         if second != self._second:
             lost, self._second, self._count = self._count - _MOST_LINES_A_SECOND, second, 0
@@ -366,6 +365,6 @@ class ServerLog:
 
 
 def _text(data: Any) -> str:
-    """What was logged, on one line."""
+    """The log data on one line."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return " ".join(text[:_MOST_LOGGED_CHARS].split())

@@ -1,4 +1,4 @@
-"""One connection to a server: its transport, and what is known about it from outside."""
+"""One connection to a server: its transport, process and state."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Connection:
-    """One attempt to reach a server: how, and what was noticed meanwhile.
+    """One attempt to reach a server.
 
-    `process` is the server's, where it is one. `in_a_hurry`: it is ended without the grace that a
-    server which answers deserves. `hosts` are asked to sign in.
+    `process` is that of a stdio server. `in_a_hurry`: end it without a grace period. `hosts` can be
+    asked to sign in.
     """
 
     settings: ServerSettings
@@ -59,7 +59,7 @@ class Connection:
     def open(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> Any:
         """A new transport for the SDK's client. Each one can be entered once.
 
-        To sign in, whoever waits for it or one of the `callers` is asked, while `clocks` stop.
+        A sign-in asks a host that waits for the server, or one of the `callers`. `clocks` stop.
         """
         if self.process is not None:
             return stdio_streams(self.process, self.stderr)
@@ -69,7 +69,7 @@ class Connection:
         return http_streams(self.settings, self.http, self._auth(clocks, callers))
 
     def _auth(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> httpx2.Auth | None:
-        """How to get access where the server asks for it; None where the settings forbid it."""
+        """The sign-in of the server, or None where the settings forbid it."""
         from .auth.provider import ServerAuth
 
         if self.access is None or self.settings.auth.use == "no":
@@ -77,7 +77,7 @@ class Connection:
         return ServerAuth(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
 
     async def last_words(self) -> None:
-        """After a loss: wait a moment for what explains it."""
+        """After a loss, wait a moment for the exit code and stderr."""
         if self.process is not None and (self.process.stdout_ended or self.process.stdin_ended):
             await self.process.last_words()
 

@@ -110,7 +110,7 @@ def resource_part_of(contents: Any) -> ResourcePart | None:
 def usable(
     items: Any, kind: str, required: tuple[str, ...], note: Callable[[str], None]
 ) -> list[JsonObject]:
-    """The listed items that have the texts they need; `note` is told of the others."""
+    """The listed items that have the texts they need; `note` gets a line for each other."""
     found: list[JsonObject] = []
     for item in map(as_object, as_list(items)):
         missing = [x for x in required if not isinstance(item.get(x), str)]

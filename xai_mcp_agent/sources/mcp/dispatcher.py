@@ -36,9 +36,9 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from ...core.json import JsonObject
 from .connection import Connection
 from .http.facts import error_data
-from .messages import PARSE_ERROR, ConnectionLost, NotDelivered
 from .requests import current_request
 from .sanitize import FRAMES, handshake, usable_tools
+from .traffic import PARSE_ERROR, ConnectionLost, NotDelivered
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _SHOWN = 100  # characters of another
@@ -78,7 +78,7 @@ class _Session(ClientSession):
 
 
 class ServerDispatcher(JSONRPCDispatcher):
-    """The messages of one connection, as `Traffic` is told of them."""
+    """The messages of one connection; reports them to `Traffic`."""
 
     def __init__(self, read: Any, write: Any, connection: Connection) -> None:
         super().__init__(read, write)
@@ -123,7 +123,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         return await self.frame_of(method, result)
 
     async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
-        """What the SDK gets of a result; the rest is the answer of the request that is made."""
+        """The part of a result for the SDK; the whole result goes to the current `Request`."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
             named = repr(kind)[:_SHOWN] if isinstance(kind, str | int) else type(kind).__name__

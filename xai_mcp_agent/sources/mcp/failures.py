@@ -18,7 +18,7 @@ from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .connection import Connection
 from .http.facts import HTTP_STATUS, NEXT_STEP, TROUBLE
-from .messages import METHOD_NOT_FOUND, ConnectionLost, NotDelivered
+from .traffic import METHOD_NOT_FOUND, ConnectionLost, NotDelivered
 
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"

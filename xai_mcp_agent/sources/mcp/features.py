@@ -1,4 +1,4 @@
-"""What a server offers beside its tools: resources, prompts, completions, and news of changes."""
+"""Resources, prompts, completions and subscriptions of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class SessionOwner(Protocol):
-    """What is needed of the source whose features these are."""
+    """The part of the source that its features use."""
 
     updates: UpdateListeners
 
@@ -110,7 +110,7 @@ class McpFeatures:
         )
 
     async def subscribe(self, what: str, tell: OnUpdate) -> None:
-        """Tell this listener of changes, also over later sessions, until `unsubscribe`."""
+        """Call this listener for changes, also of later sessions, until `unsubscribe`."""
         updates = self._source.updates
 
         async def subscribe(session: McpSession) -> None:
@@ -126,7 +126,7 @@ class McpFeatures:
         await self._source.over_a_session(subscribe, self._caller)
 
     async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
-        """Do not tell it any more; where nobody else listens, neither should the server."""
+        """Remove a listener; without any other, end the subscription at the server."""
         session = self._source.usable
         if self._source.updates.remove(what, tell) and session is not None:
             await session.subscriptions.close(what)
@@ -152,7 +152,7 @@ class McpFeatures:
     async def _get(
         self, method: str, what: str, ask: Callable[[Client], Awaitable[Any]]
     ) -> tuple[JsonObject, Callable[[str], None]]:
-        """A result as the server sent it, and where to note what was left out of it."""
+        """The result as the server sent it, and a function for notes on it."""
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.connected()

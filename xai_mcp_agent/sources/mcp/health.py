@@ -33,7 +33,7 @@ class Health:
 
     `over` is set once it is of no more use; `on_over` is called then. It is suspect after a lost
     request, or two that timed out, until the server has answered a probe; only a probe without an
-    answer ends it. Whoever waits for the answer has the probe made at once.
+    answer ends it. `settled` has the probe made at once.
     """
 
     def __init__(self, connection: Connection, limit: Limit, on_over: Callable[[], None]) -> None:

@@ -54,7 +54,7 @@ class _Converted:
 
 
 class Listing:
-    """One server's tools as it listed them last, and how long that is good for."""
+    """The last listing of one server's tools, and when it expires."""
 
     def __init__(self, connection: Connection) -> None:
         self.tools: dict[str, Tool] = {}
@@ -64,7 +64,7 @@ class Listing:
         self._stale_at = inf
 
     def is_stale(self) -> bool:
-        """Whether the time-to-live that the server gave is over."""
+        """Whether its time-to-live is over."""
         return anyio.current_time() >= self._stale_at
 
     def is_repeatable(self, tool: str) -> bool:
@@ -75,11 +75,11 @@ class Listing:
         )
 
     def use_longer(self) -> None:
-        """Use it a little longer: it could not be renewed."""
+        """Keep it a little longer, after a failed renewal."""
         self._stale_at = anyio.current_time() + _RETRY_SECONDS
 
     def inventory(self, instructions: str) -> Inventory:
-        """What the server offers, for those who hear of it."""
+        """The listing as an `Inventory`."""
         name = self._connection.settings.name
         disabled = tuple(x for x in self._converted if x not in self.tools)
         return Inventory(name, tuple(self.tools.values()), instructions, self._notes, disabled)
@@ -89,7 +89,7 @@ class Listing:
         await self._replace(await all_pages(client.list_tools, "tools"))
 
     async def clear(self) -> None:
-        """Have no tools: the server knows no such thing."""
+        """Have no tools: the server does not support them."""
         await self._replace(Pages())
 
     async def _replace(self, pages: Pages) -> None:
@@ -173,7 +173,7 @@ class ChangeWatch:
                 is_quiet = quiet.cancelled_caught
                 pause = _BURST_SECONDS if is_quiet else min(pause * 2, _LONGEST_BURST_SECONDS)
         finally:
-            self._settled.set()  # nobody is left to list for those who wait
+            self._settled.set()  # release the waiters: nothing lists any more
 
     async def _list_once(self, refresh: Callable[[], Awaitable[Any]]) -> None:
         # Clear before listing: a notice that arrives meanwhile asks for one more.

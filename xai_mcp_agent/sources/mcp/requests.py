@@ -26,7 +26,7 @@ from ...core.json import JsonObject
 from .connection import Connection
 from .failures import Failures, NotSent, is_missing_method, verdict_on
 from .health import Health
-from .messages import is_modern
+from .traffic import is_modern
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -1,4 +1,4 @@
-"""Sanitizer of what a server says of itself and lists: odd parts cost themselves, and no more.
+"""Sanitizer of handshakes and listings: a broken part costs only itself.
 
 The SDK refuses a whole listing for one bad tool and a whole result for one unknown block, and it
 copies all that it reads several times, on the event loop. So it gets the frame of a result; the
@@ -31,31 +31,31 @@ FRAMES: dict[str, JsonObject] = {
     "resources/read": {"contents": []},
     "completion/complete": {"completion": {"values": []}},
 }
-"""The least that the SDK takes for a result of each method."""
+"""The smallest result of each method that the SDK accepts."""
 
 
 def handshake(method: str, result: JsonObject) -> JsonObject:
-    """What a server says of itself, where it says it as it should."""
-    said = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
-    able = said.get("capabilities")
+    """The valid parts of a handshake."""
+    fields = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
+    able = fields.get("capabilities")
     abilities: JsonObject = able if is_object(able) else {"tools": {}}
-    said["capabilities"] = {name: {} for name, x in abilities.items() if is_object(x)}
-    if not is_object(said.get("_meta")):
-        said.pop("_meta", None)
+    fields["capabilities"] = {name: {} for name, x in abilities.items() if is_object(x)}
+    if not is_object(fields.get("_meta")):
+        fields.pop("_meta", None)
     if method == "server/discover":
-        return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **said}
-    if not isinstance(said.get("protocolVersion"), str):
-        said["protocolVersion"] = _USUAL_VERSION
-    info = as_object(said.get("serverInfo"))
+        return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **fields}
+    if not isinstance(fields.get("protocolVersion"), str):
+        fields["protocolVersion"] = _USUAL_VERSION
+    info = as_object(fields.get("serverInfo"))
     texts = {x: y for x, y in info.items() if x in _INFO_TEXTS and isinstance(y, str)}
-    said["serverInfo"] = {"name": "", "version": "", **texts}
-    return said
+    fields["serverInfo"] = {"name": "", "version": "", **texts}
+    return fields
 
 
 def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
     """The tools as they came, and by name those with arguments for headers as the SDK gets them.
 
-    `note` is told what was left out.
+    `note` gets a line for each tool that is left out.
     """
     if not is_list(listed):
         note("The listing has no list of tools.")

@@ -26,8 +26,8 @@ is_loaded = threading.Event()
 async def load(given_up: anyio.Event) -> None:
     """Import what sessions need, in a thread: other servers are being served.
 
-    Nobody waits for it any more once it is `given_up`; Python, when it ends, waits for the module
-    that is just being imported, and not for long.
+    The wait ends when it is `given_up`. Python waits at its exit for the module that is being
+    imported, which is short.
     """
     imported = Future[None]()
     imported.set_running_or_notify_cancel()  # who stops waiting does not stop it
@@ -68,7 +68,7 @@ def _import_libraries() -> None:
 class _NoTracebacks(logging.Filter):
     """Takes the exceptions away: they quote states, codes and answers that hold tokens.
 
-    Nothing is lost: whoever needs the server is told in our words.
+    Nothing is lost: our errors say what happened.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:

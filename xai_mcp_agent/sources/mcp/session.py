@@ -47,22 +47,22 @@ _MANY = 200  # parts of a result; to make more of them takes long
 
 
 class Listener(Protocol):
-    """What a session reports to."""
+    """The observer of a session."""
 
     def session_ready(self, session: McpSession) -> None:
-        """It has listed its tools and can be called."""
+        """The session is ready: its tools are listed."""
         ...
 
     def session_over(self) -> None:
-        """It can no longer be called; it is closing."""
+        """The session is closing."""
         ...
 
     def session_listed(self, session: McpSession) -> None:
-        """It has listed its tools, for the first time or again."""
+        """The tools were listed, for the first time or again."""
         ...
 
     def session_unlisted(self, session: McpSession, problem: str) -> None:
-        """It could not list its tools again; those listed last stay."""
+        """Listing again failed; the last listing stays."""
         ...
 
 
@@ -170,7 +170,7 @@ class McpSession:
         return self.inventory
 
     async def fresh_inventory(self, caller: Caller = PROGRAM) -> Inventory:
-        """The inventory; changes noticed so far are in it, and its time-to-live is not over."""
+        """The inventory with all changes noticed so far, listed again if it has expired."""
         if self._listing.is_stale():
             try:
                 return await self.refresh(caller)
@@ -202,7 +202,7 @@ class McpSession:
         async def ask() -> None:
             if invocation.check is not None:
                 invocation.check()  # here: it may be another version of the server, or late
-            if features.roots.told:
+            if features.roots.sent:
                 await features.roots.tell_changes(client)
             try:
                 # No limit of the SDK's: it would run out while the server waits for a person.
@@ -214,7 +214,7 @@ class McpSession:
         await self.requests.ask(f"the call of {tool!r}", ask, seconds, request=request)
         content = request.answer.get("content")
         if isinstance(content, list) and len(cast("list[Any]", content)) > _MANY:
-            # In a thread, where it holds up nobody.
+            # In a thread: the loop stays free.
             result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
         else:
             result = result_of(request.answer, request.notes)
@@ -245,7 +245,7 @@ class McpSession:
         )
 
     async def _begin(self, tasks: TaskGroup) -> None:
-        """What happens between the handshake and the first call."""
+        """Start watching and list the tools, after the handshake."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
         assert self._features is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TypeVar
 
@@ -24,19 +25,18 @@ from ...core.events import (
     SourceUnreachable,
 )
 from ...core.results import ToolResult
-from ...settings.server import ServerSettings
+from ...settings.server import ProtocolMode, ServerSettings
 from ..healing import Shared
+from ..pool import Start, StartQueue
 from ..process import StderrLog
-from ..starts import Start, StartQueue
 from . import sdk
 from .auth.token_store import Access
 from .connection import Connection
-from .failures import Failures, LastingFailure, NotSent
-from .fallback import TransportOption, eras
+from .failures import Failures, LastingFailure, NotSent, hung_up, root_cause
 from .features import McpFeatures
-from .messages import is_modern
 from .session import McpSession
 from .subscriptions import UpdateListeners
+from .traffic import is_modern
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,8 @@ _SHORTEST_PAUSE_SECONDS = 0.1
 _MAX_TRIES_IN_A_ROW = 6
 # An attempt that fails this soon after somebody asked leaves time for another one.
 _SOON_SECONDS = 5.0
+# A stream of the older kind says at once where messages go; another stream never does.
+_GUESS_SECONDS = 10.0
 _SHOWN_INSTRUCTIONS = 2000  # characters; agents are told no more either
 
 
@@ -95,11 +97,11 @@ class McpSource:
 
     @property
     def state(self) -> SourceState:
-        """What it is doing now."""
+        """The state of the source."""
         return self._state
 
     def status(self) -> SourceStatus:
-        """How it is doing now."""
+        """The status of the source."""
         inventory = self.usable.inventory if self.usable else None
         error = self._error
         connection = self._session.connection if self._session else None
@@ -123,9 +125,9 @@ class McpSource:
         )
 
     def _shown_instructions(self) -> str:
-        said = self.usable.instructions if self.usable else ""
+        text = self.usable.instructions if self.usable else ""
         # Hidden before it is cut: half a secret is not recognised.
-        return self._settings.redacted(said[: 2 * _SHOWN_INSTRUCTIONS])[:_SHOWN_INSTRUCTIONS]
+        return self._settings.redacted(text[: 2 * _SHOWN_INSTRUCTIONS])[:_SHOWN_INSTRUCTIONS]
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
@@ -145,11 +147,11 @@ class McpSource:
             self._session.close()
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
-        """Wait for the verdict of the current or next attempt, and say what the server offers."""
+        """Wait for the outcome of the current or next attempt; the inventory."""
         return await (await self._usable(caller)).fresh_inventory(caller)
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """List anew."""
+        """List the tools again."""
         return await self.over_a_session(lambda session: session.refresh(caller), caller)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -162,7 +164,7 @@ class McpSource:
         )
 
     def features(self, caller: Caller) -> McpFeatures:
-        """What the server offers beside its tools."""
+        """The features of the server beside its tools."""
         return McpFeatures(self, caller)
 
     @property
@@ -176,10 +178,10 @@ class McpSource:
         caller: Caller = PROGRAM,
         seconds: float | None = None,
     ) -> T:
-        """Do something with the session; once more where the server cannot have seen it.
+        """Use the session; try once more if the server cannot have seen the request.
 
         Raises:
-            SourceFailed: there is no session within so many seconds, or none at all.
+            SourceFailed: there is no session within this time.
         """
         started, is_first = monotonic(), True
         while True:
@@ -198,7 +200,7 @@ class McpSource:
         """The session, once there is one.
 
         Raises:
-            SourceFailed: the attempt that was waited for came to nothing.
+            SourceFailed: the attempt failed.
         """
         if self._state == "closed":
             raise self._closed()
@@ -215,7 +217,7 @@ class McpSource:
         except SourceFailed:
             if not began_before or anyio.current_time() - asked > _SOON_SECONDS:
                 raise
-        # The attempt may have failed of what was mended before anybody asked.
+        # The attempt may have begun before a person repaired its cause.
         return await self._verdict.wait()
 
     async def _usable_within(
@@ -243,7 +245,7 @@ class McpSource:
             await self._pause(gives_up=isinstance(error, LastingFailure))
 
     async def _has_its_turn(self) -> bool:
-        """Wait for it, where a start takes much of this machine; whether it is to start at all."""
+        """Wait for the turn of a stdio start; False if the source was stopped."""
         self._start = self._new_start()
         if self._settings.transport == "stdio" and not self._stopping.is_set():
             await self._start.turn()
@@ -253,10 +255,10 @@ class McpSource:
         return Start(self._starts, lambda: self._verdict.wanted.is_set())
 
     async def _attempt(self) -> SourceError | None:
-        """One session from start to end; why it ended. A failed start is told to those who wait."""
+        """One session from start to end; the error that ended it. Waiters get that of a start."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
-        way = TransportOption(self._settings, eras.mode_for(self._settings))
+        way = TransportOption(self._settings, _eras.mode_for(self._settings))
         error, other = await self._serve_once(way, left)
         if other is not None:
             seconds = other.seconds(left - (anyio.current_time() - started))
@@ -266,7 +268,7 @@ class McpSource:
         if self._stopping.is_set() or error is None:
             return None
         self._error = error
-        logger.info("%s", error)  # whoever needs the server is told by an exception
+        logger.info("%s", error)  # callers get the exception
         if isinstance(error, SourceFailed):
             self._observer.notice(SourceUnreachable(self.name, error.problem))
             self._state = "retrying"
@@ -276,7 +278,7 @@ class McpSource:
     async def _serve_once(
         self, way: TransportOption, seconds: float
     ) -> tuple[SourceError | None, TransportOption | None]:
-        """One process or connection; why it ended, and which other way might go better."""
+        """One process or connection; the error that ended it, and another option to try."""
         connection = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
         failures = Failures(connection, self._mask)
         session = McpSession(connection, way.mode, failures, self, self._host, self.updates)
@@ -291,7 +293,7 @@ class McpSource:
             await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
-                eras.forget(self._settings)
+                _eras.forget(self._settings)
                 await connection.last_words()
                 error = failures.at_start(cause, session.phase)
                 return error, way.other(cause, connection)
@@ -304,31 +306,31 @@ class McpSource:
         return error, None
 
     def _hosts(self) -> list[Host]:
-        """Who could be asked while it connects: the one that waits longest is the last."""
+        """The hosts to ask while it connects; the longest waiting one is the last."""
         return [self._host, *reversed(self._waiting)]
 
-    # What the session reports, see `Listener`.
+    # The methods of `Listener`.
 
     def session_ready(self, session: McpSession) -> None:
-        """Let it be used."""
+        """Use the session."""
         self._ready_at = anyio.current_time()
         self._connect_seconds = self._ready_at - self._began_at
         self._settings = session.connection.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if not is_modern(self._era):
-            eras.remember_older(self._settings)
+            _eras.remember_older(self._settings)
         self._error = None
         self._state = "ready"
         self._start.end()
         self._tell(session)
 
     def session_over(self) -> None:
-        """Let it be used no more, before it has closed."""
+        """Use the session no more."""
         if self._state == "ready":
             self._state = "retrying"
 
     def session_listed(self, session: McpSession) -> None:
-        """Report the first listing after the connection, and each that follows."""
+        """Report a listing."""
         if not session.was_ready:
             transport = session.connection.settings.transport
             connected = SourceConnected(self.name, transport, session.era, title=session.server)
@@ -336,7 +338,7 @@ class McpSource:
         self._observer.notice(InventoryChanged(self.name, session.inventory))
 
     def session_unlisted(self, session: McpSession, problem: str) -> None:
-        """Report that it could not be listed again."""
+        """Report a failed listing."""
         if session.was_ready:
             self._observer.notice(SourceUnreachable(self.name, problem))
 
@@ -348,7 +350,7 @@ class McpSource:
         return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _pause(self, *, gives_up: bool) -> None:
-        """Wait before the next attempt; somebody who asks cuts it short."""
+        """Wait before the next attempt, until somebody uses the source."""
         if self._stopping.is_set():
             return
         # Who listens for changes waits for it, without asking.
@@ -358,3 +360,59 @@ class McpSource:
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else self._backoff.seconds):
             await self._verdict.wanted.wait()
+
+
+@dataclass(frozen=True)
+class TransportOption:
+    """Transport and mode of an attempt. `is_guess`: the error of the attempt before says more."""
+
+    settings: ServerSettings
+    mode: ProtocolMode
+    is_guess: bool = False
+
+    def seconds(self, left: float) -> float:
+        """The timeout of the attempt, of what is left for the start."""
+        return max(min(left, _GUESS_SECONDS) if self.is_guess else left, 1.0)
+
+    def other(self, cause: BaseException, connection: Connection) -> TransportOption | None:
+        """The option to try after this error, if any."""
+        if self.mode == "auto" and hung_up(cause, connection):
+            return replace(self, mode="legacy")
+        if self.settings.transport_is_guess and connection.http.has_no_endpoint:
+            # As the protocol wants it (transports, backwards compatibility): a POST refused with
+            # 400, 404 or 405 may mean the older HTTP+SSE.
+            older = replace(self.settings, transport="sse", transport_is_guess=False)
+            return replace(self, settings=older, is_guess=True)
+        was_remembered = self.settings.mode == "auto" and self.mode == "legacy"
+        if was_remembered and isinstance(getattr(root_cause(cause), "code", None), int):
+            return replace(self, mode="auto")  # it answers otherwise than the last time
+        return None
+
+
+class _Eras:
+    """Servers that speak only the older era, for all bridges of this process."""
+
+    def __init__(self) -> None:
+        self._older: set[tuple[object, ...]] = set()
+
+    def mode_for(self, settings: ServerSettings) -> ProtocolMode:
+        """The mode to begin with."""
+        is_known = settings.mode == "auto" and _identity(settings) in self._older
+        return "legacy" if is_known else settings.mode
+
+    def remember_older(self, settings: ServerSettings) -> None:
+        """Remember a server of the older era."""
+        self._older.add(_identity(settings))
+
+    def forget(self, settings: ServerSettings) -> None:
+        """Forget a server, which may be a newer one now."""
+        self._older.discard(_identity(settings))
+
+
+def _identity(settings: ServerSettings) -> tuple[object, ...]:
+    """The identity of a server; hashed, for a command line may have secrets."""
+    reached = (settings.transport, settings.command, settings.args, settings.cwd, settings.url)
+    return (settings.name, hash(reached))
+
+
+_eras = _Eras()

@@ -21,7 +21,7 @@ from pydantic_core import from_json
 from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
 from ..web.large_json import SHORT_BYTES, TooMuch, read_large
-from .messages import unreadable_answer
+from .traffic import unreadable_answer
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -45,7 +45,7 @@ _ESCAPES = re.compile(
 async def stdio_streams(
     process: ChildProcess, stderr: StderrLog
 ) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
-    """The two streams of a server that was started; whoever started it ends it."""
+    """The two streams of a running server; its owner ends it."""
     yield Incoming(process, stderr), Outgoing(process)
 
 

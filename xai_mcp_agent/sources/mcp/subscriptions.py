@@ -19,8 +19,8 @@ from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
 from ..base import LISTS, OnUpdate
 from .failures import is_missing_method
-from .messages import METHOD_NOT_FOUND, is_modern
 from .requests import Requests
+from .traffic import METHOD_NOT_FOUND, is_modern
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -35,13 +35,12 @@ _NEXT_STEP = "Read it again from time to time instead."
 _ACK_SECONDS = 5.0
 # Changes of the same thing this close together are told as one.
 _BURST_SECONDS = 0.05
-# What may stand between the URI that was asked for and the rest of one below it.
+# Characters between a subscribed URI and the rest of one below it.
 _BORDERS = ("/", "?", "#")
 
 
 class Subscriptions:
-    """Those of one connection: opened and closed by any task, while the one that runs `serve` keeps
-    them."""
+    """Subscriptions of one connection: any task opens and closes them, `serve` keeps them."""
 
     def __init__(self, server: str, requests: Requests, updates: UpdateListeners) -> None:
         self._server = server
@@ -52,7 +51,7 @@ class Subscriptions:
         self._streams: TaskGroup | None = None
 
     async def serve(self, *, task_status: TaskStatus[None]) -> None:
-        """Subscribe again to all that is wanted, and tell the listeners what changes."""
+        """Subscribe again to every resource with a listener, and deliver changes."""
         async with anyio.create_task_group() as self._streams:
             task_status.started()
             for uri in self._updates.uris:
@@ -62,7 +61,7 @@ class Subscriptions:
             await self._updates.deliver()
 
     async def open(self, uri: str) -> None:
-        """Have the server tell when this resource changes; nothing happens if it does already.
+        """Subscribe to a resource, unless it is subscribed already.
 
         Raises:
             SourceError: it refuses, or cannot do such a thing.
@@ -81,7 +80,7 @@ class Subscriptions:
                 raise self._refusal(uri)
 
     async def close(self, uri: str) -> None:
-        """Nobody wants to hear of it any more. What goes wrong with that is of no interest."""
+        """End the subscription of a resource. Errors are only logged."""
         async with self._one_change:
             scope = self._open.pop(uri, None)
             if scope is None:
@@ -134,7 +133,7 @@ class Subscriptions:
         return outcome
 
     async def _keep_stream(self, uri: str, *, task_status: TaskStatus[bool | Exception]) -> None:
-        """Report whether the server agreed to tell, or why it did not."""
+        """Report whether the server accepted the subscription, or the error."""
 
         def opened(agreed: types.SubscriptionFilter) -> None:
             if agreed.resource_subscriptions:
@@ -150,7 +149,7 @@ class Subscriptions:
                 opened=opened,
                 missed=partial(self._updates.notice, uri),
                 on_lost=self._requests.health.doubt,
-                patience_seconds=inf,  # whoever asked has a limit of their own
+                patience_seconds=inf,  # the request has its own timeout
             )
             task_status.started(cause or False)  # it returned, so there is no such stream
 
@@ -182,11 +181,11 @@ class UpdateListeners:
         return [x for x in self._listeners if x not in LISTS]
 
     def add(self, what: str, tell: OnUpdate) -> None:
-        """Tell this listener of changes from now on. It is called on the loop."""
+        """Add a listener. It is called on the loop."""
         self._listeners.setdefault(what, []).append(tell)
 
     def remove(self, what: str, tell: OnUpdate) -> bool:
-        """Do not tell it any more; whether it was the last one there."""
+        """Remove a listener; whether it was the last one."""
         listeners = self._listeners.get(what, [])
         if tell in listeners:
             listeners.remove(tell)
@@ -196,17 +195,17 @@ class UpdateListeners:
         return True
 
     def notice(self, what: str) -> None:
-        """Something changed. Called for each notice, so it is quick and may be called often.
+        """Note a change. Quick: it is called for each notice.
 
-        A server may tell of a resource below the one that was asked for.
+        A server may report a resource below the subscribed one.
         """
-        for wanted in self._listeners:
-            if _is_at_or_below(what, wanted):
-                self._changed[wanted] = None
+        for subscribed in self._listeners:
+            if _is_at_or_below(what, subscribed):
+                self._changed[subscribed] = None
                 self._something_changed.set()
 
     async def deliver(self) -> None:
-        """Tell the listeners, for ever."""
+        """Call the listeners, for ever."""
         while True:
             await self._something_changed.wait()
             await anyio.sleep(_BURST_SECONDS)
@@ -217,12 +216,12 @@ class UpdateListeners:
                     _call(tell, what)
 
 
-def _is_at_or_below(noticed: str, wanted: str) -> bool:
-    if noticed == wanted:
+def _is_at_or_below(changed: str, subscribed: str) -> bool:
+    if changed == subscribed:
         return True
-    if wanted in LISTS or not noticed.startswith(wanted):
+    if subscribed in LISTS or not changed.startswith(subscribed):
         return False
-    return wanted.endswith(_BORDERS) or noticed[len(wanted)] in _BORDERS
+    return subscribed.endswith(_BORDERS) or changed[len(subscribed)] in _BORDERS
 
 
 def _call(tell: OnUpdate, what: str) -> None:
@@ -235,47 +234,46 @@ def _call(tell: OnUpdate, what: str) -> None:
 
 async def keep_listening(
     client: Client,
-    wanted: dict[str, Any],
+    filter_: dict[str, Any],
     *,
     opened: Opened,
     missed: Callable[[], None],
     on_lost: Callable[[], None],
     patience_seconds: float = _ACK_SECONDS,
 ) -> Exception | None:
-    """Keep a stream open for what is `wanted` (arguments of the SDK's `listen`), until cancelled.
+    """Keep a listen stream open with this `filter_` (arguments of the SDK's `listen`).
 
-    `opened` is told what the server agreed to; `missed`, that the stream was opened again: what
-    happened meanwhile is not replayed. `on_lost` is told when it breaks. Returns only where
-    there can be no stream, and why, if that is known. `patience_seconds`: how long the first one
-    may take to open.
+    `opened` gets what the server accepted. `missed` is called when the stream was opened again:
+    changes in between are not replayed. `on_lost` is called when it breaks. Returns only if there
+    can be no stream, with the error if there was one. `patience_seconds` limits the first opening.
     """
     pauses = Backoff()
     await pauses.before_opening()
-    is_open, cause = await _one_stream(client, wanted, opened, on_lost, patience_seconds)
+    is_open, cause = await _one_stream(client, filter_, opened, on_lost, patience_seconds)
     if not is_open:
         return cause
     while True:  # a proxy or a restart may have closed it
         await pauses.before_opening()
-        is_open, _ = await _one_stream(client, wanted, lambda _: missed(), on_lost, _ACK_SECONDS)
+        is_open, _ = await _one_stream(client, filter_, lambda _: missed(), on_lost, _ACK_SECONDS)
         if not is_open:
             on_lost()
 
 
 async def _one_stream(
     client: Client,
-    wanted: dict[str, Any],
+    filter_: dict[str, Any],
     opened: Opened,
     on_lost: Callable[[], None],
     patience_seconds: float,
 ) -> tuple[bool, Exception | None]:
-    """One stream from start to end: whether it was open at all, and what ended it."""
+    """One stream from start to end: whether it was opened, and the error that ended it."""
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
     is_open = False
     try:
         with anyio.move_on_after(patience_seconds) as patience:
-            async with client.listen(**wanted) as notices:
+            async with client.listen(**filter_) as notices:
                 patience.deadline, is_open = float("inf"), True
                 opened(notices.honored)
                 async for _ in notices:

@@ -1,22 +1,30 @@
-"""Traffic of one connection: when it was heard last, whether it ended, what was noticed."""
+"""Messages of one connection: their traffic, errors made here, and when the last one arrived."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ...core.json import JsonObject
 from ...core.visible import visible_text
+from .http.facts import error_data
 
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+PARSE_ERROR = -32700
+METHOD_NOT_FOUND = -32601
+
+_FIRST_MODERN = "2026"  # versions are dates
 _SHOWN = 300
 _MAX_NOTES = 100
 
 
 class Traffic:
-    """What is known of one connection from its messages.
+    """State of one connection, taken from its messages.
 
     `ended` is set when nothing more can arrive, and `heard_at` is when something last did.
     `on_list_changed` is called with `tools`, `prompts` or `resources`, `on_resource_updated` with a
@@ -32,7 +40,7 @@ class Traffic:
         self._notes: dict[str, list[str]] = {}
 
     def notice(self, method: str, params: Mapping[str, Any]) -> None:
-        """Take in a notice of the server's."""
+        """Handle a notification of the server."""
         self.heard_at = monotonic()
         match method:
             case (
@@ -69,3 +77,26 @@ class Traffic:
 
 def _ignore(_: object) -> None:
     pass
+
+
+class NotDelivered(Exception):
+    """A request that was not sent: the server cannot have seen it."""
+
+
+class ConnectionLost(Exception):
+    """The connection ended while a request waited for its answer."""
+
+
+def is_modern(version: str) -> bool:
+    """Whether a server that speaks this version is asked without shaking hands first."""
+    return version >= _FIRST_MODERN
+
+
+def unreadable_answer(request: Any, why: str) -> SessionMessage:
+    """An error in place of an unreadable response."""
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import ErrorData, JSONRPCError
+
+    error = ErrorData(code=PARSE_ERROR, message=why, data=error_data(trouble="unreadable"))
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))

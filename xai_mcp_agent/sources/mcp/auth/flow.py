@@ -61,13 +61,13 @@ _NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; register
 
 
 Save: TypeAlias = Callable[[Record, bool], Awaitable[None]]
-"""Stores a record, and whether its token is a renewed one."""
+"""Stores a record; the flag says that its token was renewed."""
 
 
 class TokenFlow:
     """Gets one token, beginning with what the `record` says; it is the SDK's token storage, too.
 
-    `places` are those that the server may send us to.
+    The server may send us to these `places`.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class TokenFlow:
         self._person = person
         self._places = places
         # Behind a proxy, where the server is itself is not known: at least its own host is right.
-        known = (server.auth.issuer, server.url if proxy_of(server.url) else "")
-        self._named = {urlsplit(x).hostname for x in known if x}
+        named = (server.auth.issuer, server.url if proxy_of(server.url) else "")
+        self._named = {urlsplit(x).hostname for x in named if x}
         self._client = WebClient(read_seconds=_ANSWER_SECONDS)
         self._callback: Callback | None = None
         self._page = ""

@@ -1,4 +1,4 @@
-"""A person signs in with a browser: who shows them the page, and where its outcome arrives."""
+"""Sign-in with a browser: shows the page to a person, and receives its outcome."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Person:
-    """Whoever can sign in now: as the program says in `sign_in`, else by the newest of `hosts`."""
+    """The person who can sign in: through the program's `sign_in`, else the newest of `hosts`."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Person:
         raise self._too_late()
 
     async def outcome(self, url: str, state: str, callback: Callback) -> Outcome:
-        """Have the person open `url`; wait for what they, or their browser, bring.
+        """Have the person open `url`, and wait for the outcome from them or their browser.
 
         Raises:
             AuthFailure: nothing came within the limit, or it was a refusal.
@@ -129,7 +129,7 @@ class Person:
         return outcome
 
     async def _show(self, request: SignInRequest, state: str) -> Outcome | AuthFailure | None:
-        """Show the page; return what is brought at once, None if that is left to the browser."""
+        """Show the page. Return the outcome, or None if the browser delivers it."""
         try:
             if self._sign_in is None:
                 return await self._show_by_host(request)
@@ -170,7 +170,7 @@ async def _call(sign_in: SignIn, request: SignInRequest) -> str | None:
 def outcome_in(text: str, state: str) -> Outcome | None:
     """Return the outcome in the address that a browser was sent to, or in a code alone.
 
-    `state` is ours, and goes with a code alone: whoever hands us one vouches for it.
+    A code alone gets our `state`: the person who enters it vouches for it.
     """
     text = text.strip()
     outcome = _outcome_in_query(urlsplit(text).query or text)
@@ -223,7 +223,7 @@ class Callback:
     async def _answer(
         self, stream: SocketStream, state: str, outcomes: list[Outcome], tasks: TaskGroup
     ) -> None:
-        """Answer one request. Whoever does not know the state is a stranger."""
+        """Answer one request. A request without the state is refused."""
         outcome = None
         async with stream:
             with anyio.move_on_after(_REQUEST_SECONDS), suppress(anyio.BrokenResourceError):

@@ -72,7 +72,7 @@ class Record:
         return time.time() < self.expires_at - early
 
     def secrets(self) -> Iterator[str]:
-        """The texts in it that nobody may see."""
+        """The secrets in it."""
         tokens, client = self.tokens or {}, self.client or {}
         refresh_token, client_secret = tokens.get("refresh_token"), client.get("client_secret")
         yield from (str(x) for x in (self.access_token, refresh_token, client_secret) if x)
@@ -91,7 +91,7 @@ def _adapter() -> TypeAdapter[Record]:
 class Access:
     """What all servers of a bridge share: the token store, and how somebody signs in.
 
-    `sign_in` is None where nobody is there. `is_forced`: sign in also where it is not demanded.
+    `sign_in` is None without a person. `is_forced`: sign in also if the server does not ask for it.
     """
 
     store: TokenStore
@@ -132,7 +132,7 @@ class TokenStore:
         await anyio.to_thread.run_sync(self._has_folder)
         file = open_lock(self._file(server).with_suffix(".lock"))
         try:
-            while file is not None and not take_lock(file):  # noqa: ASYNC110 - nobody tells us
+            while file is not None and not take_lock(file):  # noqa: ASYNC110 - files have no event
                 await anyio.sleep(_LOOK_SECONDS)
             yield
         finally:
@@ -140,7 +140,7 @@ class TokenStore:
                 close_lock(file)
 
     async def where_signed_in(self, servers: Iterable[ServerSettings]) -> dict[str, str]:
-        """Return the service that gave a token, for each server that has one."""
+        """Return the service that issued the token, for each server with one."""
         records = {x.name: await self.read(x) for x in servers if can_be_signed_in_to(x)}
         return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
 
@@ -196,7 +196,7 @@ class TokenStore:
             return False
 
     def _is_ours_alone(self, path: Path) -> bool:
-        """Whether nobody else owns it; where others have access, that is taken from them."""
+        """Whether this user owns the path. Takes access from others."""
         try:
             was_open = close_to_others(path)
         except NotOurs:
