@@ -80,7 +80,7 @@ UNUSABLE: dict[str, tuple[Fault, str]] = {
         message(result={**RESULT, "resultType": "riddle"}),
         "the result type 'riddle' is unknown.",
     ),
-    "type that is a number": (message(result={"resultType": 7}), "it is of the type 7, which"),
+    "type that is a number": (message(result={"resultType": 7}), "the result type 7 is unknown"),
     "stream of nothing": (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
 }
 
