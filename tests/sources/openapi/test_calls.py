@@ -304,6 +304,15 @@ async def test_a_redirect_within_the_service_keeps_its_credentials(
     assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
 
 
+async def test_a_redirect_within_the_service_keeps_a_key_in_a_cookie(service: HttpService):
+    """The library drops cookies that its own store did not add."""
+    service.replies["/things"] = lambda _: Said(302, b"", {"location": "/new"})
+    service.replies["/new"] = lambda _: as_json("here")
+    needs = plan("GET", "/things", SecurityNeed("key", "apiKey", "cookie", "sid"))
+    assert (await called(service, needs, credentials=BY_KEY)).structured == "here"
+    assert service.last.headers["cookie"] == f"sid={KEY}"
+
+
 async def test_no_credentials_go_to_another_origin(service: HttpService):
     needs = (IN_HEADER, SecurityNeed("c", "apiKey", "cookie", "sid"))
     credentials = {**BY_KEY, "c": CredentialSettings(api_key=Secret("cookie-s3cret"))}
