@@ -15,10 +15,10 @@ _HEAD = """\
 Written from the commands' own explanations by `python -m tools.build_docs`: change those.
 `xai-mcp-agent --help` shows the same, `xai-mcp-agent tools --help` that of one command.
 
-In place of a server's name stands its URL, or the command that starts it, in quotation marks where
-it has several words; a file of Python is a command. Such a server needs no settings file, and is
-trusted: you typed it. Where your settings have the same, it is that one, with what else they say;
-else history and decisions are kept under a name of its own, such as `units-815b36...`.
+A URL or a command works in place of a server's name. Quote a command of several words; the name
+of a Python file is a command, too. Such a server needs no settings file and is trusted, because you
+typed it. If your settings have the same server, its entry counts; otherwise history and decisions
+use a name of their own, such as `units-815b36...`.
 
 ```sh
 xai-mcp-agent tools "npx -y @modelcontextprotocol/server-everything"
@@ -26,8 +26,8 @@ xai-mcp-agent call server.py add a=2 b=3
 xai-mcp-agent ask "What is on today?" --server https://example.org/mcp
 ```
 
-A terminal gets lines that fit it; files and other programs get them whole. With `--json` a program
-gets all there is to know. The [exit status](troubleshooting.md) says whether it worked.
+Lines fit the terminal; in files and pipes nothing is cut. `--json` prints everything for programs.
+The [exit status](troubleshooting.md) says whether it worked.
 """
 
 

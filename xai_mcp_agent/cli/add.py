@@ -109,7 +109,9 @@ def add(
     name: Annotated[str, typer.Argument(help="Its name in your settings.")],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="URL | -- COMMAND...", help="Where it is, or what starts it."),
+        typer.Argument(
+            metavar="URL | -- COMMAND...", help="Its URL, or the command that starts it."
+        ),
     ] = None,
     env: Annotated[
         list[str] | None,
@@ -117,7 +119,7 @@ def add(
             "-e",
             "--env",
             metavar="KEY=VALUE",
-            help="A variable for it. KEY alone passes yours on, and writes no value.",
+            help="A variable for it. KEY alone passes on yours and stores no value.",
         ),
     ] = None,
     header: Annotated[
@@ -127,22 +129,24 @@ def add(
     transport: Annotated[
         str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
     ] = "",
-    cwd: Annotated[str, typer.Option("--cwd", metavar="FOLDER", help="Where it is started.")] = "",
+    cwd: Annotated[
+        str, typer.Option("--cwd", metavar="FOLDER", help="The folder it starts in.")
+    ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in the place of a server of this name.")
+        bool, typer.Option("--replace", help="Replace a server of this name.")
     ] = False,
     no_check: Annotated[
-        bool, typer.Option("--no-check", help="Only write it; start and reach nothing.")
+        bool, typer.Option("--no-check", help="Only write the entry; do not connect.")
     ] = False,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a server into your settings, connect it once, and show its tools.
+    """Add a server to your settings, connect to it once, and show its tools.
 
-    Comments and order of the file stay as they are. The entry is trusted: you typed it. Keep
-    secrets out of the file: -e API_KEY, or --header 'Authorization: Bearer ${API_KEY}', takes them
-    from the environment when the server is started. The exit status is 1 where the server is
-    written, but cannot be used yet.
+    Comments and the order of the file stay as they are. The entry is trusted, because you typed it.
+    Keep secrets out of the file: -e API_KEY and --header 'Authorization: Bearer ${API_KEY}' read
+    them from the environment when the server starts. The exit status is 1 if the server was added
+    but cannot be used yet.
     """
     if not words or not words[0].strip():
         raise typer.BadParameter(_what_is_missing(name))
@@ -298,13 +302,13 @@ def _say_checked(name: str, tools: Sequence[Tool] | None, error: str) -> None:
 
 
 def remove(
-    name: Annotated[str, typer.Argument(help="As the settings name it.")],
+    name: Annotated[str, typer.Argument(help="Its name in your settings.")],
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a server, or another source, out of your settings; the rest of the file stays.
+    """Remove a server or another source from your settings; the rest of the file stays.
 
-    The file as it was is kept beside it. What is remembered of its tools stays in the history.
+    A copy of the old file is kept beside it. The history keeps what it knows about the tools.
     """
     loaded = load_settings(settings)
     if not loaded.file:

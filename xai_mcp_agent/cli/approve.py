@@ -41,38 +41,39 @@ def approve(
         list[str] | None, typer.Argument(help="The server's tools, as it names them.")
     ] = None,
     yes: Annotated[
-        list[int] | None, typer.Option("--yes", metavar="CALL", help="This call may be made.")
+        list[int] | None, typer.Option("--yes", metavar="CALL", help="Allow this call.")
     ] = None,
     no: Annotated[
-        list[int] | None, typer.Option("--no", metavar="CALL", help="This call is not made.")
+        list[int] | None, typer.Option("--no", metavar="CALL", help="Do not make this call.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All other calls of the run may be made.")
+        bool, typer.Option("--all", help="Allow all other calls of the run.")
     ] = False,
     always: Annotated[
         bool,
-        typer.Option("--for-good", help="What is approved here is not asked for any more."),
+        typer.Option("--for-good", help="Do not ask again about tools approved here."),
     ] = False,
     digest: Annotated[
         str,
         typer.Option(
             metavar="DIGEST",
-            help="Of the tool that you have read, the whole of it: approve it unasked.",
+            help="The digest of the tool as you reviewed it: approve it without being asked.",
         ),
     ] = "",
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Ask for these tools again.")
+        bool, typer.Option("--withdraw", help="Ask about these tools again from now on.")
     ] = False,
-    show: Annotated[bool, typer.Option("--list", help="Print what is approved for good.")] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="Print the tools that are approved for good.")
+    ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve calls that a run waits for in its file, or calls of a server's tools for good.
+    """Approve the calls that a stopped run waits for, or a server's tools for all future calls.
 
-    Without --yes, --no and --all each call of the file is shown and asked for. Of a server's tools
-    all that it says of them is shown; they are approved as they are then, and asked for again when
-    they change.
+    Without --yes, --no or --all it asks about each call in the file. For a server's tools it shows
+    their full descriptions; the approval holds until a tool changes.
     """
     if what is not None and not tools and _is_file(what):
         answers = _answers(yes or [], no or [], "always" if always else "once")

@@ -39,13 +39,16 @@ _SHOWN = [x.name.lower() for x in Detail]
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What the agent is asked, in quotation marks.")],
+    question: Annotated[str, typer.Argument(help="The question, in quotation marks.")],
     server: OnlyServers = None,
     model: ModelName = OFFLINE,
     base_url: Annotated[
-        str, typer.Option("--base-url", help="Where the model is, if not at its provider.")
+        str,
+        typer.Option(
+            "--base-url", help="The address of the model's service, if not its provider's."
+        ),
     ] = "",
-    system: Annotated[str, typer.Option(help="What the agent is told before the question.")] = "",
+    system: Annotated[str, typer.Option(help="Instructions for the agent.")] = "",
     wait: Annotated[
         float | None,
         typer.Option(
@@ -57,9 +60,7 @@ def ask(
     ] = None,
     show: Annotated[
         str | None,
-        typer.Option(
-            parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much is told of it."
-        ),
+        typer.Option(parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much to show."),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
@@ -67,11 +68,10 @@ def ask(
 ) -> None:
     """Ask an agent that uses the tools of your settings, and print its answer.
 
-    At a terminal you see what it does, and are asked what it must not do by itself. Into a file or
-    another program goes the answer alone, and what went wrong to stderr. A server that --server
-    names is waited for as long as its `startTimeout` allows. The exit status is 1 where there is no
-    answer, where no tool of the servers can be used, and where one that --server names, or that is
-    `required` in the settings, cannot be used.
+    At a terminal you see each step, and approve what needs your approval. When piped, it prints
+    only the answer; problems go to stderr. It waits for a server named by --server as long as its
+    `startTimeout` allows. The exit status is 1 if there is no answer, if no server offers a usable
+    tool, or if a server named by --server or marked `required` in the settings cannot be used.
     """
     is_watched = sys.stdout.isatty() and not as_json
     if not question.strip():

@@ -44,10 +44,10 @@ def discover(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the MCP servers that other programs know: editors, chat programs, agents.
+    """Show the MCP servers that your editors, chat programs and agents are set up with.
 
-    Nothing is started, and nothing is written unless you name it: --take NAME, as often as you
-    like. Their files stay as they are.
+    Nothing is started. Only the servers you name with --take NAME (repeat it as needed) are added
+    to your settings; the files of the other programs stay as they are.
     """
     found = list(host_files(Path.home(), Path.cwd()))
     if take:

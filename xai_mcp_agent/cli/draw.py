@@ -88,7 +88,7 @@ def draw(
         bool, typer.Option("--overwrite", help="Replace it; the old one is kept beside it.")
     ] = False,
     source: Annotated[
-        str, typer.Option(help="Of a plan: whose tools those are that name no source.")
+        str, typer.Option(help="For a plan: the server of tools that name none.")
     ] = "",
     store: StoreOption = None,
     settings: SettingsFile = None,
@@ -96,8 +96,8 @@ def draw(
 ) -> None:
     """Draw what an agent did as a workflow that makes the same calls without a model.
 
-    One node a call, and a wire where a result is used. What cannot be known is an empty port with a
-    note. Starts no server.
+    It draws one node for each call, and a wire wherever a result is used. A value that is not known
+    is left as an empty port with a note. It starts no server.
     """
     loaded = load_settings(settings)
     planned = None if file is None else plan_in(file, source)

@@ -16,15 +16,16 @@ def explain(
     server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
     request: Annotated[
-        str, typer.Option(help="Tell why it is chosen for this request, or why it is not.")
+        str, typer.Option(help="Also say why it is chosen for this request, or why not.")
     ] = "",
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all there is to know of one tool, with an example call and since when it is known.
+    """Show everything about one tool, with an example call and when it was first seen.
 
-    With a request: why a search finds it, what a plan has, and which rules say something of it.
+    With a request, it also shows why a search finds the tool, how a plan uses it, and which rules
+    apply to it.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
         server = server_named(bridge, server)

@@ -20,18 +20,19 @@ def suggest(
     after: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SERVER/TOOL", help="The tools so far, in their order. Default: none."
+            metavar="SERVER/TOOL", help="The tools used so far, in order. Default: none."
         ),
     ] = None,
-    request: Annotated[str, typer.Option(help="What you want to reach, in your words.")] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many tools.")] = 5,
+    request: Annotated[str, typer.Option(help="What you want to achieve, in your words.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many tools.")] = 5,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Suggest the tools that may come next, best first, and say why they do.
+    """Suggest the next tool, best first, and say why.
 
-    By what the tools so far give and others take, what followed them before, and what is wanted.
+    Suggestions follow from the results of the tools so far, from what followed them before, and
+    from your request.
     """
     if not (after or request.strip()):
         raise typer.BadParameter("Name the tools so far, or say with --request what you want.")
@@ -58,8 +59,8 @@ def check_wires(
 ) -> None:
     """Check that the calls of a workflow or a plan fit together, before any of them is made.
 
-    Told is what is missing, what a tool does not take, and what a result does not have, and which
-    tool gives it. The exit status is then 1.
+    It reports missing arguments, arguments that a tool does not take, and fields that a result does
+    not have, with the tool that would give them. The exit status is then 1.
     """
     calls = _calls(file)
     with open_bridge(settings, store=store, as_json=as_json) as bridge:

@@ -103,10 +103,13 @@ def _model(said: str) -> str:
 Timeout = Annotated[
     float | None,
     typer.Option(
-        "--timeout", parser=_seconds, metavar="SECONDS", help="The longest wait for a call."
+        "--timeout", parser=_seconds, metavar="SECONDS", help="The limit for each call, in seconds."
     ),
 ]
 MODEL_OPTION = typer.Option(
-    "--model", parser=_model, metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline."
+    "--model",
+    parser=_model,
+    metavar="PROVIDER:NAME",
+    help="For example openai:gpt-5-mini, or offline.",
 )
 ModelName = Annotated[str, MODEL_OPTION]

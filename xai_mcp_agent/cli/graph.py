@@ -34,13 +34,11 @@ _BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json
 def graph(
     server: Annotated[
         str | None,
-        typer.Argument(
-            help="Only what is around this server, and what may flow to and from its tools."
-        ),
+        typer.Argument(help="Only this server and its neighbours."),
     ] = None,
-    tool: Annotated[str | None, typer.Argument(help="Only this tool of it.")] = None,
+    tool: Annotated[str | None, typer.Argument(help="Only this tool of the server.")] = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="At most so many flows, the best ones.")
+        int, typer.Option(min=1, help="Show at most this many flows, the best ones.")
     ] = MOST_FLOWS,
     at: AtTime = None,
     format_: Annotated[
@@ -49,21 +47,23 @@ def graph(
             "--format",
             parser=one_of(_FORMATS),
             metavar="|".join(_FORMATS),
-            help="Default: what the name of FILE says, else mermaid.",
+            help="Default: from the name of FILE, else mermaid.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write it there. Default: print it."),
+        typer.Option("--out", metavar="FILE", help="Write to this file. Default: print."),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Give the graph of all servers and tools there ever were, and what is dead. Starts no server.
+    """Show the graph of all servers and tools ever seen, also those that are gone. Starts no
+    server.
 
-    With SERVER: what is around it, and which results of tools others may use, and why. mermaid is
-    text that GitHub, GitLab and notebooks draw; html is a page for a browser. Which tools are
-    switched off is what is decided now; with --at, or --store, what the history notes.
+    With SERVER it shows only that server and its neighbours, and which results can feed which
+    tools, and why. GitHub, GitLab and notebooks draw mermaid; html is a page for a browser.
+    Switched-off tools are marked as they are now; with --at or --store, as the history recorded
+    them.
     """
     wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
     server = name_in_history(server, settings)

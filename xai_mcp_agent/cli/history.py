@@ -58,33 +58,33 @@ _USUAL_LIMIT = 1000
 def history(
     context: typer.Context,
     server: Annotated[str | None, typer.Option(help="Only this server and its tools.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Only the tools of this name.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only what this agent called.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only tools of this name.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only calls of this agent.")] = None,
     since: Since = None,
     until: Until = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Only what failed or was refused.")
+        bool, typer.Option("--failed", help="Only failed and refused calls.")
     ] = False,
     grep: Annotated[
-        str, typer.Option(metavar="TEXT", help="Only what has this text in it, as it stands.")
+        str, typer.Option(metavar="TEXT", help="Only events that contain this text.")
     ] = "",
     limit: Annotated[
-        int, typer.Option(min=1, help="The newest so many lines; with --json rows of the log.")
+        int, typer.Option(min=1, help="Only the newest lines; with --json, rows of the log.")
     ] = _USUAL_LIMIT,
     is_all: Annotated[
-        bool, typer.Option("--all", help="Tell also of sessions in which nothing happened.")
+        bool, typer.Option("--all", help="Include sessions in which nothing changed.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what happens, until Ctrl-C.")
+        bool, typer.Option("--follow", help="Follow new events until Ctrl-C.")
     ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what happened to servers and tools, oldest first. Starts no server.
+    """Show what happened to servers and tools, oldest first. Starts no server.
 
-    What is alike shares a line; so do sessions in which nothing happened, unless --all is given.
-    Times are of this machine's zone; in JSON they are in UTC.
+    Similar events share a line, and so do sessions without changes; --all shows each. Times are
+    local; in JSON they are UTC.
     """
     if context.invoked_subcommand is not None:
         return
@@ -136,15 +136,15 @@ def _tell_lines(
 def prune(
     older_than: Annotated[
         float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="Default: as settings say."),
+        typer.Option("--older-than", min=0, metavar="DAYS", help="Default: as in the settings."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would go; nothing is removed.")
+        bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")
     ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Remove what is older, or more, than is to be kept. It happens by itself once a day."""
+    """Delete history that is too old or too large. This happens by itself once a day."""
     loaded = load_settings(settings)
     keep = loaded.retention
     if older_than is not None:
@@ -190,9 +190,9 @@ def diff(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what changed in the tools of a server, or of all. Starts no server.
+    """Show what changed in the tools of one server, or of all. Starts no server.
 
-    Without times: of each server the last change, of one tool all its changes.
+    Without times it shows the last change of each server, or all changes of one tool.
     """
     server = name_in_history(server, settings)
     with opened(store, settings) as found:

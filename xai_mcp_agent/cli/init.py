@@ -311,7 +311,8 @@ def _provide_file(source: Path, folder: Path, path: str) -> Step:
 def init(
     folder: Annotated[Path, typer.Argument(help="The folder; created if missing.")] = Path(),
     copy: Annotated[
-        bool, typer.Option("--copy", help="Copy the component files, for a folder that will move.")
+        bool,
+        typer.Option("--copy", help="Copy the component files, for a folder that will be moved."),
     ] = False,
     workshop: Annotated[
         bool, typer.Option("--workshop", help="Add the five lessons of the workshop.")
@@ -320,7 +321,7 @@ def init(
 ) -> None:
     """Make a folder ready for Xircuits with our components, settings and examples.
 
-    Safe to run again: it repairs what is missing or stale and never overwrites a file of yours.
+    You can run it again: it repairs what is missing or out of date and never overwrites your files.
     """
     report = init_folder(folder, link=not copy, workshop=workshop)
     if as_json:

@@ -39,10 +39,11 @@ def learned(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what runs taught for plans: their tools, and what came from where. Starts no server.
+    """Show what plans learned from runs: the tools, and where each value came from. Starts no
+    server.
 
-    Names, paths and kinds of values; no value is kept. With --forget it is forgotten, also by
-    agents that are running.
+    It keeps names, paths and types, and no values. --forget removes them, also for agents that are
+    running.
     """
     server = name_in_history(server, settings)
     with opened(store, settings) as history:

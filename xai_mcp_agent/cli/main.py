@@ -71,7 +71,7 @@ app.add_typer(rules.app, name="rules")
 
 _registry = typer.Typer(
     rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True,
-    help="Find servers in registries, and write them into the settings, switched off.",
+    help="Find servers in registries, and add them to the settings, switched off.",
 )  # fmt: skip
 for _name, _command in {
     "search": registry_search, "show": registry_show, "add": registry_add, "sync": registry_sync,
@@ -90,7 +90,9 @@ def _print_version(wanted: bool) -> None:
 def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Agents with the tools of MCP servers, on the Xircuits canvas and outside it."""

@@ -21,17 +21,20 @@ _INDENT = "    "
 def openapi(
     where: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The service's document.")],
     tool: Annotated[
-        str | None, typer.Argument(help="Only this tool, and where each argument of it goes.")
+        str | None,
+        typer.Argument(help="Show only this tool, and where each of its arguments goes."),
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", help="Where the service is, whatever the document says."),
+        typer.Option(
+            "--base-url", help="The address of the service, instead of the one in the document."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tools that the OpenAPI document of a service makes, and what is no tool, and why.
+    """Show which tools the OpenAPI document of a service gives, and what cannot be a tool, and why.
 
-    Only the document is read; nothing of the service is called.
+    It reads only the document and calls nothing.
     """
     from ..sources.openapi import load_service
 

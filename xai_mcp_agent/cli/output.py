@@ -225,7 +225,7 @@ def _absolute(store: str) -> str:
 
 SettingsFile = Annotated[
     Path | None,
-    typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
+    typer.Option("--settings", help="The settings file. Default: the one the nodes would use."),
 ]
 ServerName = Annotated[
     str,
@@ -237,14 +237,14 @@ OnlyServers = Annotated[
     list[str] | None,
     typer.Option(
         "--server", metavar="SERVER",
-        help="Only this one: its name, that of a group, a URL or a command. May be given again.",
+        help="Only this server or group: its name, its URL or its command. Can be repeated.",
     ),
 ]  # fmt: skip
 OnlyToolbelt = Annotated[
-    str | None, typer.Option("--toolbelt", help="Only what agents with this toolbelt did.")
+    str | None, typer.Option("--toolbelt", help="Only calls of agents with this toolbelt.")
 ]
 Forget = Annotated[
-    bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
+    bool, typer.Option("--forget", help="Delete all of this for good, and show what it was.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 StoreOption = Annotated[
@@ -265,23 +265,21 @@ Until = Annotated[
     datetime | None,
     typer.Option(
         "--until", parser=_at, metavar="TIME",
-        help="Only what happened until then: a time as for --since, or an event's position.",
+        help="Only events until then: a time as for --since, or the position of an event.",
     ),
 ]  # fmt: skip
 AtTime = Annotated[
     datetime | None,
     typer.Option(
         "--at", parser=_at, metavar="TIME",
-        help="As it was then: a time as for --since, the end of a day, or an event's position.",
+        help="The state then: a time as for --since, a date (its end), or an event's position.",
     ),
 ]  # fmt: skip
 FromTime = Annotated[
     datetime | None,
-    typer.Option(
-        "--from", parser=_from, metavar="TIME", help="From then on: a time or a position."
-    ),
+    typer.Option("--from", parser=_from, metavar="TIME", help="From this time or position on."),
 ]
 ToTime = Annotated[
     datetime | None,
-    typer.Option("--to", parser=_at, metavar="TIME", help="Up to then. Default: now."),
+    typer.Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
 ]

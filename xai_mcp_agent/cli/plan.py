@@ -27,25 +27,27 @@ from .output import (
 
 
 def plan(
-    request: Annotated[str, typer.Argument(help="What is to be done, in your words.")],
+    request: Annotated[str, typer.Argument(help="What you want done, in your words.")],
     server: OnlyServers = None,
     model: Annotated[str | None, MODEL_OPTION] = None,
     base_url: Annotated[
-        str, typer.Option("--base-url", help="Where the model's service is, as for AgentModel.")
+        str,
+        typer.Option("--base-url", help="The address of the model's service, as for AgentModel."),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the plan there, as JSON.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the plan to this file, as JSON."),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan the calls that a request asks for, and say what is missing; nothing is called.
+    """Plan the calls that answer a request, and say what is missing; nothing is called.
 
-    Uses the tools that agents may use now. Without --model the plan is made of words and shapes,
-    and is rough; a model is asked once, and when it fails the rough plan stands. A file that is
-    there already is kept as a backup. The exit status is 1 when nothing can be planned, and when a
-    server cannot be used: it is reported, and the plan is made without it.
+    It uses the tools that agents may use now. Without --model the plan is rough: it is made from
+    words and schemas alone. A model is asked once; if it fails, the rough plan stands. An existing
+    file is kept as a backup. The exit status is 1 if nothing can be planned or a server cannot be
+    used; such a server is reported, and the plan is made without it.
     """
     if not request.strip():
         raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")

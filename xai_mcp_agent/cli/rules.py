@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules
 
 app = typer.Typer(
-    help="What rules say of tools, without calling any; and the rules in the store.",
+    help="Show what rules say about tools without calling them; manage the rules of the store.",
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
 
 _NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NONE = 'There are no rules: the settings have no section "rules".'
 
-Agent = Annotated[str, typer.Option(help="As if an agent of this name called.")]
-Toolbelt = Annotated[str, typer.Option(help="As if it had the toolbelt of this name.")]
+Agent = Annotated[str, typer.Option(help="Judge as for an agent of this name.")]
+Toolbelt = Annotated[str, typer.Option(help="Judge as for the toolbelt of this name.")]
 
 
 @app.command("check")
@@ -42,7 +42,7 @@ def check(
     server: Annotated[
         str | None,
         typer.Argument(
-            help="Only the tools of this one: a server's name, a group, a URL, a command."
+            help="Only the tools of this server or group: its name, its URL or its command."
         ),
     ] = None,
     agent: Agent = "",
@@ -50,7 +50,7 @@ def check(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many tools the rules allow, ask for and deny, and which tools each rule is about."""
+    """Show how many tools the rules allow, ask about and deny, and which tools each rule covers."""
     caller = Caller("agent", agent, toolbelt)
     with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
         server = server and server_named(bridge, server)
@@ -72,14 +72,15 @@ def why(
     server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Of a call: name=value for each, or one JSON object.")
+        list[str] | None,
+        typer.Argument(help="Arguments of a call: name=value for each, or one JSON object."),
     ] = None,
     agent: Agent = "",
     toolbelt: Toolbelt = "",
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a call would be made, asked for or denied. It is not made."""
+    """Show whether a call would be allowed, asked about or denied, and why; nothing is called."""
     caller = Caller("agent", agent, toolbelt)
     with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
         server = server_named(bridge, server)
@@ -96,7 +97,7 @@ def why(
 
 @app.command("list")
 def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
-    """List the rules that are in the store, as they were put there."""
+    """List the rules in the store."""
     with open_bridge(settings, as_json=as_json) as bridge:
         _show(bridge, bridge.stored_rules(), as_json=as_json)
 
@@ -104,11 +105,11 @@ def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
 @app.command("put")
 def put(
     file: Annotated[str, typer.Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
-    only: Annotated[bool, typer.Option("--only", help="Keep no other rules.")] = False,
+    only: Annotated[bool, typer.Option("--only", help="Remove all other rules.")] = False,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put rules into the store, in the place of those of the same names."""
+    """Put rules into the store; a rule of the same name is replaced."""
     given, _ = _read(file)
     with open_bridge(settings, as_json=as_json) as bridge:
         _require_lasting(bridge)
@@ -121,7 +122,7 @@ def remove(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take rules out of the store."""
+    """Remove rules from the store."""
     with open_bridge(settings, as_json=as_json) as bridge:
         _require_lasting(bridge)
         known = [str(x["name"]) for x in bridge.stored_rules().rules]

@@ -35,34 +35,38 @@ def run_plan(
         typer.Option(
             "--give",
             metavar="CALL.PARAM=JSON",
-            help="An argument that the plan lacks, or has otherwise; calls count from 1.",
+            help="Set an argument of a call; calls count from 1.",
         ),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option("--state", metavar="FILE", help="Keep the run there, and go on with it."),
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="Keep the state of the run in this file, and continue from it.",
+        ),
     ] = None,
     again: Annotated[
         int | None,
         typer.Option(
             "--again",
             metavar="CALL",
-            help="Make this call once more, which may have been made when the run was killed.",
+            help="Repeat this call, which may already have been made when the run was killed.",
         ),
     ] = None,
-    agent: Annotated[str, typer.Option(help="In whose name the calls are made.")] = PLAN,
-    source: Annotated[str, typer.Option(help="Whose tools those are that name no source.")] = "",
+    agent: Annotated[str, typer.Option(help="The agent in whose name the calls are made.")] = PLAN,
+    source: Annotated[str, typer.Option(help="The server of tools that name none.")] = "",
     timeout: Timeout = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the calls of a plan one after another, each with what earlier ones gave.
+    """Run a plan: make its calls one after another, each with the results of earlier ones.
 
-    They are judged as those of an agent: by rules, approvals, and what is switched off. It stops
-    where something is missing, fails or must be approved; with --state the same command goes on
-    there, and makes no call twice. Status 1: a call failed. 3: something has to be given, approved
-    or looked at first.
+    Rules, approvals and switched-off tools count as they do for an agent. It stops when a value is
+    missing, a call fails or a call needs approval; with --state the same command continues there
+    and repeats no call. The exit status is 1 if a call failed, and 3 if you must first supply,
+    approve or check something.
     """
     plan, given = read_plan(file), dict(_given(x) for x in give or [])
     options: dict[str, Any] = {

@@ -15,16 +15,18 @@ _NOTHING = "No tool has any of these words. `xai-mcp-agent tools` lists all that
 
 def search(
     query: Annotated[str, typer.Argument(help="What you want to do, in your words.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many tools.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="Show at most this many tools.")
+    ] = 10,
     server: OnlyServers = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the tools that fit what you want to do, best first, and say why they do.
+    """Find tools for what you want to do, best match first, and say why each matches.
 
-    A server that cannot be used is named, and the others are searched; the exit status is then 1.
-    A note says which tools a search by meaning had to do without.
+    A server that cannot be used is reported and the others are searched; the exit status is then 1.
+    A note names the tools that a search by meaning could not include.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())

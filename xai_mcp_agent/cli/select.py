@@ -12,18 +12,20 @@ from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_widt
 
 
 def select(
-    question: Annotated[str, typer.Argument(help="What an agent may be asked.")] = "",
+    question: Annotated[
+        str, typer.Argument(help="A request, as you would put it to an agent.")
+    ] = "",
     budget: Annotated[
         int | None,
-        typer.Option("--budget", min=1, help="The most tokens. Default: what the settings say."),
+        typer.Option("--budget", min=1, help="The most tokens. Default: as in the settings."),
     ] = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which tools of all servers a request would show after a search, why, and their tokens.
+    """Show which tools a model would be given for a request, why, and how many tokens they take.
 
-    A server that cannot be used is told of; the exit status is then 1.
+    A server that cannot be used is reported; the exit status is then 1.
     """
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)

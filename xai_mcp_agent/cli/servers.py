@@ -48,18 +48,19 @@ _TOOL_FAILED = 3  # the exit status where the tool itself answered with an error
 def servers(
     only: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SERVER", help="Only these: names, URLs or commands."),
+        typer.Argument(metavar="SERVER", help="Only these servers: names, URLs or commands."),
     ] = None,
     settings: SettingsFile = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Also read what they say, and show what is odd in it.")
+        bool,
+        typer.Option("--check", help="Also check the descriptions of tools for suspicious text."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start the servers of your settings, or those named, and tell how each does, or why not.
+    """Start the servers in your settings, or the ones you name, and show their state.
 
-    The exit status is 1 where one of them cannot be used, or the decisions on tools cannot be read;
-    with --check it is 3 where what a server says of its tools has something odd in it.
+    The exit status is 1 if a server cannot be used or the decisions about tools cannot be read.
+    With --check it is 3 if a server describes its tools in a suspicious way.
     """
     with open_bridge(settings, as_json=as_json, servers=only or ()) as bridge:
         names = servers_named(bridge, only or ())
@@ -91,7 +92,7 @@ def call(
 ) -> None:
     """Call one tool and print its result.
 
-    Values are read as the parameters want them: count=3 is a number where one is wanted.
+    Values are converted to the type of the parameter: count=3 is a number where the tool takes one.
     """
     with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
         server = server_named(bridge, server)
@@ -216,7 +217,7 @@ def login(
         bool, typer.Option("--no-browser", help="Only show the link; open it where you like.")
     ] = False,
 ) -> None:
-    """Sign in to a server that wants it; every run on this machine then has access."""
+    """Sign in to a server; every run on this machine then has access."""
     # Asked here, in the main thread, which is the one that may read.
     visit = _Visit(opens=not no_browser, reads=not why_not_here())
     with open_bridge(settings, servers=[server]) as bridge:
@@ -230,7 +231,7 @@ def login(
 
 
 def logout(server: ServerName, settings: SettingsFile = None) -> None:
-    """Forget the access to a server that somebody signed in to."""
+    """Sign out of a server: its stored access is deleted."""
     with open_bridge(settings, servers=[server]) as bridge:
         server = server_named(bridge, server)
         require_settings(bridge)

@@ -14,15 +14,15 @@ from .output import AsJson, SettingsFile, Since, StoreOption, echo_json, say, te
 
 def stats(
     since: Since = None,
-    sort: Annotated[Order, typer.Option(help="What stands first.")] = "calls",
+    sort: Annotated[Order, typer.Option(help="The order.")] = "calls",
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how often tools were called, how often they failed, and how long that took.
+    """Show how often tools were called, how often they failed, and how long they took.
 
-    Starts no server. Without --since of all calls there ever were; half of the calls took the
-    median at most, 95 of 100 what stands beside it: of the last 500 to 1,000 then.
+    It starts no server. Without --since it counts all calls ever made, and takes median and p95
+    from the last 500 to 1,000.
     """
     with opened(store, settings) as found:
         if found is None:

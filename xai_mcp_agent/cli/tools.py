@@ -54,22 +54,21 @@ Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names
 def tools(
     server: Annotated[
         str | None,
-        typer.Argument(
-            help="Only those of this one: the name of a server or group, a URL, a command."
-        ),
+        typer.Argument(help="Only this server or group: its name, its URL or its command."),
     ] = None,
     named: Annotated[
-        str, typer.Option("--named", metavar="PATTERN", help="Only names like this: '*_order'.")
+        str,
+        typer.Option(
+            "--named", metavar="PATTERN", help="Only tools whose names match, such as '*_order'."
+        ),
     ] = "",
     usable: Annotated[
-        bool, typer.Option("--usable", help="Only those that agents may use now.")
+        bool, typer.Option("--usable", help="Only tools that agents may use now.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="At most so many tools.")
+        int | None, typer.Option("--limit", min=1, help="Show at most this many tools.")
     ] = None,
-    offset: Annotated[
-        int, typer.Option("--offset", min=0, help="Leave out so many before them.")
-    ] = 0,
+    offset: Annotated[int, typer.Option("--offset", min=0, help="Skip this many.")] = 0,
     as_list: Annotated[
         bool,
         typer.Option(
@@ -79,19 +78,20 @@ def tools(
         ),
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
+        bool,
+        typer.Option("--all", help="Include tools that are gone, and how often each was called."),
     ] = False,
     at: AtTime = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tools of one server, of a group of the settings, or of all servers.
+    """List the tools of one server, of a group, or of all servers.
 
-    Page by page with --limit and --offset. --as-list prints the names of one server as its node
-    takes them, those of a group or of all servers as `server/tool`. With --all every tool that
-    there ever was, with its calls and errors, since when it is gone and why. With --at the same as
-    it was known then; no server is started for that.
+    --limit and --offset show one page. --as-list prints names that you can paste into a node: plain
+    names for one server, `server/tool` for a group or all servers. --all shows every tool ever
+    seen, with its calls and errors, and when and why it disappeared. --at shows the tools known at
+    that time and starts no server.
     """
     page = ToolsPage(named, usable, limit, offset)
     if (as_list or page != ToolsPage()) and (everything or at is not None):
@@ -127,19 +127,19 @@ def tools(
 
 def refresh(
     server: Annotated[
-        str | None, typer.Argument(help="Only this one: its name, its URL, or its command.")
+        str | None, typer.Argument(help="Only this server: its name, its URL or its command.")
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Write every tool down, though nothing may have changed."),
+        typer.Option("--force", help="Record every tool, even without changes."),
     ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Connect one server, or all, and say what changed in their tools since last time.
+    """Connect to one server, or all, and show what changed in their tools since last time.
 
-    One that cannot be listed is told of, and the others go on; the exit status is then 1.
+    A server that cannot be listed is reported and the others go on; the exit status is then 1.
     """
     with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
         server = server and server_named(bridge, server)
@@ -301,9 +301,9 @@ def disable(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Switch tools off: no agent is offered them, until they are switched on again.
+    """Switch tools off: no agent is offered them until you switch them on again.
 
-    Runs that go on meanwhile know it from their next agent on. `call` still calls them.
+    Running workflows notice it when their next agent starts. `call` still calls them.
     """
     _decide(Bridge.disable, server, tools, store, settings, as_json=as_json)
 
@@ -330,20 +330,20 @@ def accept(
         str,
         typer.Option(
             metavar="DIGEST",
-            help="Of what you have read, the whole of it: accept that unasked.",
+            help="The digest of what you reviewed: accept it without being asked.",
         ),
     ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="All that waits, of all servers; asks for each.")
+        bool, typer.Option("--all", help="All tools of all servers that wait; asks about each.")
     ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what servers say of their tools and their use, and accept it after a yes.
+    """Show how servers describe their tools, and accept it if you agree.
 
-    Of tools that changed only what is different is shown. Agents read of locked servers only what
-    was accepted. Where nobody can be asked, --digest says what was read.
+    For a tool that changed, only the difference is shown. Agents read only accepted descriptions of
+    locked servers. In a script, --digest names the description that was reviewed.
     """
     if everything == bool(server) or (everything and digest):
         raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")

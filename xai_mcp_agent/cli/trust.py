@@ -20,19 +20,21 @@ _READ_IT = "Say --yes once you have read the file."
 
 def trust(
     settings: Annotated[
-        Path | None, typer.Argument(help="The settings file. Default: looked for as the nodes do.")
+        Path | None, typer.Argument(help="The settings file. Default: the one the nodes would use.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: you have read it.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Agree without being asked: you have read it.")
+    ] = False,
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Trust nothing in the file any more.")
     ] = False,
     show: Annotated[bool, typer.Option("--list", help="Print the files you trust.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Agree to what a settings file starts and reaches, after reading it here.
+    """Read what a settings file starts and reaches, and agree to it.
 
-    Until then none of its servers is started: the file may have come with somebody else's folder.
-    What changes in it later is asked about again.
+    Until then none of its servers is started, because the file may come from somebody else. You are
+    asked again about later changes.
     """
     store = TrustStore()
     if show:

@@ -50,9 +50,9 @@ def usage(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what tools were used for: the words by which they are found again. Starts no server.
+    """Show what tools were used for: the words that find them again. Starts no server.
 
-    With --forget it is forgotten, also by agents that are running.
+    --forget removes these words, also for agents that are running.
     """
     found = _taken(
         store, settings, (name_in_history(server, settings), tool, toolbelt), forget=forget

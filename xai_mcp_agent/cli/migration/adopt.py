@@ -192,10 +192,10 @@ def adopt(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Let workflows that were made with xai-agent use our nodes.
+    """Convert workflows made with xai-agent to our nodes.
 
-    Each FILE.xircuits is kept; FILE_adopted.xircuits is written beside it. Places, links and
-    values stay. What could not be taken over, and what is left to do, is listed.
+    FILE.xircuits stays; FILE_adopted.xircuits is written beside it, with the same positions, links
+    and values. It lists what could not be converted and what is left to do.
     """
     if in_place and output:
         raise typer.BadParameter("--in-place and --output exclude each other")

@@ -67,12 +67,12 @@ def check_lessons(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the workflows of the lessons and say which goals are met, and what to do next.
+    """Run the workflows of the lessons, and show which goals are met and what to do next.
 
-    A lesson that was not begun is shown as -, one that is unchanged since the last check is not
-    run again.
+    A lesson that was not started is shown as -. A lesson that has not changed since the last check
+    is not run again.
 
-    Exit status: 0 when all goals are met, 1 otherwise.
+    The exit status is 0 when all goals are met, and 1 otherwise.
     """
     homes, lessons = _read_names(folders)
     wanted = [(home, lesson) for home in homes for lesson in lessons]
@@ -90,7 +90,7 @@ def check_lessons(
 
 
 def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
-    """Put a lesson back as it was. A changed workflow is kept beside it; nothing else changes."""
+    """Restore a lesson. Your changed workflow is kept beside it; nothing else changes."""
     wanted = lesson_called(lesson)
     done = restore(_learners_folder(folder), wanted)
     if as_json:
@@ -107,7 +107,7 @@ def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = 
 
 
 def lesson_solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
-    """Put a solution beside a lesson's workflow, to be opened and compared."""
+    """Put a solution beside a lesson's workflow, so that you can open and compare it."""
     wanted = lesson_called(lesson)
     target = _learners_folder(folder) / WORKSHOP / wanted.folder / wanted.solution
     with _explained():
