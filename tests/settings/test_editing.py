@@ -91,7 +91,7 @@ def test_a_new_file_is_written_where_there_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"mcpServers": {"new": {}}}', "there is a server of this name already"),
+        ('{"mcpServers": {"new": {}}}', "already a server of this name"),
         ('{"mcpServers": []}', "must be an object of MCP servers"),
         ('{"mcpServers": {', "this is not JSON"),
         ("", "the file is empty"),

@@ -42,7 +42,7 @@ def _use(value: Any) -> Use:
 
 
 def _file_url(value: Any, info: ValidationInfo) -> str:
-    """A safe address, and not that of a host as a whole."""
+    """An https address with a path."""
     text = trimmed_text(value, info)
     is_file = text.startswith("https:") and not wrong_with_url(text)
     if text and not context_of(info).is_off and not (is_file and urlsplit(text).path.strip("/")):
@@ -53,7 +53,7 @@ def _file_url(value: Any, info: ValidationInfo) -> str:
 
 @dataclass(frozen=True, repr=False)
 class AuthSettings(Section):
-    """Facts for signing in; all optional, since servers announce the rest.
+    """Settings for signing in; all are optional, since servers announce the rest.
 
     `client_id`, `client_secret` and `private_key` belong to a registered client; without them a
     client is registered on demand, or `client_metadata_url` says who we are. `issuer` is the
@@ -62,7 +62,7 @@ class AuthSettings(Section):
     """
 
     example: ClassVar = '{"clientId": "..."}, or leave it out'
-    # Written by other clients; what they say is so anyway.
+    # Written by other clients, without a meaning here.
     ignored_keys: ClassVar = ("//", "comment", "type")
 
     use: Annotated[Use, read_by(_use, bool), written_as("enabled")] = "auto"
@@ -92,7 +92,7 @@ class AuthSettings(Section):
 
     @model_validator(mode="after")
     def _check_proof(self, info: ValidationInfo) -> Self:
-        """Refuse a machine that could not prove who it is."""
+        """Require an id and a secret or key for a machine."""
         has_proof = self.client_secret is not None or self.has_private_key
         needs_proof = self.is_for_machines and not context_of(info).is_off
         if needs_proof and not (self.client_id and has_proof):
@@ -111,7 +111,7 @@ class AuthSettings(Section):
         return bool(self.private_key or self.private_key_file)
 
     def __repr__(self) -> str:
-        """Only what was set; secrets hide themselves."""
+        """The fields that are set; secrets are hidden."""
         values = {x.name: getattr(self, x.name) for x in fields(self) if x.name != "use"}
         defaults = {x.name: x.default for x in fields(self)}
         parts = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]

@@ -1,7 +1,7 @@
-"""Reading JSON and YAML of people's files, and the place in a file that an error is about.
+"""Reads JSON and YAML files of people, and names the place in a file for an error.
 
-Plain JSON is read fast; comments, trailing commas and the rest of JSON5 are understood too.
-Objects remember doubled keys. Errors never quote the text: the wrong line may hold a secret.
+Plain JSON is read fast; comments, trailing commas and the rest of JSON5 work too. Objects remember
+doubled keys. Errors never quote the text: the wrong line may have a secret.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Place:
         return SettingsError(self.file, self.path, problem, fix)
 
     def note(self, text: str) -> str:
-        """A remark about this place, for a person; nothing is disabled by it."""
+        """A note about this place, for a person; it disables nothing."""
         return f"{self.file}, at {self.path}: {text}" if self.path else f"{self.file}: {text}"
 
 
@@ -68,7 +68,7 @@ class ParsedObject(dict[str, Any]):
 
 
 def without_frames(error: SettingsError) -> SettingsError:
-    """The error anew: one that was raised holds the frames it came through, and so a whole run."""
+    """A copy of the error: a raised one keeps its frames alive, and so a whole run."""
     return SettingsError(error.file, error.key_path, error.problem, error.fix)
 
 
@@ -81,13 +81,13 @@ def read_document(file: Path) -> ParsedObject:
     """Read a settings file as one JSON object.
 
     Raises:
-        SettingsError: there is no such file, it cannot be read, or it is not a JSON object.
+        SettingsError: there is no such file, or it cannot be read as a JSON object.
     """
     return parsed_text(text_of_file(file), Place(str(file)))
 
 
 def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a settings file, without a mark at its beginning.
+    """The text of a settings file, without a byte order mark.
 
     Raises:
         SettingsError: there is no such file, it is larger, or it cannot be read as text.
@@ -180,14 +180,14 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
 
 
 def too_deep(place: Place) -> SettingsError:
-    """The error of a document that is nested more than Python follows."""
+    """The error of a document that is nested too deeply for Python."""
     return place.error("it is nested too deeply.", "Check that this is the settings file.")
 
 
 def parse_yaml(content: bytes | str, place: Place) -> Any:
-    """The plain value that a YAML document holds; JSON is YAML, too. Objects remember doubled keys.
+    """The value of a YAML document; JSON is YAML, too. Objects remember doubled keys.
 
-    Aliases and merged objects are not understood: a few of them stand for millions of values.
+    Aliases and merged objects are refused: a few of them can stand for millions of values.
 
     Raises:
         SettingsError: it is not YAML.

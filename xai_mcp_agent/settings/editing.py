@@ -1,7 +1,7 @@
-"""Editing: a server is added to, replaced in or removed from the text of a settings file.
+"""Adds a server to the text of a settings file, replaces it there, or removes an entry.
 
-Comments, order and layout of everything else stay. An edited text is parsed before it is returned:
-where an edit would damage the file, the error says what to write by hand.
+Comments, order and layout of everything else stay. The edited text is parsed before it is returned:
+if an edit would damage the file, the error says what to write by hand.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ class _Object(NamedTuple):
 
 
 def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool = False) -> str:
-    """The text of the file with one more server; that of a new one where there is none.
+    """The text of the file with one more server, or the text of a new file.
 
     With `replaces` the entry takes the place of a server of this name.
 
     Raises:
-        SettingsError: the file cannot be read, has a server of this name, or is written in a way
-            that nothing can be added to.
+        SettingsError: the file cannot be read, has a server of this name, or cannot be edited.
     """
     place = Place(str(file))
     if not file.exists():
@@ -70,7 +69,7 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     if not isinstance(servers, dict):
         raise place.at(key).error("must be an object of MCP servers.", "Correct it.")
     if name in servers and not replaces:
-        problem = "there is a server of this name already."
+        problem = "there is already a server of this name."
         raise place.at(key or _MAPS[0], name).error(problem, "Choose another name.")
     expected: JsonObject = {**servers, name: entry}
     added = (name, entry) if key or is_bare else (_MAPS[0], expected)
@@ -79,7 +78,7 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     edited = change(text, key, *added)
     if edited is None or parsed_text(edited, place) != after:
         fix = f"Write this into it by hand:\n{_dumped({name: _without_secrets(entry)}, _INDENT)}"
-        raise place.at(key or _MAPS[0]).error("nothing can be added to it here.", fix)
+        raise place.at(key or _MAPS[0]).error("it cannot be edited automatically.", fix)
     return edited
 
 
@@ -108,7 +107,7 @@ def text_without(file: Path, section: str, name: str) -> str:
     after = {**before, section: left} if section else left
     if edited is None or parsed_text(edited, place) != after:
         there = place.at(section, name) if section else place.at(name)
-        raise there.error("it cannot be taken out by itself.", "Delete it in the file.")
+        raise there.error("it cannot be removed automatically.", "Delete it in the file.")
     return edited
 
 
@@ -188,7 +187,7 @@ def _object_at(text: str, key: str) -> _Object | None:
             return outermost
         member = outermost.member(key)
         return _object(tokens, member.token) if member else None
-    except IndexError:  # the text has more than these tokens tell
+    except IndexError:  # JSON5 that these tokens do not cover
         return None
 
 

@@ -32,15 +32,15 @@ CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short eno
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 WAIT_SECONDS = 20.0  # for a first start with a download, or that of many servers on few cores
 
-# A server that is started again, or a network that stutters, costs a call or two, not five.
+# A restart of a server or a short network failure costs a call or two, not five.
 _BREAKER_FAILURES = 5
-# As long as a source at most pauses by itself before it tries to connect again.
+# The longest pause of a source before it connects again by itself.
 _BREAKER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class BreakerSettings(Section):
-    """After so many failures in a row a source is not called for so long."""
+    """The failures in a row after which a source is not called, and for how long."""
 
     example: ClassVar = '{"failures": 5, "seconds": 30}, or false for none'
     is_strict: ClassVar = True
@@ -76,14 +76,13 @@ Approval = Annotated[
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SourceSettings(Section):
-    """One entry, complete: variables replaced, paths absolute, limits known.
+    """One complete entry: variables are replaced, paths absolute, and limits set.
 
-    `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does), `approval` has a
-    word for patterns of them, which are allowed, asked for or denied. With `lock` its tools and
-    instructions are held to what was accepted. A run of an agent that has no tool of a `required`
-    one fails. `breaker`: None if it is called however often it failed. The texts of a disabled
-    entry are kept as they were written. `secrets` are the known secrets of the whole file; printing
-    shows none of them.
+    `auto_approve` are tools that need no approval (`ALL_TOOLS`: none does), and `approval` has
+    words for patterns of tools. With `lock` its tools and instructions are held to the accepted
+    ones. A run without a tool of a `required` source fails. Without a `breaker` it is called
+    however often it failed. A disabled entry keeps its texts as written. `secrets` are the known
+    secrets of the whole file; printing shows none of them.
     """
 
     kind: ClassVar[SourceKind]
@@ -119,7 +118,7 @@ class SourceSettings(Section):
         variables: Variables,
         notes: list[str] | None = None,
     ) -> Self:
-        """The source that the entry `value` at `place` describes; its secrets are remembered.
+        """Read the entry `value` at `place`, and add its secrets to the known ones.
 
         Unknown and unused keys are added to the `notes`.
 
@@ -143,12 +142,12 @@ class SourceSettings(Section):
         return cls
 
     def unused_keys(self) -> Iterable[str]:
-        """The keys that are written, and mean nothing for its transport."""
+        """The keys of the entry that its transport does not use."""
         return ()
 
     @property
     def origin(self) -> object:
-        """The place of its tools. Two of one name and origin are one source, set up twice."""
+        """The place of its tools; two sources of one name and origin are the same."""
         return self.name
 
     def __repr__(self) -> str:
@@ -157,5 +156,5 @@ class SourceSettings(Section):
         return f"{type(self).__name__}({self.secrets.redact(parts)})"
 
     def _shown(self) -> Mapping[str, Any]:
-        """The fields that are printed in another form."""
+        """The fields that are printed differently."""
         return {}

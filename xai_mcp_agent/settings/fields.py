@@ -19,21 +19,21 @@ from .validation import context_of, mistake, prepared_by, read_by
 T = TypeVar("T")
 
 ALL_TOOLS = "*"
-# An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
+# An hour: a larger number is one of milliseconds.
 _MAX_SECONDS = 3600
 # Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
 _MAX_NUMBER = 10**100
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# They follow from what is sent; another value would make the server read other requests than ours.
+# They are set from the content; another value would make the server misread the request.
 _HEADERS_OF_BODY = ("content-length", "transfer-encoding")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 def read_text(value: Any, info: ValidationInfo) -> str:
-    """A text with its variables replaced; as it is when the entry is switched off.
+    """A text with its variables replaced; unchanged if the entry is disabled.
 
-    Settings given in Python may hold paths, and secrets that hide themselves.
+    Settings given in Python may also have paths and `Secret`s.
     """
     context = context_of(info)
     if isinstance(value, Secret):
@@ -45,7 +45,7 @@ def read_text(value: Any, info: ValidationInfo) -> str:
     try:
         text = context.variables.expand(text, Place(""))
     except SettingsError as cause:
-        # Nobody needs to set the variables of what is not used.
+        # A disabled entry does not need its variables.
         if not context.is_off:
             raise mistake(cause.problem, cause.fix) from None
     if "\0" in text or not _is_encodable(text):
@@ -63,12 +63,12 @@ def _is_encodable(text: str) -> bool:
 
 
 def trimmed_text(value: Any, info: ValidationInfo) -> str:
-    """A text without the blanks around it."""
+    """A text without the spaces around it."""
     return read_text(value, info).strip()
 
 
 def _secret_text(value: Any, info: ValidationInfo) -> Secret | None:
-    """A text that hides itself; None where it is empty."""
+    """A text as a `Secret`; None if it is empty."""
     text = trimmed_text(value, info)
     return Secret(text) if text else None
 
@@ -79,7 +79,7 @@ def read_path(value: Any, info: ValidationInfo) -> str:
 
 
 def absolute(path: str, info: ValidationInfo) -> str:
-    """A path as it is, or from the folder of the settings where it is relative."""
+    """A path, which starts at the folder of the settings if it is relative."""
     folder = context_of(info).variables.folder
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
@@ -114,7 +114,7 @@ def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _environment_text(value: Any, info: ValidationInfo) -> str:
-    """Numbers and true or false are common in `env`; the server gets them as text."""
+    """Numbers and booleans are common in `env`; the server gets them as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):

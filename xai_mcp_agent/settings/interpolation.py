@@ -31,7 +31,7 @@ def split_variables(text: str) -> list[str]:
 
 
 def variables_in(text: str) -> Iterator[str]:
-    """The names of the environment variables that stand in a text."""
+    """The names of the environment variables in a text."""
     for mark in _MARK.finditer(text):
         variable = _BODY.fullmatch(mark["body"] or "")
         if variable and (variable["env"] or variable["name"] not in _BUILT_IN):
@@ -42,8 +42,7 @@ def variables_in(text: str) -> Iterator[str]:
 class Variables:
     """The values of `${...}` in one settings file.
 
-    `folder` is that of the file. What is secret in the variables that are used is added to
-    `secrets`.
+    `folder` is that of the file. Secrets in the variables that are used are added to `secrets`.
     """
 
     environ: Mapping[str, str]
@@ -88,17 +87,16 @@ class Variables:
 
     def _missing(self, name: str, place: Place) -> SettingsError:
         fix = f"Set it before starting, or give a default: ${{{name}:-...}}."
-        same = [x for x in self._built_in() if x.lower() == name.lower().replace("_", "")]
-        if same:
-            fix = f"Set it before starting, or write ${{{same[0]}}}, which is always there."
+        similar = [x for x in self._built_in() if x.lower() == name.lower().replace("_", "")]
+        if similar:
+            fix = f"Set it before starting, or write ${{{similar[0]}}}, which is always set."
         return place.error(f"environment variable {name} is not set.", fix)
 
 
 def _malformed(body: str, place: Place) -> SettingsError:
-    """The error of a malformed `${...}`; quotes it only where it can be nothing but a name."""
-    asked = _VSCODE.fullmatch(body)
-    if asked:
-        problem = f"${{{body}}} is something only VS Code can ask for."
+    """The error of a malformed `${...}`, which is quoted only if it is a name."""
+    if _VSCODE.fullmatch(body):
+        problem = f"${{{body}}} works in VS Code only."
         return place.error(problem, "Use an environment variable instead: ${NAME}.")
     if "${" in body:
         return place.error("a default cannot hold another `${`.", "Use one variable at a time.")

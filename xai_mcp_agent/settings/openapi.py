@@ -59,8 +59,8 @@ FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "ab
 class CredentialSettings(Section):
     """Credentials for a scheme, which decides which of them it uses.
 
-    A client gets its tokens at `token_url`; without it at the document's address, if that is at
-    the service's own host.
+    A client gets its tokens at `token_url`, by default at the document's token address if that is
+    on the service's own host.
     """
 
     example: ClassVar = (
@@ -95,13 +95,13 @@ class CredentialSettings(Section):
         return bool(self.client_id and self.client_secret)
 
     def __repr__(self) -> str:
-        """Its keys, without values."""
+        """The names of the fields that are set."""
         names = [x.name for x in fields(self) if getattr(self, x.name) != x.default]
         return f"CredentialSettings({', '.join(names)})"
 
 
 def _by_scheme(value: Any) -> dict[Any, Any]:
-    """The written credentials by the names of their schemes."""
+    """The credentials by the names of their schemes."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
     written = dict(cast(Mapping[Any, Any], value))
@@ -163,9 +163,9 @@ class AsyncSettings(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class OperationSettings(Section):
-    """One operation. `url`, `headers` and `body` are templates that count in place of the plan's.
+    """One operation. The templates `url`, `headers` and `body` replace those of the plan.
 
-    With a `job` and no `mode` the operation starts a job.
+    With a `job` and without a `mode` the operation starts a job.
     """
 
     mode: Mode = "auto"
@@ -196,7 +196,7 @@ def _spec(value: Any, info: ValidationInfo) -> str:
 
 
 def _base_url(url: str) -> str:
-    """One that paths can be added to."""
+    """A URL that paths can be added to."""
     if "?" in url or "#" in url:
         problem = "it has a query or a fragment, but paths are added to its end."
         raise mistake(problem, "Remove that; `headers` are sent with every request.")
@@ -205,11 +205,10 @@ def _base_url(url: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenApiSettings(SourceSettings):
-    """One service. With `include` only these operations are tools, and never those in `exclude`.
+    """One service. `include` and `exclude` select its operations.
 
-    `spec` is the file or the URL of its document; `base_url` is where it is called, whatever the
-    document says. `headers` go along with every request to it, and with that for the document.
-    `operations` say how single ones are called.
+    `spec` is the file or the URL of its document; `base_url` replaces the address in it. `headers`
+    are sent with every request, also for the document. `operations` has settings of single ones.
     """
 
     kind: ClassVar = OPENAPI

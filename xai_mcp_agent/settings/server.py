@@ -46,8 +46,8 @@ ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 """auto: find out. legacy: the handshake of 2025-11-25 and before. 2026-07-28: only that."""
 
 Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
-"""ask: whoever makes the call. decline: the server is told that nobody can be asked. defaults:
-accept with the form's own defaults where every field that is needed has one."""
+"""ask: the caller answers. decline: the server knows that nobody can be asked. defaults: accept
+with the form's own defaults if every required field has one."""
 
 Sampling: TypeAlias = Literal["refuse", "allow"]
 """Whether a server may ask the model of the agent that calls it."""
@@ -55,7 +55,7 @@ Sampling: TypeAlias = Literal["refuse", "allow"]
 LogLevel: TypeAlias = Literal[
     "off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-"""The least serious of a server's log messages that are wanted."""
+"""The lowest level of a server's log messages to keep."""
 
 SAMPLING_MAX_TOKENS = 1000  # a page: enough to sum up or to judge, not to write a book
 SAMPLING_MAX_CALLS = 5  # of one tool call: a loop with tools of its own, not one without end
@@ -63,7 +63,7 @@ PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; 
 LIST_TIMEOUT_SECONDS = 30.0
 CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their input ends
 
-# All servers are ended together within the time that a closing bridge has.
+# A closing bridge ends all servers together within this time.
 _MAX_CLOSE_SECONDS = 5
 URL_KEYS = {"url": "url", "serverUrl": "server_url", "httpUrl": "http_url"}
 _TRANSPORTS: dict[str, TransportName] = {
@@ -99,11 +99,10 @@ _Transport = Annotated[Any, read_by(_named_transport, TransportName | str)]
 class ServerSettings(SourceSettings):
     """One server.
 
-    `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
-    `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
-    environment. `roots` are the folders that it may ask for; None: those of its arguments, else the
-    working folder. `instructions`: agents read how it wants to be used. `auth` is how we may
-    get access to a server behind a URL.
+    `transport` decides which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
+    `headers` for http (Streamable HTTP) and sse. `env` is added to the server's environment.
+    `roots` are the folders that it may ask for; None: those of its arguments, else the working
+    folder. With `instructions` agents read its own. `auth` is the access to a server behind a URL.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
     `dataclasses.asdict` shows everything.
@@ -183,7 +182,7 @@ class ServerSettings(SourceSettings):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ServerEntry(ServerSettings):
-    """A server as it may be written: with the spellings of other hosts, and without a transport."""
+    """A server as the file has it: with the spellings of other hosts, maybe without a transport."""
 
     transport: _Transport = None
     type: _Transport = None
@@ -199,7 +198,7 @@ class ServerEntry(ServerSettings):
         return cast(Self, server)
 
     def _server(self, written: Mapping[str, Any]) -> ServerSettings:
-        """The server that is meant."""
+        """The server that the entry describes."""
         values = {x.name: getattr(self, x.name) for x in fields(ServerSettings)}
         is_off = self.disabled or not self.enabled
         key, url = self._url(written)
@@ -259,12 +258,12 @@ class ServerEntry(ServerSettings):
 
 
 def _is_filled(value: Any) -> bool:
-    """Whether a text that is written, or a path or secret given in Python, is not blank."""
+    """Whether a text is not blank; a path or a `Secret` given in Python counts as well."""
     return value is not None and (not isinstance(value, str) or bool(value.strip()))
 
 
 def _transport_of(key: str, url: str) -> TransportName:
-    """The transport of a URL without a type: the old SSE servers are known by their path."""
+    """The transport of a URL without a type: the path of old SSE servers ends in `/sse`."""
     path = url.partition("?")[0].partition("#")[0].rstrip("/")
     return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
 

@@ -59,10 +59,9 @@ def _module(value: Any, info: ValidationInfo) -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FunctionSettings(SourceSettings):
-    """One file of functions, or one module. With `include` only these are tools, and never those
-    in `exclude`.
+    """One file of functions, or one module, which `folder` may have.
 
-    The module is looked for in `folder`, too. `start_timeout_seconds` is the limit for importing.
+    `include` and `exclude` select the functions. `start_timeout_seconds` limits the import.
     """
 
     kind: ClassVar = FUNCTIONS
@@ -106,7 +105,7 @@ def _builtin_tools(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, .
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BuiltinSettings(SourceSettings):
-    """Some of our tools; those for files work in the folder `workspace`, and nowhere else."""
+    """Built-in tools; those for files work in the folder `workspace` only."""
 
     kind: ClassVar = BUILTIN
     noun: ClassVar = "set of built-in tools"
@@ -135,16 +134,16 @@ class BuiltinSettings(SourceSettings):
 
     @property
     def origin(self) -> object:
-        """See `SourceSettings.origin`: with other tools it is another one."""
+        """Its tools and its workspace."""
         return self.tools, self.workspace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AgentSettings(SourceSettings):
-    """One agent. Its card may send calls to its own host, and to those in `allowed_hosts`.
+    """One agent. Its card may send calls to its own host and to `allowed_hosts`.
 
-    `bearer` is a token that is sent as `Authorization`. With `include` only these of its skills are
-    tools, and never those in `exclude`. `start_timeout_seconds` is the limit for reading its card.
+    `bearer` is a token for `Authorization`. `include` and `exclude` select its skills.
+    `start_timeout_seconds` limits the reading of its card.
     """
 
     kind: ClassVar = AGENT
@@ -198,7 +197,7 @@ def _workflow_file(value: Any) -> Any:
 
 
 def _json_value(value: Any, info: ValidationInfo) -> Any:
-    """Any JSON; the variables in its texts are replaced."""
+    """Any JSON value, with the variables in its texts replaced."""
     if isinstance(value, dict):
         return {k: _json_value(x, info) for k, x in cast(dict[str, Any], value).items()}
     if isinstance(value, list | tuple):
@@ -210,9 +209,9 @@ def _json_value(value: Any, info: ValidationInfo) -> Any:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WorkflowSettings(SourceSettings):
-    """One workflow. No model is asked for what is in `arguments`; these are given with every call.
+    """One workflow. Every call gets its `arguments`, which no model is asked for.
 
-    `start_timeout_seconds` is the limit for compiling it. `env` comes beside our own variables.
+    `start_timeout_seconds` limits its compilation. `env` is added to our own environment.
     """
 
     kind: ClassVar = WORKFLOW
