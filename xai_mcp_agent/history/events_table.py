@@ -41,8 +41,7 @@ class Range:
     positions, the first not included; `since` is a time: whatever was written after the first event
     of then counts, whatever its clock said. `changes` are the kinds that are wanted, if not all.
     Only failures with `failed`, only what an `agent` called, only what has a `text` in it. `limit`
-    is for the newest so many rows, or the first with `oldest_first`; a row is one event with all
-    that it implies.
+    is for the newest so many rows; a row is one event with all that it implies.
     """
 
     subject: Subject | None = None
@@ -55,13 +54,6 @@ class Range:
     failed: bool = False
     agent: str | None = None
     text: str = ""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the database finds all that is wanted, and nothing else."""
-        is_of_tool = self.subject is not None and self.subject.tool is not None
-        implied = {"confirmed", "unavailable"} & {*self.changes}
-        return not (self.text or implied or is_of_tool)
 
 
 def row_of(
@@ -140,7 +132,7 @@ def has_text(event: Event, text: str) -> bool:
 
 
 def query_of(project: int, wanted: Range, subject: int, anchor: int) -> Select[Any]:
-    """The rows of a range, and some more where it `is_exact` not; these are its own numbers."""
+    """The newest rows of a range, and rows that may imply some; by its own numbers."""
     query = select(events).where(
         events.c.project == project, events.c.position > min(wanted.after, LARGEST_POSITION)
     )
@@ -153,7 +145,7 @@ def query_of(project: int, wanted: Range, subject: int, anchor: int) -> Select[A
         query = query.where(events.c.position >= first.scalar_subquery())
     query = query.where(*_conditions(project, wanted, subject, anchor))
     newest = query.order_by(events.c.position.desc())
-    if wanted.is_exact and wanted.limit is not None:
+    if wanted.limit is not None:
         newest = newest.limit(min(wanted.limit, LARGEST_POSITION))
     return newest
 

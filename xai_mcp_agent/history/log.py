@@ -159,13 +159,27 @@ class EventLog:
 
     def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
         """The newest rows of a range, oldest first, with what they imply."""
-        found = self._found(connection, wanted)
+        if wanted.limit is None:
+            return self._chosen(connection, wanted, self._found(connection, wanted))
+        rows: list[LogRow] = []
+        # Some rows imply nothing of what is wanted, so more are read until there are enough.
+        until, some = wanted.until, wanted.limit
+        while len(rows) < wanted.limit:
+            portion = replace(wanted, until=until, limit=some)
+            if not (found := self._found(connection, portion)):
+                break
+            rows = [*self._chosen(connection, wanted, found), *rows]
+            until, some = found[0].position - 1, min(4 * some, _ROWS_AT_A_TIME)
+        return rows[max(0, len(rows) - wanted.limit) :]
+
+    def _chosen(
+        self, connection: Connection, wanted: Range, found: Sequence[Event]
+    ) -> list[LogRow]:
         heads = [x for x in found if x.followed_by is not None]
         heads = [] if wanted.failed or wanted.agent is not None else heads
         implied = self._implied(connection, heads) if heads else {}
         rows = [_chosen(LogRow(x, implied.get(x.position, ())), wanted) for x in found]
-        kept = [x for x in rows if x.is_wanted or x.tools]
-        return kept if wanted.limit is None else kept[max(0, len(kept) - wanted.limit) :]
+        return [x for x in rows if x.is_wanted or x.tools]
 
     def events(self, connection: Connection, wanted: Range) -> list[Event]:
         """Every event of a range, also those that are implied, in the order they happened."""
