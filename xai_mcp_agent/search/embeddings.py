@@ -80,11 +80,11 @@ class Closeness(NamedTuple):
 class VectorCache(Protocol):
     """Vectors that were made before, by the hashes of their texts. Never raises."""
 
-    def read(self, hashes: Sequence[str]) -> Mapping[str, Vector]:
+    def read(self, hashes: Sequence[str], /) -> Mapping[str, Vector]:
         """Those that it has."""
         ...
 
-    def write(self, vectors: Mapping[str, Vector]) -> None:
+    def write(self, vectors: Mapping[str, Vector], /) -> None:
         """Keep these."""
         ...
 
