@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 _LOOK_SECONDS = 3600.0
 _REPEATED_SECONDS = 3600.0  # a failure that comes again and again is counted for so long
-_PART_AT_CLOSE = 0.5  # of the usual distance: who opens it next has less to fold
+_PART_AT_CLOSE = 0.2  # of the usual distance: who opens it next has less to fold
 
 
 class _Batch:
