@@ -204,7 +204,7 @@ def _long(place: Place) -> Iterator[Row]:
     )  # fmt: skip
     processor = statistics.median(_processor_seconds(first_answer) for _ in range(_TIMES))
     what = "the same, in time of the processor"
-    yield Row(what, processor, " s", _OPEN_PROCESSOR_SECONDS, "whatever else the machine does")
+    yield Row(what, processor, " s", _OPEN_PROCESSOR_SECONDS, "also on a busy machine")
     yield Row("the same, as of a time in the middle", _median(as_of), " s", _OPEN_SECONDS)
     yield from _stats(place)
 
