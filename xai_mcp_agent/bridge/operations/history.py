@@ -283,7 +283,7 @@ class History(Tools, Reading):
         engine.breakers.reset(server)  # a person asks for it
         source = engine.pool.start(server)
         with engine.recorder.writing_all(server) if force else nullcontext():
-            if source.state != "ready":
+            if source.state in ("idle", "connecting"):
                 return await self.tools_of(server)  # listed once, by connecting
             return (await source.refresh(self.caller)).tools
 
