@@ -75,7 +75,7 @@ def test_force_writes_every_tool_down(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(SystemExit):
         run(["history", "--tool", "echo", "--json"])
     changes = [x["change"] for x in json.loads(capsys.readouterr().out)]
-    assert changes.count("confirmed") == 2  # once when it connected
+    assert changes.count("confirmed") == 1
 
 
 @pytest.mark.usefixtures("folder")
