@@ -113,5 +113,5 @@ def test_a_toolbelt_says_which_calls_are_asked_for() -> None:
     assert spec["approval"] == {"shred*": "deny", "shredder": "ask"}
     assert tools_in(spec, "toolbelt_spec", "AgentInit")["tool_approval"] == spec["approval"]
     assert "approval" not in make_toolbelt({}, "papers", False, False, "")
-    with pytest.raises(BadSetting, match="`approval` of AgentMakeToolbelt: the word"):
+    with pytest.raises(BadSetting, match="`approval` of AgentMakeToolbelt: must be one of"):
         make_toolbelt({}, "papers", False, False, "perhaps")

@@ -85,7 +85,7 @@ REFUSED: tuple[Fault, ...] = (
 
 ANSWERED: tuple[Fault, ...] = (
     *failing("http_html_call", "shows a page to sign in", refuse(200, "<html>", "text/html"),
-             "cannot be used: HTTP 200 with text/html instead of JSON"),
+             "unusable response: HTTP 200 with text/html instead of JSON"),
     *failing("http_accepted", "accepts the call, and gives no answer", refuse(202),
              "HTTP 202 with"),
     *failing("http_batch", "answers with a list", refuse(200, "[]", "application/json"),

@@ -92,7 +92,7 @@ STARTING: tuple[Fault, ...] = (
              "Redirect to http://elsewhere.invalid/ not followed"),
     Fault("http_sse_elsewhere", "of the older kind, wants messages sent to another server",
           behind_a_url(of_all(endpoint_elsewhere), sse=True), call=None, mend=mend,
-          connect=fails("messages sent to http://elsewhere.invalid/in, and credentials are not",
+          connect=fails("its endpoint http://elsewhere.invalid/in is on another server",
                         kind=SourceFailed)),
     *failing("http_redirect_long", "sends requests on to an address of 60 kB",
              refuse(307, location=f"http://elsewhere.invalid/{'x' * 60_000}"),
@@ -118,7 +118,7 @@ SILENT = in_both_eras(
     "takes requests and never answers",
     silent_once,
     {"startTimeout": SILENT_SECONDS},
-    connect=fails("still shaking hands after 10 s", kind=SourceFailed),
+    connect=fails("after 10 s, while shaking hands", kind=SourceFailed),
     connect_seconds=SILENT_SECONDS,
     call=None,
 )

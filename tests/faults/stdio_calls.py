@@ -32,7 +32,7 @@ def _result(expected: Expected | None = None, **result: Any) -> Call:
 
 
 _LATE = Fails("timed out after 0.5 s; the server was told to stop", ToolTimeout)
-_UNREADABLE = Fails("cannot be used: it is not a valid message", ServerError)
+_UNREADABLE = Fails("unusable response: it is not a valid message", ServerError)
 
 
 def _lost(how: str) -> Fails:
@@ -328,7 +328,7 @@ CALLS = (
         "its result has 70 MB, which is too much",
         speaking(),
         call=Call(
-            "big", {"characters": 70_000_000}, Fails("cannot be used: it is too large", ServerError)
+            "big", {"characters": 70_000_000}, Fails("unusable response: it is too large", ServerError)
         ),
     ),
     Fault(
@@ -383,14 +383,14 @@ CALLS = (
         "output_violates",
         "its result breaks the schema it promised",
         _promising(_NUMBER),
-        call=_result(Works(notes="own output schema"), content=[], structuredContent={"x": "one"}),
+        call=_result(Works(notes="the tool's output schema"), content=[], structuredContent={"x": "one"}),
     ),
     Fault(
         "output_missing",
         "its result lacks what the schema promised",
         _promising(_NUMBER),
         call=_result(
-            Works("fine", notes="own output schema"), content=[{"type": "text", "text": "fine"}]
+            Works("fine", notes="the tool's output schema"), content=[{"type": "text", "text": "fine"}]
         ),
     ),
     Fault(

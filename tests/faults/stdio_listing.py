@@ -107,7 +107,7 @@ LISTING = (
         speaking(on={"tools/list": [["reply", {"tools": None}]]}),
         call=_NO_TOOL,
         again=_NO_TOOL,
-        status_notes="has no tools in it",
+        status_notes="has no list of tools",
     ),
     Fault("dup_tools", "lists a tool twice", _with(_ECHO), status_notes="'echo' is listed twice"),
     Fault(

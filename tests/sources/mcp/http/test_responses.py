@@ -130,7 +130,7 @@ def test_a_server_that_never_answers_is_given_up_after_its_own_limit():
         with bridge_with(it=peer.entry(startTimeout=0.3)) as bridge:
             with ends_within(20):
                 error = failure_of(bridge, "it")
-            assert "still shaking hands after 0.3 s" in error.problem
+            assert "after 0.3 s, while shaking hands" in error.problem
 
 
 def test_a_server_that_is_just_starting_is_reached_when_it_is_there():
@@ -159,7 +159,7 @@ DURING_A_CALL: dict[str, tuple[Fault, type[Exception], str]] = {
     "HTML page": (
         refuse(200, "<html>", "text/html"),
         ServerError,
-        "cannot be used: HTTP 200 with text/html",
+        "unusable response: HTTP 200 with text/html",
     ),
     "not JSON": (refuse(200, "{", "application/json"), ServerError, "it is not valid JSON: {."),
     "accepted": (refuse(202), ServerError, "HTTP 202 with"),

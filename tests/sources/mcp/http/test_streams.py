@@ -87,11 +87,11 @@ def test_a_large_answer_that_is_no_message_fails_its_call(data: bytes):
         bridge.list_tools("it")
         said = data + b" " * 2_000_000
         peer.faults["tools/call"] = refuse(200, said.decode(), "application/json")
-        with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
+        with pytest.raises(ServerError, match="unusable response: it is not a valid message"):
             bridge.call_tool("it", "echo", {"text": "x"})
         event = f"data: {said.decode()}\n\n"
         peer.faults["tools/call"] = refuse(200, event, "text/event-stream")
-        with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
+        with pytest.raises(ServerError, match="unusable response: it is not a valid message"):
             bridge.call_tool("it", "echo", {"text": "x"})
 
 
