@@ -277,8 +277,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
         loop = asyncio.get_running_loop()
-        self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
-        self._next_look = loop.call_later(_LOOK_WHILE_SPEAKING_SECONDS, self._look)
+        self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
