@@ -90,7 +90,7 @@ def test_a_workflow_goes_on_where_a_decision_cannot_be_written(
     play({}, node)
     assert node.summary.value == "shop: pay is switched off: no agent is offered it."
     printed = " ".join(capsys.readouterr().out.split())
-    assert "What was decided counts until this process ends." in printed
+    assert "The decision counts until this process ends." in printed
 
 
 @pytest.mark.parametrize("component", [MCPEnableTool, MCPAcceptTool])

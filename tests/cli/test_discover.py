@@ -140,7 +140,9 @@ def test_what_is_wrong_with_anothers_file_is_told_with_its_place(home: Path, cap
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
     assert "at line 2, column " in " ".join(command(capsys, "discover")[1].split())
     err = " ".join(command(capsys, "discover", "--take", "it")[2].split())
-    assert "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} is something only" in err
+    assert (
+        "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only" in err
+    )
 
 
 def test_files_that_are_none_and_aliases_without_end_are_told(home: Path, capsys: Any) -> None:

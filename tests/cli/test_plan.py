@@ -26,7 +26,7 @@ def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
     assert "book_id: " in out
     assert "of call 1" in out
     assert "without a language model" in out
-    assert err.startswith("error: bad: it could not be used")
+    assert err.startswith("error: bad: it failed while")
     assert ("exited with code 3" in err, "bad: " in out) == (True, False)
     assert status == 1, "as of `tools`, `search` and `suggest`"
 

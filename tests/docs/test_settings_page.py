@@ -52,7 +52,7 @@ WRITTEN = {
 }
 CREDENTIALS = ("object", "`{}`")  # in a dict, too, and not of texts
 # These are put together from parts where they are read.
-JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
+JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "npm_config_registry"}
 BY_ITSELF = "by itself"
 
 

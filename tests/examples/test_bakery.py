@@ -112,7 +112,7 @@ def test_baking_that_nobody_waits_for_any_more_ends_the_call(bridge: Bridge) -> 
 def test_what_is_no_order_is_told_before_or_by_the_bakery(bridge: Bridge) -> None:
     with pytest.raises(InvalidArguments, match="items"):
         bridge.call_tool("bakery", "place_order", {"customer": "Ada"})
-    with pytest.raises(InvalidArguments, match="leads elsewhere"):
+    with pytest.raises(InvalidArguments, match="would lead elsewhere"):
         bridge.call_tool("bakery", "get_order", {"order_id": "../products"})
     wrong = {"customer": "Ada", "items": {"cake": 1}}
     result = bridge.call_tool("bakery", "place_order", wrong)

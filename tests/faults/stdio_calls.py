@@ -328,7 +328,9 @@ CALLS = (
         "its result has 70 MB, which is too much",
         speaking(),
         call=Call(
-            "big", {"characters": 70_000_000}, Fails("unusable response: it is too large", ServerError)
+            "big",
+            {"characters": 70_000_000},
+            Fails("unusable response: it is too large", ServerError),
         ),
     ),
     Fault(
@@ -383,14 +385,17 @@ CALLS = (
         "output_violates",
         "its result breaks the schema it promised",
         _promising(_NUMBER),
-        call=_result(Works(notes="the tool's output schema"), content=[], structuredContent={"x": "one"}),
+        call=_result(
+            Works(notes="the tool's output schema"), content=[], structuredContent={"x": "one"}
+        ),
     ),
     Fault(
         "output_missing",
         "its result lacks what the schema promised",
         _promising(_NUMBER),
         call=_result(
-            Works("fine", notes="the tool's output schema"), content=[{"type": "text", "text": "fine"}]
+            Works("fine", notes="the tool's output schema"),
+            content=[{"type": "text", "text": "fine"}],
         ),
     ),
     Fault(
