@@ -278,6 +278,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._family = Family(self.pid)
         loop = asyncio.get_running_loop()
         self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
+        with suppress(RuntimeError):  # Python is ending, and starts no threads any more
+            # Imports psutil meanwhile: the next look must be in time for a sudden end.
+            loop.run_in_executor(None, self._family.look)
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
