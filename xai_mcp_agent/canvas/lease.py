@@ -245,7 +245,7 @@ def _name(file: Path | None) -> str:
 
 def _tell_of_stale_components() -> None:
     """Xircuits may have loaded an old copy of our nodes; say so once, the run goes on."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.startswith("xai_components.xai_mcp_agent.") and module.__file__:
             line = warn_if_stale(module.__file__)
             if line:

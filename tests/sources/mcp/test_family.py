@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
@@ -129,7 +130,9 @@ async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(t
         finally:
             await connection.end()
 
-    await anyio.to_thread.run_sync(int)  # the loop's threads stay as long as it does
+    # The loop's threads stay as long as it does: one each, from before the block.
+    await anyio.to_thread.run_sync(int)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
     await asyncio.get_running_loop().run_in_executor(None, int)
     with nothing_is_left(), warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)

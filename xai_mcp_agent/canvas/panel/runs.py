@@ -69,7 +69,7 @@ def _compile(workflow: Path) -> Path:
 
 def _drop_changed_modules() -> None:
     """Files of nodes that were written anew are imported again, but for Xircuits' own."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if not name.startswith("xai_components.") or name == _BASE or not file:
             continue
