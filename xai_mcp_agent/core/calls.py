@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
@@ -94,6 +94,23 @@ DefinitionLock: TypeAlias = bool | Literal["first"]
 
 
 @dataclass(frozen=True, slots=True)
+class FarClient:
+    """The client of another program that calls through the gateway.
+
+    `id` is the same for all its calls. `is_modern`: it speaks 2026-07-28, else a protocol with a
+    handshake. `capabilities` are its own, as it declared them. `respond` hands it the requests of
+    an input-required result as the server sent them, by key, and returns its responses; None where
+    it cannot be asked in that way. `log` gets log messages of the server during the call, as sent.
+    """
+
+    id: str
+    is_modern: bool
+    capabilities: JsonObject
+    respond: Callable[[JsonObject], Awaitable[JsonObject]] | None = None
+    log: Callable[[JsonObject], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The caller of a tool. `name` is that of the agent, `run` the id of the agent's or node's run.
 
@@ -102,7 +119,7 @@ class Caller:
     `host` answers questions of servers during the call; None: the bridge's own host. With `locks`
     all its sources are held to the accepted definitions, whatever the settings say. `approval` has
     words for patterns of tools, see `settings.approval`; `approvals` are those of a person for this
-    run, and `facts` the earlier calls of the run.
+    run, and `facts` the earlier calls of the run. `far` is there for callers of the gateway.
     """
 
     kind: CallerKind
@@ -116,6 +133,7 @@ class Caller:
     facts: RunFacts = field(default_factory=RunFacts, compare=False)
     workflow: str = ""
     node: str = ""
+    far: FarClient | None = field(default=None, compare=False)
 
 
 PROGRAM = Caller("program")
