@@ -23,7 +23,7 @@ ARROWS = {
     "components": {"canvas", "bridge", "views"},
     "cli": {"canvas", "bridge", "views", "registries", "drawing"},
     "gateway": {"canvas", "bridge", "views"},
-    "admin": {"canvas", "bridge", "views"},
+    "admin": {"gateway", "canvas", "bridge", "views"},
     "canvas": {"bridge", "console", "views", "drawing"},
     "views": {"console", "history", "planning"},
     "console": {"agent"},

@@ -170,6 +170,7 @@ def test_who_calls_by_hand_is_not_asked() -> None:
         assert bridge.call_tool("shredder", "shred", PAPER).text == "shredded contract"
         assert shred(bridge, Caller("person")) == "shredded contract"
         assert "do not allow it" in shred(bridge, agent())
+        assert "do not allow it" in shred(bridge, Caller("gateway"))
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,8 @@ class CallPipeline:
     The steps: enabled, current, locked, arguments, then the `policy` (rules, approvals), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
     three and of the policy. `current` gives a tool as its source lists it now; `lock_of` says which
-    sources are held to what was accepted. What is switched off, and the policy, hold for agents: a
-    person or a program that calls by hand knows what it does.
+    sources are held to what was accepted. What is switched off, and the policy, hold for callers
+    that are governed.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class CallPipeline:
             CircuitOpen: nothing
                 was sent.
         """
-        is_agent = invocation.caller.kind == "agent"
+        is_governed = invocation.caller.is_governed
         try:
-            if is_agent:
+            if is_governed:
                 await self._decisions.read()
                 if why := self._decisions.why_off(invocation.tool.key):
                     raise ToolDisabled(why.format(invocation.name))
@@ -94,7 +94,7 @@ class CallPipeline:
                 check = partial(self._decisions.check, invocation.tool)
                 invocation = replace(invocation, check=check)
             invocation = self._with_fitting_arguments(invocation)
-            for step in self.policy if is_agent else ():
+            for step in self.policy if is_governed else ():
                 invocation = await step(invocation)
         except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
@@ -159,7 +159,7 @@ class CallPipeline:
         finally:
             if error is not None:
                 seconds, arguments = time.perf_counter() - started, invocation.arguments
-                if invocation.caller.kind == "agent":  # rules ask for these
+                if invocation.caller.is_governed:  # rules ask for these
                     facts, words = invocation.caller.facts, invocation.ruling.words
                     facts.ended(tool.key, words, is_error=bool(error))
                 self._recorder.called(tool.key, seconds, error, arguments, result, begun, by)

@@ -85,7 +85,7 @@ class Rulings:
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
         """Why no call of this tool is allowed to the caller; empty if one may be."""
-        if caller.kind != "agent" or tool.key.kind == META.name or not self._gate.book.hides:
+        if not caller.is_governed or tool.key.kind == META.name or not self._gate.book.hides:
             return ""
         ruling = self.of(tool, caller)
         return reason(ruling) if ruling.word == "deny" else ""

@@ -135,6 +135,15 @@ class Caller:
     node: str = ""
     far: FarClient | None = field(default=None, compare=False)
 
+    @property
+    def is_governed(self) -> bool:
+        """Whether decisions, rules and approvals hold for its calls.
+
+        They hold for agents, and for whoever calls through the gateway. A person or a program that
+        calls by hand knows what it does.
+        """
+        return self.kind in ("agent", "gateway")
+
 
 PROGRAM = Caller("program")
 NO_RULING = Ruling()

@@ -128,7 +128,7 @@ class Approvals:
             NotApproved: it must not be made; nothing was sent.
         """
         caller, tool = invocation.caller, invocation.tool
-        if caller.kind != "agent" or tool.key.kind == META.name:
+        if not caller.is_governed or tool.key.kind == META.name:
             return invocation
         verdict = self.verdict(tool, caller, invocation.ruling)
         if verdict.word == "allow":

@@ -436,4 +436,4 @@ class RuleGate:
 
 
 def _is_ruled(tool: Tool, caller: Caller) -> bool:
-    return caller.kind == "agent" and tool.key.kind != META.name
+    return caller.is_governed and tool.key.kind != META.name

@@ -1,0 +1,76 @@
+"""Who may reach our HTTP endpoints, and what a browser is told of them."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from xai_mcp_agent.gateway.guard import Guard
+
+TOKEN = "the-token"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+HERE = "http://127.0.0.1:8000"
+
+
+async def _hello(_: object) -> PlainTextResponse:
+    return PlainTextResponse("hello")
+
+
+def client(token: str | None = TOKEN, **options: object) -> TestClient:
+    """A client of an endpoint behind the guard."""
+    guard = Middleware(Guard, token=token, open_paths={"/"}, **options)  # pyright: ignore[reportArgumentType]
+    routes = [Route("/", _hello), Route("/api", _hello)]
+    inner = Starlette(routes=routes, middleware=[guard])
+    app = Starlette(routes=[Mount("/below", inner), Mount("/", inner)])
+    return TestClient(app, base_url=HERE)
+
+
+REQUESTS = {
+    "no token": (401, "/api", {}),
+    "wrong token": (401, "/api", {"Authorization": "Bearer the-tokem"}),
+    "token of another scheme": (401, "/api", {"Authorization": f"Basic {TOKEN}"}),
+    "token that is no ASCII": (401, "/api", {"Authorization": "Bearer \u00e9".encode()}),
+    "token": (200, "/api", BEARER),
+    "token, by its name": (200, "/api", {**BEARER, "Host": "localhost:8000"}),
+    "token, IPv6": (200, "/api", {**BEARER, "Host": "[::1]:8000"}),
+    "the page": (200, "/", {}),
+    "the page, mounted": (200, "/below/", {}),
+    "below the page, mounted": (401, "/below/api", {}),
+    "a name that resolves to us": (421, "/api", {**BEARER, "Host": "evil.example:8000"}),
+    "a Host that is none": (421, "/api", {**BEARER, "Host": "[::1"}),
+    "the page by a foreign name": (421, "/", {"Host": "evil.example"}),
+    "our own page": (200, "/api", {**BEARER, "Origin": HERE}),
+    "a foreign page": (403, "/api", {**BEARER, "Origin": "https://evil.example"}),
+    "a page of another port": (403, "/api", {**BEARER, "Origin": "http://127.0.0.1:9000"}),
+    "a page of no origin": (403, "/api", {**BEARER, "Origin": "null"}),
+}
+
+
+@pytest.mark.parametrize(("status", "path", "headers"), REQUESTS.values(), ids=REQUESTS)
+def test_who_may_reach_it(status: int, path: str, headers: dict[str, str]) -> None:
+    answer = client().get(path, headers=headers)
+    assert answer.status_code == status
+    assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    if status != 200:
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        problem = answer.json()
+        assert problem["status"] == status
+        assert problem["detail"]
+        assert problem["next_step"]
+        assert TOKEN not in answer.text
+
+
+def test_over_a_socket_of_its_owner_no_token_is_needed() -> None:
+    assert client(None).get("/api").status_code == 200
+
+
+def test_behind_a_proxy_of_its_owner_any_name_will_do() -> None:
+    answer = client(hosts=None).get("/api", headers={**BEARER, "Host": "tools.example"})
+    assert answer.status_code == 200

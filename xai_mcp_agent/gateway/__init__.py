@@ -1,0 +1,1 @@
+"""All that a bridge has, served to other programs."""

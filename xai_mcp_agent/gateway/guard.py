@@ -1,0 +1,118 @@
+"""Access to our HTTP endpoints: the token, the Host, the Origin, and headers for browsers.
+
+Bound to this machine, they are still within reach of every page in its browser: a page may post to
+127.0.0.1, or have its own name resolve to it (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_NO_TOKEN = "This needs the token that `xai-mcp-agent serve` printed when it started."
+_SEND_TOKEN = "Send it as `Authorization: Bearer TOKEN`, or open the printed address."
+
+
+class Problem(JSONResponse):
+    """An error as RFC 9457 has it, with our next step. `kind` is the error's name."""
+
+    media_type = "application/problem+json"
+
+    def __init__(
+        self, status: int, kind: str, title: str, detail: str, next_step: str = "", **more: object
+    ) -> None:
+        body = {"type": f"urn:xai-mcp-agent:{kind}", "title": title, "status": status}
+        super().__init__({**body, "detail": detail, "next_step": next_step, **more}, status)
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+class Guard:
+    """ASGI middleware: passes on what has the `token`, for one of the `hosts`, of no other origin.
+
+    `hosts` are names without a port; None lets any name pass, for a service behind a proxy of its
+    owner. Without a `token` none is asked for: the owner-only socket. `open_paths` need none, as a
+    page that has it in its fragment.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str | None,
+        hosts: Collection[str] | None = LOOPBACK,
+        open_paths: Collection[str] = (),
+    ) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = hosts
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may not pass with 401, 403 or 421."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        problem = self._problem(Headers(scope=scope), _path(scope))
+        await (problem or self._app)(scope, receive, send_with_headers)
+
+    def _problem(self, headers: Headers, path: str) -> Problem | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            names = ", ".join(self._hosts)
+            return Problem(
+                421, "WrongHost", "Wrong host", "This address is not served under that name.",
+                f"Use one of: {names}.",
+            )  # fmt: skip
+        if origin is not None and urlsplit(origin).netloc != host:
+            return Problem(
+                403, "ForeignOrigin", "Foreign origin", "A page of another origin asks for this.",
+                "Open the page that is served here, or ask from a program.",
+            )  # fmt: skip
+        if self._token is None or path in self._open_paths:
+            return None
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        is_right = hmac.compare_digest(token.strip().encode(), self._token.encode())
+        if scheme.lower() == "bearer" and is_right:
+            return None
+        problem = Problem(401, "TokenNeeded", "Token needed", _NO_TOKEN, _SEND_TOKEN)
+        error = ' error="invalid_token"' if token else ""
+        problem.headers["WWW-Authenticate"] = f"Bearer{error}"
+        return problem
+
+
+def _path(scope: Scope) -> str:
+    """The path below the place where the endpoint is mounted."""
+    return scope["path"].removeprefix(scope.get("root_path", ""))
+
+
+def _name(host: str) -> str:
+    """The name in a Host header, without its port; empty if it is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
