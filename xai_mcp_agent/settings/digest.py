@@ -1,0 +1,57 @@
+"""Keyed digests of settings, with their variables replaced: whether two are the same.
+
+Without its key a digest says nothing about the secrets in the settings, and nobody can guess them
+by trying.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+from ..secrets.private_files import file_lock, make_private_folder, replace_private
+from ..secrets.secrets import Secrets
+
+_KEY_BYTES = 32
+_LOCK_SECONDS = 5.0
+
+
+def digest_of(value: object, key: bytes) -> str:
+    """The digest of `Settings`, or of the settings of one source. Equal for equal ones."""
+    text = json.dumps(_plain(value), sort_keys=True, default=str)
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+def user_key() -> bytes:
+    """The key of this user, for digests that several processes compare; made when first needed.
+
+    Raises:
+        OSError: it can be neither read nor written.
+    """
+    from platformdirs import user_state_path
+
+    file = user_state_path("xai-mcp-agent", appauthor=False) / "digest.key"
+    make_private_folder(file.parent)
+    with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+        if not file.is_file():
+            replace_private(file, secrets.token_bytes(_KEY_BYTES))
+        return file.read_bytes()
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON holds it. The collected secrets are left out: they stand in the texts."""
+    if isinstance(value, Secrets):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {x.name: _plain(getattr(value, x.name)) for x in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(x) for k, x in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in cast("list[Any]", value)]
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, cast("set[Any]", value)))
+    return value
