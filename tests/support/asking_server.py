@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import mcp.types as types
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.shared.message import ServerMessageMetadata
 
 _MODERN = "2026"
@@ -104,6 +104,15 @@ def asking() -> MCPServer:
         """What the client says it can do."""
         known = ctx.client_capabilities or types.ClientCapabilities()
         return known.model_dump_json(by_alias=True, exclude_none=True)
+
+    @server.tool()
+    async def demand(capability: str, ctx: Context) -> str:
+        """Refuse to do anything for a client without this capability."""
+        able = ctx.client_capabilities or types.ClientCapabilities()
+        if getattr(able, capability) is None:
+            data = {"requiredCapabilities": {capability: {}}}
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "It is missing", data)
+        return "done"
 
     @server.tool()
     async def log(level: str, text: str, ctx: Context, times: int = 1) -> str:

@@ -302,7 +302,8 @@ class ToolTimeout(SourceError):
 class ServerError(SourceError):
     """The source answered a request with a protocol error.
 
-    `code` is its JSON-RPC code, `status` that of HTTP where it answered with one of these.
+    `code` is its JSON-RPC code and `data` what it sent along, `status` that of HTTP where it
+    answered with one of these.
     """
 
     def __init__(
@@ -313,9 +314,10 @@ class ServerError(SourceError):
         next_step: str = "",
         stderr_tail: Sequence[str] = (),
         status: int = 0,
+        data: Any = None,
     ) -> None:
         super().__init__(source, problem, next_step, stderr_tail)
-        self.code = code
+        self.code, self.data = code, data
         self.status = status
 
 

@@ -17,13 +17,14 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-from mcp import Client
+from mcp import Client, InputRequiredRoundsExceededError
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import MessageMetadata
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -33,7 +34,8 @@ from mcp_types import (
 )
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
-from ...core.json import JsonObject
+from ...core.json import JsonObject, as_object
+from .auth.sign_in import Clocks
 from .connection import Connection
 from .http.facts import error_data
 from .requests import current_request
@@ -42,6 +44,8 @@ from .traffic import PARSE_ERROR, ConnectionLost, NotDelivered
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _SHOWN = 100  # characters of another
+_MOST_ROUNDS = 10  # as the SDK
+_STATE_SECONDS = 0.1  # before a server that asks for nothing is asked again, about as the SDK
 
 
 class ServerClient(Client):
@@ -50,15 +54,18 @@ class ServerClient(Client):
     It takes the place of one method of the SDK's; a test notices when that one changes.
     """
 
-    def __init__(self, transport: Any, connection: Connection, **options: Any) -> None:
+    def __init__(
+        self, transport: Any, connection: Connection, clocks: Clocks, **options: Any
+    ) -> None:
         super().__init__(transport, cache=None, **options)
         self._connection = connection
+        self._clocks = clocks
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         transport: Any = self.server
         read, write = await exit_stack.enter_async_context(transport)
         return _Session(
-            dispatcher=ServerDispatcher(read, write, self._connection),
+            dispatcher=ServerDispatcher(read, write, self._connection, self._clocks),
             sampling_callback=self.sampling_callback,
             sampling_capabilities=self.sampling_capabilities,
             list_roots_callback=self.list_roots_callback,
@@ -78,10 +85,12 @@ class _Session(ClientSession):
 
 
 class ServerDispatcher(JSONRPCDispatcher):
-    """The messages of one connection; reports them to `Traffic`."""
+    """The messages of one connection; reports them to `Traffic`. `clocks` stop for far clients."""
 
-    def __init__(self, read: Any, write: Any, connection: Connection) -> None:
+    def __init__(self, read: Any, write: Any, connection: Connection, clocks: Clocks) -> None:
         super().__init__(read, write)
+        self._clocks = clocks
+        self._may_elicit = connection.settings.elicitation != "decline"
         self._traffic = connection.traffic
         self._http = connection.http
         self._probe_seconds = connection.settings.probe_timeout_seconds
@@ -94,7 +103,39 @@ class ServerDispatcher(JSONRPCDispatcher):
         opts: CallOptions | None = None,
         **routing: Any,
     ) -> dict[str, Any]:
-        """Send a request and return its sanitized result.
+        """Send a request and return its sanitized result; see `_send`.
+
+        On 2026-07-28 a far client takes our place: the server learns what it can do, and it
+        answers what the server asks for, both untouched.
+        """
+        request, fields = current_request.get(), {**(params or {})}
+        meta: JsonObject = fields.get("_meta") or {}
+        far = request.raw_client if request and CLIENT_CAPABILITIES_META_KEY in meta else None
+        if request is None or far is None:
+            return await self._send(method, params, opts, **routing)
+        able = {x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"}
+        fields["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: able}
+        more: JsonObject = {}
+        for _ in range(_MOST_ROUNDS):
+            result = await self._send(method, fields | more, opts, **routing)
+            if result.get("resultType") != "input_required":
+                return result
+            more = {"requestState": result["requestState"]} if "requestState" in result else {}
+            if requests := as_object(result.get("inputRequests")):
+                with self._clocks():
+                    more["inputResponses"] = await request.respond(requests)
+            else:
+                await anyio.sleep(_STATE_SECONDS)
+        raise InputRequiredRoundsExceededError(_MOST_ROUNDS)
+
+    async def _send(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        **routing: Any,
+    ) -> dict[str, Any]:
+        """Send one request.
 
         Raises:
             NotDelivered: the connection was over, so the server cannot have seen it.

@@ -14,6 +14,7 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
+from ...secrets.redactor import redacted
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .connection import Connection
@@ -158,7 +159,9 @@ class Failures:
         known = _STATUS_HELP.get(status) or _CODE_HELP.get(code, _ASK_THE_SERVER)
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
         words = self._connection.stderr.since(lines_before)
-        return ServerError(self._server, problem, code, next_step, words, status)
+        sent = getattr(cause, "data", None) if TROUBLE not in _data(cause) else None
+        data = redacted(sent, self._mask)
+        return ServerError(self._server, problem, code, next_step, words, status, data)
 
     def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
         """What prevented the start, and what to do about it."""

@@ -156,7 +156,7 @@ class McpFeatures:
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.connected()
-            request = Request(self._caller.host, may_ask=True)
+            request = Request(self._caller, may_ask=True)
             await session.requests.ask(
                 what, partial(ask, client), caller=self._caller, request=request
             )

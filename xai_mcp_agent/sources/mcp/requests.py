@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.calls import PROGRAM, Caller, Host
-from ...core.errors import NotAccepted, NotApproved, SourceError
+from ...core.calls import PROGRAM, Caller, FarClient, Host
+from ...core.errors import NotAccepted, NotApproved, SourceError, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection
 from .failures import Failures, NotSent, is_missing_method, verdict_on
@@ -39,17 +39,44 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Request:
-    """A request on its way, of a caller with this host; the server may ask something because of it.
+    """A request on its way; with `may_ask` the server may ask something because of it.
 
     `answer` is the last result as the server sent it, for the SDK gets only what it needs. `notes`
-    gets remarks on it; `samples` counts how often the server had a model asked.
+    gets remarks on it; `samples` counts how often the server had a model asked. `refusal` is the
+    error of a far client that was to answer.
     """
 
-    host: Host | None = None
+    caller: Caller = PROGRAM
     may_ask: bool = False
     answer: JsonObject = field(default_factory=dict[str, Any])
     notes: list[str] = field(default_factory=list[str])
     samples: int = 0
+    refusal: XaiMcpError | None = None
+
+    @property
+    def host(self) -> Host | None:
+        """The caller's own host."""
+        return self.caller.host
+
+    @property
+    def raw_client(self) -> FarClient | None:
+        """The far client that answers the server itself on 2026-07-28, if there is one."""
+        far = self.caller.far if self.may_ask else None
+        return far if far and far.is_modern and far.respond else None
+
+    async def respond(self, requests: JsonObject) -> JsonObject:
+        """The responses of the far client to the requests of an input-required result.
+
+        Raises:
+            XaiMcpError: it did not respond; the same error ends the request.
+        """
+        respond = self.raw_client and self.raw_client.respond
+        assert respond, "there is a far client"
+        try:
+            return await respond(requests)
+        except XaiMcpError as error:
+            self.refusal = error
+            raise
 
 
 current_request: ContextVar[Request | None] = ContextVar("request", default=None)
@@ -108,10 +135,11 @@ class Requests:
             SourceError: one of its kinds.
             InvalidArguments: the request cannot be JSON.
             NotAccepted, NotApproved: from `ask`.
+            XaiMcpError: the far client did not respond.
         """
         started, lines_before = monotonic(), self._connection.stderr.count
         seconds = seconds or self._seconds
-        request = request or Request(caller.host)
+        request = request or Request(caller)
         token = current_request.set(request)
         self._open[request] = None
         try:
@@ -119,7 +147,9 @@ class Requests:
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
-        except Exception as cause:  # noqa: BLE001 -- raised below as one of ours
+        except Exception as cause:
+            if cause is request.refusal:
+                raise
             verdict = verdict_on(cause)
             await self.health.judge(verdict, started)
             error = self._failures.of_request(verdict, cause, what, seconds, lines_before)

@@ -192,7 +192,7 @@ class McpSession:
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
             seconds = left_of(limit, monotonic() - started)
-        request = Request(invocation.caller.host, may_ask=True)
+        request = Request(invocation.caller, may_ask=True)
         # Without a listener the SDK asks for no progress.
         listener = invocation.on_progress
         on_progress = ProgressListener(listener, request.notes).tell if listener else None
@@ -238,6 +238,7 @@ class McpSession:
         return ServerClient(
             connection.open(requests.paused, requests.hosts),
             connection,
+            requests.paused,
             # Also where only one era is allowed: the SDK would not ask who it is and what it can.
             mode="legacy" if self._mode == "legacy" else "auto",
             client_info=our_name(),

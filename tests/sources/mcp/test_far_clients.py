@@ -1,0 +1,118 @@
+"""Calls for clients of another program: it answers the server itself, where its protocol can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.asking_server import asking, asking_entry, form
+from tests.support.bridges import bridge_with
+from tests.support.far_clients import ABLE, Responding, far_client, of_caller
+from tests.support.mcp_servers import serving
+from xai_mcp_agent import Bridge, ServerError
+from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.errors import XaiMcpError
+from xai_mcp_agent.core.results import ToolResult
+
+MISSING_CAPABILITY = -32021
+MODERN = ["stdio", "http"]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Generator[Bridge]:
+    """The asking server in both eras, over stdio and HTTP."""
+    with (
+        serving(asking().streamable_http_app()) as address,
+        bridge_with(
+            stdio=asking_entry(),
+            http={"url": f"{address}/mcp"},
+            no={"url": f"{address}/mcp", "elicitation": "decline"},
+            hasty={"url": f"{address}/mcp", "timeout": 0.5},
+            stdio_old=asking_entry(mode="legacy"),
+        ) as bridge,
+    ):
+        bridge.connect(wait=True)
+        yield bridge
+
+
+def call(bridge: Bridge, caller: Caller, server: str, tool: str, **arguments: Any) -> ToolResult:
+    """Call a tool as a far client."""
+
+    async def go(operations: Operations) -> ToolResult:
+        return await operations.call_tool(server, tool, arguments)
+
+    return of_caller(bridge, caller, go)
+
+
+@pytest.mark.parametrize("server", MODERN)
+def test_a_modern_far_client_answers_the_server_itself(servers: Bridge, server: str):
+    respond = Responding("far")
+    asks = {**form("Which?"), "rounds": 2}
+    result = call(servers, far_client("far", respond=respond), server, "ask", **asks)
+    assert json.loads(result.text) == {"action": "accept", "content": {"colour": "far"}}
+    wanted = {"method": asks["method"], "params": asks["params"]}
+    assert respond.asked == [{"it": wanted}] * 2, "as the server sent them"
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("server", MODERN)
+@pytest.mark.parametrize("able", [ABLE, {"roots": {}}, {}], ids=str)
+def test_the_server_learns_what_the_far_client_can_do(
+    servers: Bridge, server: str, able: dict[str, Any]
+):
+    caller = far_client("far", respond=Responding("far"), able=able)
+    assert json.loads(call(servers, caller, server, "declared").text) == able
+
+
+def test_a_server_that_may_ask_no_person_does_not_learn_that_one_is_there(servers: Bridge):
+    caller = far_client("far", respond=Responding("far"))
+    declared = json.loads(call(servers, caller, "no", "declared").text)
+    assert declared.keys() == ABLE.keys() - {"elicitation"}
+
+
+@pytest.mark.parametrize("server", MODERN)
+def test_what_the_far_client_lacks_is_the_servers_own_error(servers: Bridge, server: str):
+    caller = far_client("far", respond=Responding("far"), able={})
+    with pytest.raises(ServerError) as error:
+        call(servers, caller, server, "demand", capability="elicitation")
+    assert error.value.code == MISSING_CAPABILITY
+    assert error.value.data == {"requiredCapabilities": {"elicitation": {}}}
+
+
+def test_a_far_client_that_went_away_ends_the_call_with_its_error(servers: Bridge):
+    gone = XaiMcpError("far: it went away.")
+    caller = far_client("far", respond=Responding("far", error=gone))
+    with pytest.raises(XaiMcpError) as error:
+        call(servers, caller, "http", "ask", **form())
+    assert error.value is gone
+
+
+@pytest.mark.parametrize(
+    ("server", "caller"),
+    [
+        ("http", far_client("older", is_modern=False)),
+        ("http", far_client("mute")),
+        ("stdio_old", far_client("newer", respond=Responding("newer"))),
+    ],
+    ids=lambda x: getattr(x, "name", x),
+)
+def test_a_far_client_that_cannot_do_that_is_asked_by_its_host(
+    servers: Bridge, server: str, caller: Caller
+):
+    result = call(servers, caller, server, "ask", **form())
+    assert json.loads(result.text)["content"] == {"colour": caller.name}
+
+
+def test_the_limit_of_a_call_does_not_count_while_the_far_client_is_asked(servers: Bridge):
+    class Slow(Responding):
+        async def __call__(self, requests: dict[str, Any]) -> dict[str, Any]:
+            await anyio.sleep(0.7)  # longer than the limit of the server
+            return await super().__call__(requests)
+
+    result = call(servers, far_client("far", respond=Slow("far")), "hasty", "ask", **form())
+    assert json.loads(result.text)["content"] == {"colour": "far"}
