@@ -109,7 +109,7 @@ async def ready_tools(
         budget_tokens=spec.budget_tokens,
         ask_to_accept=describe and partial(_ask_to_accept, operations, describe),
         planning=describe_plan
-        and partial(_planning_toolset, operations, describe_plan, spec.preferences),
+        and partial(planning_toolset, operations, describe_plan, spec.preferences),
     )
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
@@ -129,7 +129,7 @@ async def ready_tools(
     return ReadyTools(tools, pages, left_out, why)
 
 
-def _planning_toolset(
+def planning_toolset(
     operations: Operations,
     describe: Callable[[Plan], str],
     preferences: Preferences | None,

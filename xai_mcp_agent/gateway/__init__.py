@@ -1,1 +1,1 @@
-"""All that a bridge has, served to other programs."""
+"""The gateway: everything that an agent can use, served to other programs as one MCP server."""

@@ -1,0 +1,188 @@
+"""One client of the gateway, and its requests as calls of ours.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..bridge.streams import Changes
+from ..core.approval import RunApprovals
+from ..core.calls import Caller, FarClient
+from ..core.errors import XaiMcpError
+from ..core.json import JsonObject, as_object
+from ..core.questions import ANSWER_SECONDS
+from ..core.results import OnProgress
+from .exchanges import Exchange
+from .far_host import FarHost
+
+logger = logging.getLogger(__name__)
+
+Request: TypeAlias = ServerRequestContext[Any, Any]
+"""A request of a client, as the SDK's server hands it on."""
+
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_UNKNOWN = "unknown client"
+_numbers = itertools.count(1)
+
+
+@dataclass(eq=False)
+class Client:
+    """What is known of a client from one request to the next.
+
+    `approvals` are those of its person, `subscriptions` the resources that it listens for, by URI
+    with their source, `log_level` the lowest level that it wants.
+    """
+
+    id: str = field(default_factory=lambda: f"client {next(_numbers)}")
+    approvals: RunApprovals = field(default_factory=RunApprovals)
+    subscriptions: dict[str, tuple[str, str, Changes]] = field(
+        default_factory=dict[str, tuple[str, str, Changes]]
+    )
+    log_level: str = _LEVELS[0]
+
+
+class RawResult(BaseModel):
+    """A response of the client, as it came."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Notices:
+    """Notifications that belong to a request, on their way to its client in their order.
+
+    A result overtakes a notification that is being sent, and ends its stream.
+    """
+
+    def __init__(self, tasks: TaskGroup, client: Client, context: Callable[[], Request]) -> None:
+        self._tasks = tasks
+        self._client = client
+        self._context = context
+        self._waiting = deque[types.ServerNotification]()
+        self._sent: anyio.Event | None = None
+
+    def log(self, message: JsonObject) -> None:
+        """Send a log message of a server soon, where the client wants it."""
+        if self._wants(message.get("level")):
+            with suppress(ValidationError):  # it is none
+                params = types.LoggingMessageNotificationParams.model_validate(message)
+                self._put(types.LoggingMessageNotification(params=params))
+
+    def progress(self, token: Any) -> OnProgress:
+        """A function that sends progress soon."""
+
+        async def progress(done: float, total: float | None, message: str) -> None:
+            params = types.ProgressNotificationParams(
+                progress_token=token, progress=done, total=total, message=message or None
+            )
+            self._put(types.ProgressNotification(params=params))
+
+        return progress
+
+    async def flush(self) -> None:
+        """Wait until all are sent."""
+        if self._sent is not None:
+            await self._sent.wait()
+
+    def _wants(self, level: object) -> bool:
+        context, lowest = self._context(), self._client.log_level
+        if is_modern(context):  # each request says so
+            lowest = meta_of(context).get(types.LOG_LEVEL_META_KEY)
+        if level not in _LEVELS or lowest not in _LEVELS:
+            return False
+        return _LEVELS.index(level) >= _LEVELS.index(lowest)
+
+    def _put(self, notification: types.ServerNotification) -> None:
+        self._waiting.append(notification)
+        if self._sent is None:
+            self._sent = anyio.Event()
+            self._tasks.start_soon(self._send_all, self._sent)
+
+    async def _send_all(self, sent: anyio.Event) -> None:
+        while self._waiting:
+            notification, context = self._waiting.popleft(), self._context()
+            try:
+                await context.session.send_notification(notification, context.request_id)
+            except Exception as gone:  # noqa: BLE001 - the client left; its request ends by itself
+                logger.debug("a notification was not sent: %r", gone)
+        self._sent = None
+        sent.set()
+
+
+def is_modern(context: Request) -> bool:
+    """Whether the request is of 2026-07-28, where nothing can be asked in the middle of it."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def meta_of(context: Request) -> JsonObject:
+    """What the client sent along for programs, as it came."""
+    return as_object((context.params or {}).get("_meta"))
+
+
+def name_of(context: Request) -> str:
+    """What the client calls itself."""
+    params = context.session.client_params
+    return params.client_info.name if params is not None else _UNKNOWN
+
+
+def capabilities_of(context: Request) -> JsonObject:
+    """The capabilities of the client, as it declared them."""
+    raw = meta_of(context).get(types.CLIENT_CAPABILITIES_META_KEY)
+    if raw is not None:
+        return as_object(raw)
+    typed = context.session.client_capabilities
+    return typed.model_dump(by_alias=True, mode="json", exclude_none=True) if typed else {}
+
+
+def caller_of(
+    context: Request, client: Client, toolbelt: str, notices: Notices, exchange: Exchange | None
+) -> Caller:
+    """The caller whose host and whose far client are behind this request."""
+    name, capabilities = name_of(context), capabilities_of(context)
+
+    async def ask_now(method: str, params: JsonObject) -> JsonObject:
+        request: Any = types.Request[JsonObject, str](method=method, params=params)
+        metadata = ServerMessageMetadata(related_request_id=context.request_id)
+        try:
+            answer = await context.session.send_request(request, RawResult, metadata=metadata)
+        except (MCPError, ValidationError) as refusal:
+            raise XaiMcpError(f"{name!r} refused: {refusal}") from None
+        return answer.model_dump(by_alias=True)
+
+    async def respond(requests: JsonObject) -> JsonObject:
+        assert exchange is not None
+        try:
+            with anyio.fail_after(ANSWER_SECONDS):
+                return await exchange.ask(requests)
+        except TimeoutError:
+            raise XaiMcpError(f"{name!r} gave no answer within {ANSWER_SECONDS:g} s.") from None
+
+    async def ask_by_result(method: str, params: JsonObject) -> JsonObject:
+        responses = await respond({"question": {"method": method, "params": params}})
+        answer = responses.get("question")
+        return cast(JsonObject, answer) if isinstance(answer, dict) else {}
+
+    modern = exchange is not None
+    far = FarClient(
+        client.id, modern, capabilities, respond=respond if modern else None, log=notices.log
+    )
+    return Caller(
+        "gateway", name, toolbelt, run=client.id, approvals=client.approvals, far=far,
+        host=FarHost(name, capabilities, ask_by_result if modern else ask_now),
+    )  # fmt: skip

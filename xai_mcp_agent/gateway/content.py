@@ -1,0 +1,149 @@
+"""Our values as a client of MCP reads them: tools, prompts, resources, and parts of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..core.json import JsonObject, as_object
+from ..core.results import (
+    AudioPart,
+    Completion,
+    ImagePart,
+    LinkPart,
+    Prompt,
+    PromptMessage,
+    Resource,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    UnknownPart,
+)
+from ..core.tools import Icon, Tool, ToolAnnotations
+
+_HINTS = {
+    "read_only": "readOnlyHint", "destructive": "destructiveHint", "idempotent": "idempotentHint",
+    "open_world": "openWorldHint",
+}  # fmt: skip
+_SERVER = "io.modelcontextprotocol/serverInfo"  # of the far server; the client's is the gateway
+# fastmcp gives none to a tool without a docstring, and some clients leave such tools out.
+_NO_DESCRIPTION = "A tool of {}, which does not describe it."
+
+
+def tool_json(name: str, tool: Tool) -> JsonObject:
+    """A tool under the name that the client uses."""
+    return _without_nothing({
+        "name": name,
+        "title": tool.title,
+        "description": tool.description or _NO_DESCRIPTION.format(tool.source),
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": _annotations(tool.annotations),
+        "icons": _icons(tool.icons),
+        "_meta": tool.meta,
+    })  # fmt: skip
+
+
+def prompt_json(name: str, prompt: Prompt) -> JsonObject:
+    """A prompt under the name that the client uses."""
+    arguments = [
+        _without_nothing({"name": x.name, "description": x.description, "required": x.required})
+        for x in prompt.arguments
+    ]
+    return _without_nothing({
+        "name": name,
+        "title": prompt.title,
+        "description": prompt.description,
+        "arguments": arguments,
+        "icons": _icons(prompt.icons),
+    })  # fmt: skip
+
+
+def resource_json(uri: str, resource: Resource) -> JsonObject:
+    """A resource, or a template, under the URI that the client uses."""
+    return _without_nothing({
+        "uriTemplate" if resource.is_template else "uri": uri,
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mimeType": resource.mime_type,
+        "icons": _icons(resource.icons),
+    })  # fmt: skip
+
+
+def result_json(result: ToolResult) -> JsonObject:
+    """The result of a call. What we noted about it is its last part."""
+    notes = [{"type": "text", "text": f"Note: {x}"} for x in result.notes]
+    meta = {name: x for name, x in (result.meta or {}).items() if name != _SERVER}
+    shown = _without_nothing({"isError": result.is_error, "_meta": meta})
+    if result.structured is not None:
+        shown["structuredContent"] = result.structured
+    return {"content": [*map(part_json, result.parts), *notes], **shown}
+
+
+def error_json(text: str) -> JsonObject:
+    """A result that says why a call failed."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def messages_json(messages: Sequence[PromptMessage]) -> JsonObject:
+    """A prompt, filled in."""
+    return {"messages": [{"role": x.role, "content": part_json(x.content)} for x in messages]}
+
+
+def contents_json(parts: Sequence[ResourcePart], uri: str) -> JsonObject:
+    """The contents of a resource, whose own `uri` stands as the client wrote it."""
+    first = parts[0].uri if parts else ""
+    return {"contents": [{**_contents(x), "uri": uri if x.uri == first else x.uri} for x in parts]}
+
+
+def completion_json(completion: Completion) -> JsonObject:
+    """Completions of a value."""
+    fields = {
+        "values": list(completion.values), "hasMore": completion.has_more,
+        "total": completion.total,
+    }  # fmt: skip
+    return {"completion": {name: x for name, x in fields.items() if x is not None}}
+
+
+def part_json(part: ResultPart) -> JsonObject:
+    """One part of a result or of a prompt; what no client knows goes as it came."""
+    match part:
+        case TextPart(text):
+            return {"type": "text", "text": text}
+        case ImagePart(data, mime_type):
+            return {"type": "image", "data": data, "mimeType": mime_type}
+        case AudioPart(data, mime_type):
+            return {"type": "audio", "data": data, "mimeType": mime_type}
+        case LinkPart(uri, name, description, mime_type):
+            fields = {"uri": uri, "name": name, "description": description, "mimeType": mime_type}
+            return {"type": "resource_link", **_without_nothing(fields)}
+        case ResourcePart():
+            return {"type": "resource", "resource": _contents(part)}
+        case UnknownPart(_, raw):
+            return as_object(raw) or {"type": "text", "text": str(raw)}
+
+
+def _contents(part: ResourcePart) -> JsonObject:
+    shown = {"uri": part.uri, "mimeType": part.mime_type, "text": part.text, "blob": part.data}
+    return {name: x for name, x in shown.items() if x is not None}
+
+
+def _annotations(annotations: ToolAnnotations) -> JsonObject:
+    hints = asdict(annotations)
+    return {_HINTS[name]: hint for name, hint in hints.items() if hint is not None}
+
+
+def _icons(icons: Sequence[Icon]) -> list[JsonObject]:
+    return [
+        _without_nothing({"src": x.src, "mimeType": x.mime_type, "sizes": list(x.sizes)})
+        for x in icons
+    ]
+
+
+def _without_nothing(fields: JsonObject) -> JsonObject:
+    """The fields that have a value; `inputSchema` may be empty."""
+    empty: tuple[Any, ...] = (None, "", [], {}, False)
+    return {name: x for name, x in fields.items() if name == "inputSchema" or x not in empty}

@@ -1,0 +1,297 @@
+"""What one address of the gateway serves: the tools, prompts and resources of some sources.
+
+Its tools are an agent's: what people switched off, blocked, denied or did not accept is left out,
+calls go through the one pipeline, and there are the tools to search and to plan with.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import anyio
+
+from ..agent.planning_tools import EXECUTE_TOOL, executed
+from ..agent.toolsets import Available
+from ..bridge.agent_tools import planning_toolset
+from ..bridge.operations import Operations
+from ..bridge.source_toolset import SourceToolset
+from ..bridge.toolbox import agent_tools
+from ..catalog.definitions import ToolDefinition
+from ..core.calls import Caller, ToolInvocation
+from ..core.errors import UnknownTool, XaiMcpError
+from ..core.json import JsonObject
+from ..core.names import ShownNames, did_you_mean
+from ..core.results import OnProgress, Prompt, Resource, ToolResult
+from ..core.tools import META, ToolKey
+from ..search.preferences import Preferences
+from ..views.plans import plan_text
+
+logger = logging.getLogger(__name__)
+
+Shown: TypeAlias = Literal["all", "search", "auto"]
+"""all: every tool is listed. search: those to find others with. auto: all, if they fit."""
+
+SHOWN: tuple[Shown, ...] = ("auto", "all", "search")
+
+# A client that asks as we begin gets what is ready. Others come with a notice.
+_WAIT_SECONDS = 0.4
+_FIRST_WAIT_SECONDS = 8.0  # while nothing is ready at all
+_LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_PLAN_WIDTH = 100
+_NOT_IN_SCHEME = re.compile(r"[^a-zA-Z0-9.-]+")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is served, and how.
+
+    `names` are sources and groups, all if none is named. Not `prefixed`: tools and prompts have
+    the names that their servers give them, where only one has that name. `shown` says which tools
+    are listed, within `budget_tokens` or the budget of the settings.
+    """
+
+    names: tuple[str, ...] = ()
+    prefixed: bool = True
+    shown: Shown = "auto"
+    budget_tokens: int | None = None
+
+
+class Endpoint:
+    """Used on the bridge's loop. Nothing that a source does, or fails to do, keeps others away.
+
+    Raises:
+        UnknownServer, SettingsError: there is no source or group of that name.
+    """
+
+    def __init__(self, operations: Operations, options: Options) -> None:
+        caller = Caller("gateway", toolbelt=",".join(options.names))
+        self._operations = own = operations.for_caller(caller)
+        chosen = own.choice_of(options.names)
+        self._choice = choice = chosen or own.choice(own.settings.usable)
+        self._options = options
+        self._preferences = preferences = own.preferences()
+        self._sources = SourceToolset(own, choice, {})
+        describe = partial(plan_text, width=_PLAN_WIDTH)
+        self._tools, _ = agent_tools(
+            own, [self._sources], tell=logger.warning,
+            planning=partial(planning_toolset, own, describe, Preferences()),
+        )  # fmt: skip
+        self._is_always_shown = preferences.is_always_shown
+        self._reading = anyio.Lock()
+        self._connected = anyio.Event()
+        self._ready_by = anyio.current_time() + _FIRST_WAIT_SECONDS
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """The names of its sources."""
+        return self._choice.all_sources
+
+    async def connect(self) -> None:
+        """Connect all sources at once; a line in the log for each that cannot be used."""
+        try:
+            await self._operations.engine.rules.renew()
+            for line in await self._sources.connect(_show_waiting, _WAIT_SECONDS):
+                logger.warning("%s", line)
+        except XaiMcpError as problem:  # each call says so, too
+            logger.warning("%s", problem)
+        finally:
+            self._connected.set()
+
+    async def ready(self) -> None:
+        """Wait until something is ready, or for a few seconds from the start on."""
+        with anyio.move_on_after(self._ready_by - anyio.current_time()):
+            await self._connected.wait()
+
+    async def listed(self) -> list[tuple[str, ToolDefinition]]:
+        """The tools that a client sees, under their names, in a stable order."""
+        await self.ready()
+        available = await self._available()
+        real = [x for x in available.definitions if x.tool.key.kind != META.name]
+        if self._fits(real):
+            return [(self._name(x, available), x) for x in real]
+        own = [x for x in available.definitions if x.tool.key.kind == META.name]
+        always = [x for x in real if self._is_always_shown(x.tool.key)]
+        return [(self._name(x, available), x) for x in (*own, *always)]
+
+    def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
+        if self._options.shown != "auto":
+            return self._options.shown == "all"
+        budget = self._options.budget_tokens or self._operations.settings.search.budget_tokens
+        return sum(x.tokens for x in tools) <= budget
+
+    async def instructions(self) -> str:
+        """What the sources say of their use, as far as it may be read."""
+        available = await self._available()
+        return "\n\n".join(f"{name}: {text}" for name, text in available.instructions.items())
+
+    def schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool that was listed."""
+        definition = self._tools.shown.find(name)
+        return definition and definition.tool.input_schema
+
+    async def call(
+        self,
+        name: str,
+        arguments: JsonObject,
+        caller: Caller,
+        on_progress: OnProgress | None,
+        meta: JsonObject | None,
+    ) -> ToolResult:
+        """Call a tool by the name that the client knows.
+
+        Raises:
+            UnknownTool: there is none.
+            XaiMcpError: whatever went wrong.
+        """
+        definition = await self._find(name)
+        if definition.tool.key == EXECUTE_TOOL.key:
+            available = await self._available()
+            definition, arguments = executed(arguments, available, self._tools.why_not)
+        invocation = ToolInvocation(
+            definition.tool, arguments, caller, definition.name, None, on_progress, meta
+        )
+        return await self._tools.call(invocation)
+
+    async def _find(self, name: str) -> ToolDefinition:
+        definition = self._tools.shown.find(name) or (await self._available()).find(name)
+        if definition is None:  # of a source that is not ready yet, or changed since
+            await self._operations.wait_for(*self._late(name))
+            definition = (await self._available()).find(name)
+        if definition is None:
+            raise UnknownTool(self._tools.why_not(name))
+        return definition
+
+    def _late(self, name: str) -> list[str]:
+        """The sources without tools so far that may have one of this name."""
+        catalog = self._operations.engine.catalog
+        return [x for x in self.sources if name.startswith(f"{x}_") and not catalog.tools(x)]
+
+    async def _available(self) -> Available:
+        async with self._reading:
+            return await self._tools.available()
+
+    def _name(self, definition: ToolDefinition, available: Available) -> str:
+        """The tool's own name, where that is wanted, legal, and of this tool alone."""
+        own = definition.tool.name
+        is_plain = self._options.prefixed is False and _LEGAL.fullmatch(own)
+        return own if is_plain and available.find(own) is definition else definition.name
+
+    async def prompts(self) -> dict[str, tuple[str, Prompt]]:
+        """All prompts by the names that the client knows, each with its source."""
+        found = await self._each(self._operations.list_prompts)
+        names = ShownNames(sources=self.sources)
+        counts = _counts(x.name for _, x in found)
+        is_plain = not self._options.prefixed
+        return {
+            prompt.name
+            if is_plain and counts[prompt.name] == 1 and _LEGAL.fullmatch(prompt.name)
+            else names.show(ToolKey("prompt", source, prompt.name)): (source, prompt)
+            for source, prompt in found
+        }
+
+    async def prompt(self, name: str) -> tuple[str, Prompt]:
+        """One prompt, and its source.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        prompts = await self.prompts()
+        if name not in prompts:
+            raise UnknownTool(f"There is no prompt {name!r}. {did_you_mean(name, prompts)}")
+        return prompts[name]
+
+    async def resources(self, *, templates: bool) -> dict[str, tuple[str, Resource]]:
+        """All resources, or templates, by the URIs that the client knows, each with its source.
+
+        The first source that has a URI keeps it. For others it is `source+URI`.
+        """
+        found = await self._each(self._operations.list_resources)
+        uris: dict[str, tuple[str, Resource]] = {}
+        for source, resource in found:
+            uri = resource.uri
+            if uri in uris and uris[uri][0] != source:
+                uri = f"{_scheme(source)}+{uri}"
+            if resource.is_template == templates:
+                uris.setdefault(uri, (source, resource))
+        return uris
+
+    async def resource(self, uri: str) -> tuple[str, str]:
+        """The source of a URI, and the URI as that source knows it.
+
+        Raises:
+            UnknownTool: no source has it.
+        """
+        resources = await self.resources(templates=False)
+        if uri in resources:
+            source, resource = resources[uri]
+            return source, resource.uri
+        templates = await self.resources(templates=True)
+        for shown, (source, resource) in templates.items():
+            if _matches(shown, uri):
+                return source, uri.removeprefix(shown.removesuffix(resource.uri))
+        sources = {source for source, _ in (*resources.values(), *templates.values())}
+        if len(sources) == 1:  # it may have more than it lists
+            return sources.pop(), uri
+        raise UnknownTool(f"No server has a resource {uri!r}. {did_you_mean(uri, resources)}")
+
+    async def template(self, uri: str) -> tuple[str, str]:
+        """The source of a template, and the template as that source knows it.
+
+        Raises:
+            UnknownTool: no source has it.
+        """
+        templates = await self.resources(templates=True)
+        if uri not in templates:
+            raise UnknownTool(f"No server has a template {uri!r}. {did_you_mean(uri, templates)}")
+        source, resource = templates[uri]
+        return source, resource.uri
+
+    async def _each(self, ask: Callable[[str], Any]) -> list[tuple[str, Any]]:
+        """The items of every source that is ready, in the order of the sources."""
+        running = self._operations.engine.pool.running()
+        answers: dict[str, list[Any]] = {}
+
+        async def listed(name: str) -> None:
+            try:
+                answers[name] = await ask(name)
+            except XaiMcpError as problem:
+                logger.info("%s", problem)
+
+        async with anyio.create_task_group() as tasks:
+            for name in self.sources:
+                source = running.get(name)
+                if source is None or source.state != "ready":
+                    continue
+                if source.features(self._operations.caller) is not None:
+                    tasks.start_soon(listed, name)
+        return [(name, x) for name in self.sources for x in answers.get(name, ())]
+
+
+def _show_waiting(missing: tuple[str, ...]) -> None:
+    logger.info("waiting for %s", ", ".join(missing))
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _scheme(source: str) -> str:
+    """The name of a source as the beginning of a URI."""
+    return _NOT_IN_SCHEME.sub("-", source).lstrip(".-0123456789") or "source"
+
+
+def _matches(template: str, uri: str) -> bool:
+    from mcp.shared.uri_template import UriTemplate  # with the SDK's server, which is loaded
+
+    try:
+        return UriTemplate.parse(template).match(uri) is not None
+    except ValueError:
+        return False

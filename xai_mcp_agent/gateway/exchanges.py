@@ -1,0 +1,134 @@
+"""Calls in the course of which the client is asked something (MCP 2026-07-28, input required).
+
+Since that version a server cannot ask in the middle of a request. It answers with its questions,
+and the client sends the request again, with answers. Here the call itself goes on meanwhile: it
+waits for the answers, whether the far server asked, the model is needed, or an approval is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..core.json import JsonObject
+
+# Of all clients together. Each holds a call; a client that never comes back costs one for minutes.
+_MOST_WAITING = 1000
+
+
+class NoSuchExchange(Exception):
+    """Nothing waits for these answers: they came too late, twice, or are for another request."""
+
+
+class Exchange:
+    """One call; `request` is the request that it answers, `context` that of the client's latest.
+
+    `ask` is for the call, `turn` for the client's requests.
+    """
+
+    def __init__(self, request: JsonObject, context: Any) -> None:
+        self.request = request
+        self.context = context
+        self.state = ""
+        self._one_at_a_time = anyio.Lock()
+        self._turn = anyio.Event()
+        self._answered = anyio.Event()
+        self._questions: JsonObject | None = None
+        self._answers: JsonObject = {}
+        self._result: JsonObject = {}
+        self._error: Exception | None = None
+        self._scope = anyio.CancelScope()
+
+    async def run(self, work: Callable[[], Awaitable[JsonObject]]) -> None:
+        """Do the work of the call, to its end."""
+        with self._scope:
+            try:
+                self._result = await work()
+            except Exception as error:  # noqa: BLE001 -- raised where the client's request waits
+                self._error = error
+        self._turn.set()
+
+    async def ask(self, questions: JsonObject) -> JsonObject:
+        """Hand the client these requests, by key, and wait for its responses."""
+        async with self._one_at_a_time:
+            self._questions, self._answered = questions, anyio.Event()
+            self._turn.set()
+            await self._answered.wait()
+            return self._answers
+
+    def answer(self, answers: JsonObject) -> None:
+        """Take the responses of the client."""
+        self._questions, self._answers, self._turn = None, answers, anyio.Event()
+        self._answered.set()
+
+    async def turn(self) -> JsonObject | None:
+        """Wait for the next questions; None once the call is over."""
+        await self._turn.wait()
+        return self._questions
+
+    def result(self) -> JsonObject:
+        """The result of the call, or its error raised."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def cancel(self) -> None:
+        """End the call."""
+        self._scope.cancel()
+
+
+class Exchanges:
+    """All calls that wait for answers of their clients, by the state that goes with the questions.
+
+    The state is a secret of the one client: whoever has it may answer.
+    """
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+        self._waiting: dict[str, Exchange] = {}
+
+    async def begin(
+        self, exchange: Exchange, work: Callable[[], Awaitable[JsonObject]]
+    ) -> JsonObject:
+        """Begin a call; its result, or what is asked first."""
+        self._tasks.start_soon(self._run, exchange, work)
+        return await self._next(exchange)
+
+    async def go_on(
+        self, state: str, request: JsonObject, answers: JsonObject, context: Any
+    ) -> JsonObject:
+        """Go on with a call; its result, or what is asked next.
+
+        Raises:
+            NoSuchExchange: none waits for this.
+        """
+        exchange = self._waiting.get(state)
+        if exchange is None or exchange.request != request:
+            raise NoSuchExchange
+        del self._waiting[state]
+        exchange.context = context
+        exchange.answer(answers)
+        return await self._next(exchange)
+
+    async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[JsonObject]]) -> None:
+        await exchange.run(work)
+        self._waiting.pop(exchange.state, None)  # nobody answered in time
+
+    async def _next(self, exchange: Exchange) -> JsonObject:
+        try:
+            questions = await exchange.turn()
+        except BaseException:  # the client cancelled its request, or has gone
+            exchange.cancel()
+            raise
+        if questions is None:
+            return exchange.result()
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting.pop(next(iter(self._waiting))).cancel()
+        exchange.state = secrets.token_urlsafe(24)
+        self._waiting[exchange.state] = exchange
+        asked = {"inputRequests": questions} if questions else {}
+        return {"resultType": "input_required", **asked, "requestState": exchange.state}

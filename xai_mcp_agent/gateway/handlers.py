@@ -1,0 +1,228 @@
+"""The methods of the protocol, as the SDK's low-level server hands them on.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import partial
+from importlib.metadata import version
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import RequestHandler
+from mcp.server.subscriptions import ListenHandler
+
+from ..core.calls import Caller
+from ..core.errors import ServerError, UnknownTool, XaiMcpError
+from ..core.json import JsonObject
+from .client import Client, Notices, Request, meta_of
+from .content import (
+    completion_json,
+    contents_json,
+    error_json,
+    messages_json,
+    prompt_json,
+    resource_json,
+    result_json,
+    tool_json,
+)
+from .service import Service, protocol_errors
+
+Page: TypeAlias = types.PaginatedRequestParams
+"""The parameters of a listing."""
+
+_PAGE = 1000  # of a listing: many clients read the first page only
+_OF_CONNECTION = "io.modelcontextprotocol/"  # the beginning of names in `_meta`
+_CACHED: tuple[CacheableMethod, ...] = (
+    "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
+    "server/discover",
+)  # fmt: skip
+
+
+def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
+    """A server of the SDK: for one `client`, or for all that come over HTTP."""
+    server = Server[Any](
+        "xai-mcp-agent",
+        version=version("xai-mcp-agent"),
+        title="Tools of xai-mcp-agent",
+        instructions=service.instructions or None,
+        cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in _CACHED},
+        get_tool_input_schema=service.endpoint.schema,
+    )
+    handlers, page = _Handlers(service, client), Page
+    for method, params, handler in (
+        ("tools/list", page, handlers.list_tools),
+        ("tools/call", types.CallToolRequestParams, handlers.call_tool),
+        ("prompts/list", page, handlers.list_prompts),
+        ("prompts/get", types.GetPromptRequestParams, handlers.get_prompt),
+        ("resources/list", page, handlers.list_resources),
+        ("resources/templates/list", page, handlers.list_templates),
+        ("resources/read", types.ReadResourceRequestParams, handlers.read_resource),
+        ("resources/subscribe", types.SubscribeRequestParams, handlers.subscribe),
+        ("resources/unsubscribe", types.UnsubscribeRequestParams, handlers.unsubscribe),
+        ("subscriptions/listen", types.SubscriptionsListenRequestParams, handlers.listen),
+        ("completion/complete", types.CompleteRequestParams, handlers.complete),
+        ("logging/setLevel", types.SetLevelRequestParams, handlers.set_log_level),
+    ):
+        server.add_request_handler(method, params, partial(_complete, cast(Any, handler)))
+    return server
+
+
+async def _complete(handler: RequestHandler[Any, Any], context: Request, params: Any) -> Any:
+    """The result of a handler, marked as one that is complete, unless it is not (2026-07-28)."""
+    result = await handler(context, params)
+    return {"resultType": "complete", **result} if isinstance(result, dict) else result
+
+
+class _Handlers:
+    """The methods of the protocol, for one client or for all over HTTP."""
+
+    def __init__(self, service: Service, client: Client | None) -> None:
+        self._service = service
+        self._endpoint = service.endpoint
+        self._operations = service.operations
+        self._client = client
+        self._listen = ListenHandler(service.bus)
+
+    async def list_tools(self, context: Request, params: Page) -> JsonObject:
+        """tools/list."""
+        self._service.client_of(context, self._client)
+        tools = [tool_json(name, x.tool) for name, x in await self._endpoint.listed()]
+        return _page(tools, "tools", params)
+
+    async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> JsonObject:
+        """tools/call. What a model can mend is a result that says so; the rest is an error."""
+        meta = {x: y for x, y in meta_of(context).items() if not x.startswith(_OF_CONNECTION)}
+        token = meta.pop("progressToken", None)
+
+        async def call(caller: Caller, notices: Notices) -> JsonObject:
+            progress = None if token is None else notices.progress(token)
+            arguments = dict(params.arguments or {})
+            try:
+                result = await self._endpoint.call(
+                    params.name, arguments, caller, progress, meta or None
+                )
+            except (UnknownTool, ServerError):
+                raise
+            except XaiMcpError as error:
+                return error_json(str(error))
+            return result_json(result)
+
+        return await self._service.run(context, self._client, call)
+
+    async def list_prompts(self, context: Request, params: Page) -> JsonObject:
+        """prompts/list."""
+        prompts = await self._endpoint.prompts()
+        listed = [prompt_json(name, x) for name, (_, x) in prompts.items()]
+        return _page(listed, "prompts", params)
+
+    async def get_prompt(
+        self, context: Request, params: types.GetPromptRequestParams
+    ) -> JsonObject:
+        """prompts/get."""
+
+        async def get(caller: Caller, _: Notices) -> JsonObject:
+            source, prompt = await self._endpoint.prompt(params.name)
+            operations = self._operations.for_caller(caller)
+            given = dict(params.arguments or {})
+            return messages_json(await operations.get_prompt(source, prompt.name, given))
+
+        return await self._service.run(context, self._client, get)
+
+    async def list_resources(self, context: Request, params: Page) -> JsonObject:
+        """resources/list."""
+        return await self._resources("resources", params)
+
+    async def list_templates(self, context: Request, params: Page) -> JsonObject:
+        """resources/templates/list."""
+        return await self._resources("resourceTemplates", params)
+
+    async def _resources(self, field: str, params: Page) -> JsonObject:
+        resources = await self._endpoint.resources(templates=field == "resourceTemplates")
+        return _page([resource_json(x, r) for x, (_, r) in resources.items()], field, params)
+
+    async def read_resource(
+        self, context: Request, params: types.ReadResourceRequestParams
+    ) -> JsonObject:
+        """resources/read."""
+        uri = str(params.uri)
+
+        async def read(caller: Caller, _: Notices) -> JsonObject:
+            source, own_uri = await self._endpoint.resource(uri)
+            parts = await self._operations.for_caller(caller).read_resource(source, own_uri)
+            return contents_json(parts, uri)
+
+        return await self._service.run(context, self._client, read)
+
+    async def subscribe(
+        self, context: Request, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """resources/subscribe."""
+        client, uri = self._service.client_of(context, self._client), str(params.uri)
+        with protocol_errors():
+            await self._service.subscribe(client, uri, partial(self._service.notify, client))
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, context: Request, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """resources/unsubscribe."""
+        client = self._service.client_of(context, self._client)
+        await self._service.unsubscribe(client, str(params.uri))
+        return types.EmptyResult()
+
+    async def listen(
+        self, context: Request, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """subscriptions/listen, of 2026-07-28: lasts until the client has enough."""
+        subscriber = Client()
+        try:
+            with protocol_errors():
+                for uri in params.notifications.resource_subscriptions or ():
+                    await self._service.subscribe(subscriber, str(uri), self._service.publish)
+            return await self._listen(context, params)
+        finally:
+            with anyio.CancelScope(shield=True):
+                for uri in list(subscriber.subscriptions):
+                    await self._service.unsubscribe(subscriber, uri)
+
+    async def complete(self, context: Request, params: types.CompleteRequestParams) -> JsonObject:
+        """completion/complete."""
+        argument, reference = params.argument, params.ref
+        given = dict(params.context.arguments or {}) if params.context else {}
+        with protocol_errors():
+            if isinstance(reference, types.PromptReference):
+                source, of = await self._endpoint.prompt(reference.name)
+            else:
+                source, of = await self._endpoint.template(reference.uri)
+            completion = await self._operations.complete(
+                source, of, argument.name, argument.value, given
+            )
+        return completion_json(completion)
+
+    async def set_log_level(
+        self, context: Request, params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        """logging/setLevel, of the handshake era."""
+        self._service.client_of(context, self._client).log_level = params.level
+        return types.EmptyResult()
+
+
+def _page(items: list[JsonObject], field: str, params: Page) -> JsonObject:
+    """One page of a listing; the cursor is where it begins, which no client should read."""
+    start, cursor = 0, params.cursor
+    if cursor is not None:
+        try:
+            start = int(base64.urlsafe_b64decode(cursor.encode()))
+        except ValueError:
+            raise MCPError(types.INVALID_PARAMS, f"There is no cursor {cursor!r}.") from None
+    page: JsonObject = {field: items[start : start + _PAGE]}
+    if start + _PAGE < len(items):
+        page["nextCursor"] = base64.urlsafe_b64encode(str(start + _PAGE).encode()).decode()
+    return page

@@ -1,0 +1,147 @@
+"""The gateway: endpoints over the sources of one bridge, for clients over any transport.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.lowlevel import NotificationOptions
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Route
+
+from ..bridge.operations import Operations
+from ..catalog.catalog import CatalogChanged
+from .client import Client
+from .endpoint import Options
+from .handlers import sdk_server
+from .service import Service
+
+_SESSION_SECONDS = 600.0  # of a client over HTTP that does nothing; 99 of 100 say no goodbye
+_EVERYTHING = Options()
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Gateway:
+    """Used on the bridge's loop, within `async with`.
+
+    Raises:
+        UnknownServer, SettingsError: `options` name a source or group that is not there.
+    """
+
+    def __init__(self, operations: Operations, options: Options = _EVERYTHING) -> None:
+        self._operations = operations
+        self._options = options
+        self._services: dict[tuple[str, ...], Service] = {}
+        self._tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Gateway:
+        self._stack = stack = AsyncExitStack()
+        self._tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(self._tasks.cancel_scope.cancel)
+        stack.callback(self._operations.engine.catalog.subscribe(self._follow))
+        self.service()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+
+    def _follow(self, change: CatalogChanged) -> None:
+        for service in self._services.values():
+            service.follow(change)
+
+    def service(self, names: tuple[str, ...] | None = None) -> Service:
+        """The service of these sources and groups; its sources begin to connect.
+
+        Raises:
+            UnknownServer, SettingsError: there is none of that name.
+        """
+        assert self._tasks is not None, "the gateway is not running"
+        names = self._options.names if names is None else names
+        if names not in self._services:
+            options = replace(self._options, names=names)
+            service = Service(self._operations, options, self._tasks)
+            self._services[names] = service
+            self._tasks.start_soon(service.endpoint.connect)
+            self._tasks.start_soon(service.announce)
+        return self._services[names]
+
+    async def serve(self, read: Any, write: Any, names: tuple[str, ...] | None = None) -> None:
+        """Serve one client over two streams of messages, until it closes them."""
+        service, client = self.service(names), Client()
+        await service.ready()
+        server = sdk_server(service, client)
+        options = server.create_initialization_options(NotificationOptions(True, True, True))
+        try:
+            await server.run(read, write, options)
+        finally:
+            await service.forget(client)
+
+    def http_app(
+        self, routes: Sequence[BaseRoute] = (), hosts: Sequence[str] = _LOCAL
+    ) -> Starlette:
+        """The endpoints over HTTP: `/mcp`, and `/mcp/NAME` for each source and group.
+
+        `hosts` are the names under which it is reached; requests to others are refused.
+        """
+        security = TransportSecuritySettings(
+            allowed_hosts=[f"{x}:*" for x in hosts],
+            allowed_origins=[f"http://{x}:*" for x in hosts],
+        )
+        settings = self._operations.settings
+        paths = {"/mcp": self._options.names}
+        if not self._options.names:
+            names = (*settings.usable, *settings.group_names)
+            paths |= {f"/mcp/{x}": (x,) for x in names}
+        endpoints = {path: _HttpEndpoint(self, names, security) for path, names in paths.items()}
+        own = [Route(path, endpoint=endpoint) for path, endpoint in endpoints.items()]
+        return Starlette(routes=[*own, *routes])
+
+    async def keep(self, sessions: StreamableHTTPSessionManager) -> None:
+        """Keep sessions over HTTP until the gateway ends."""
+        assert self._tasks is not None, "the gateway is not running"
+        await self._tasks.start(_run, sessions)
+
+
+async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatus[None]) -> None:
+    async with sessions.run():
+        task_status.started()
+        await anyio.sleep_forever()
+
+
+class _HttpEndpoint:
+    """Sessions over HTTP of one endpoint, whose sources are connected when it is first used."""
+
+    def __init__(
+        self, gateway: Gateway, names: tuple[str, ...], security: TransportSecuritySettings
+    ) -> None:
+        self._gateway = gateway
+        self._names = names
+        self._security = security
+        self._starting = anyio.Lock()
+        self._app: StreamableHTTPASGIApp | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with self._starting:
+            if self._app is None:
+                self._app = await self._started()
+        await self._app(scope, receive, send)
+
+    async def _started(self) -> StreamableHTTPASGIApp:
+        service = self._gateway.service(self._names)
+        await service.ready()
+        sessions = StreamableHTTPSessionManager(
+            sdk_server(service),
+            security_settings=self._security,
+            session_idle_timeout=_SESSION_SECONDS,
+        )
+        await self._gateway.keep(sessions)
+        return StreamableHTTPASGIApp(sessions)

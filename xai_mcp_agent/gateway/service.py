@@ -1,0 +1,174 @@
+"""One endpoint and its clients: their requests as calls, and notices of what changed.
+
+A module to be imported once the SDK is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias, cast
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp import MCPError
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+
+from ..bridge.operations import Operations
+from ..catalog.catalog import CatalogChanged
+from ..core.calls import Caller
+from ..core.errors import ServerError, UnknownTool, XaiMcpError
+from ..core.json import JsonObject, as_object
+from .client import Client, Notices, Request, caller_of, is_modern, name_of
+from .endpoint import Endpoint, Options
+from .exchanges import Exchange, Exchanges, NoSuchExchange
+
+Do: TypeAlias = Callable[[Caller, Notices], Awaitable[JsonObject]]
+"""Does what a client requests, as this caller."""
+
+_SETTLE_SECONDS = 0.1  # changes that come together are one notice
+_CLIENT = "client"  # in the state of a connection
+_LATE = (
+    "Nothing waits for this answer: it came too late or a second time, or belongs to another "
+    "request. Send the request again without `requestState`."
+)
+
+
+class Service:
+    """Serves one endpoint to any number of clients."""
+
+    def __init__(self, operations: Operations, options: Options, tasks: TaskGroup) -> None:
+        self.endpoint = Endpoint(operations, options)
+        self.operations = operations
+        self._toolbelt = ",".join(options.names)
+        self._tasks = tasks
+        self._exchanges = Exchanges(tasks)
+        self.bus = InMemorySubscriptionBus()
+        self._connections = dict[Connection, Client]()  # of the handshake era
+        self._changed = anyio.Event()
+        self.instructions = ""
+
+    def follow(self, change: CatalogChanged) -> None:
+        """Have the clients told soon, if a source of the endpoint changed."""
+        if change.sources.intersection(self.endpoint.sources):
+            self._changed.set()
+
+    async def ready(self) -> None:
+        """Wait for a few seconds until something is ready, and read the words of the sources."""
+        await self.endpoint.ready()
+        self.instructions = await self.endpoint.instructions()
+
+    def client_of(self, context: Request, own: Client | None) -> Client:
+        """The client that sent a request. Over HTTP on 2026-07-28 each request is its own."""
+        if is_modern(context):
+            return own or Client(f"{name_of(context)} over HTTP")
+        # Private, and the only thing that stays from request to request of a client.
+        connection = context.session._connection  # pyright: ignore[reportPrivateUsage]
+        client = connection.state.get(_CLIENT)
+        if client is None:
+            client = connection.state[_CLIENT] = own or Client()
+            self._connections[connection] = client
+            connection.exit_stack.push_async_callback(self._left, connection)
+        return cast(Client, client)
+
+    async def run(self, context: Request, own: Client | None, do: Do) -> JsonObject:
+        """Do what a client requests, and ask it on the way what it is asked.
+
+        Raises:
+            MCPError: it failed.
+        """
+        client = self.client_of(context, own)
+        if not is_modern(context):
+            return await self._work(do, client, context, None)
+        params = dict(context.params or {})
+        state, answers = params.pop("requestState", None), params.pop("inputResponses", None)
+        params.pop("_meta", None)
+        request = {"method": context.method, **params}
+        if isinstance(state, str):
+            try:
+                return await self._exchanges.go_on(state, request, as_object(answers), context)
+            except NoSuchExchange:
+                raise MCPError(types.INVALID_PARAMS, _LATE) from None
+        exchange = Exchange(request, context)
+        work = partial(self._work, do, client, context, exchange)
+        return await self._exchanges.begin(exchange, work)
+
+    async def _work(
+        self, do: Do, client: Client, context: Request, exchange: Exchange | None
+    ) -> JsonObject:
+        notices = Notices(self._tasks, client, lambda: exchange.context if exchange else context)
+        try:
+            with protocol_errors():
+                caller = caller_of(context, client, self._toolbelt, notices, exchange)
+                return await do(caller, notices)
+        finally:
+            await notices.flush()
+
+    async def subscribe(self, client: Client, uri: str, tell: Callable[[str], object]) -> None:
+        """Have a client told when a resource changes."""
+        if uri in client.subscriptions:
+            return
+        source, own_uri = await self.endpoint.resource(uri)
+        changes = await self.operations.listen(source, [own_uri], lambda _: tell(uri))
+        client.subscriptions[uri] = source, own_uri, changes
+
+    async def unsubscribe(self, client: Client, uri: str) -> None:
+        """Have it told no more."""
+        if subscription := client.subscriptions.pop(uri, None):
+            source, own_uri, changes = subscription
+            await self.operations.stop_listening(source, [own_uri], changes)
+
+    def publish(self, uri: str) -> None:
+        """Tell listeners of 2026-07-28 that a resource changed."""
+        self._tasks.start_soon(self.bus.publish, ResourceUpdated(uri))
+
+    def notify(self, client: Client, uri: str) -> None:
+        """Tell a client of the handshake era that a resource changed."""
+        for connection, other in self._connections.items():
+            if other is client:
+                self._tasks.start_soon(connection.send_resource_updated, uri)
+
+    async def announce(self) -> None:
+        """Tell all clients of changes, for ever."""
+        while True:
+            await self._changed.wait()
+            await anyio.sleep(_SETTLE_SECONDS)
+            self._changed = anyio.Event()
+            for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
+                await self.bus.publish(event)
+            for connection in list(self._connections):
+                await connection.send_tool_list_changed()
+                await connection.send_prompt_list_changed()
+                await connection.send_resource_list_changed()
+
+    async def _left(self, connection: Connection) -> None:
+        client = self._connections.pop(connection, None)
+        if client is not None:
+            await self.forget(client)
+
+    async def forget(self, client: Client) -> None:
+        """End what a client that has gone listened for."""
+        for uri in list(client.subscriptions):
+            await self.unsubscribe(client, uri)
+
+
+@contextmanager
+def protocol_errors() -> Generator[None]:
+    """Turn errors of ours within the block into errors of the protocol."""
+    try:
+        yield
+    except UnknownTool as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from error
+    except ServerError as error:  # the far server's own
+        raise MCPError(error.code or types.INTERNAL_ERROR, error.problem, error.data) from error
+    except XaiMcpError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from error
