@@ -167,6 +167,11 @@ def caller_of(
 
     async def respond(requests: JsonObject) -> JsonObject:
         assert exchange is not None
+        early, exchange.early = exchange.early, {}
+        return early if requests and requests.keys() <= early.keys() else await ask(requests)
+
+    async def ask(requests: JsonObject) -> JsonObject:
+        assert exchange is not None
         try:
             with anyio.fail_after(ANSWER_SECONDS):
                 return await exchange.ask(requests)
@@ -174,7 +179,7 @@ def caller_of(
             raise XaiMcpError(f"{name!r} gave no answer within {ANSWER_SECONDS:g} s.") from None
 
     async def ask_by_result(method: str, params: JsonObject) -> JsonObject:
-        responses = await respond({"question": {"method": method, "params": params}})
+        responses = await ask({"question": {"method": method, "params": params}})
         answer = responses.get("question")
         return cast(JsonObject, answer) if isinstance(answer, dict) else {}
 

@@ -27,12 +27,14 @@ class NoSuchExchange(Exception):
 class Exchange:
     """One call; `request` is the request that it answers, `context` that of the client's latest.
 
-    `ask` is for the call, `turn` for the client's requests.
+    `early` are answers that came with the request itself, from a client that knows what a server
+    will ask. `ask` is for the call, `turn` for the client's requests.
     """
 
-    def __init__(self, request: JsonObject, context: Any) -> None:
+    def __init__(self, request: JsonObject, context: Any, early: JsonObject) -> None:
         self.request = request
         self.context = context
+        self.early = early
         self.state = ""
         self._one_at_a_time = anyio.Lock()
         self._turn = anyio.Event()

@@ -98,7 +98,7 @@ class Service:
                 return await self._exchanges.go_on(state, request, as_object(answers), context)
             except NoSuchExchange:
                 raise MCPError(types.INVALID_PARAMS, _LATE) from None
-        exchange = Exchange(request, context)
+        exchange = Exchange(request, context, as_object(answers))
         work = partial(self._work, do, client, context, exchange)
         return await self._exchanges.begin(exchange, work)
 
