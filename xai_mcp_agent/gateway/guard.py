@@ -7,6 +7,7 @@ Bound to this machine, they are still within reach of every page in its browser:
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -26,7 +27,15 @@ _NO_TOKEN = "This needs the token that `xai-mcp-agent serve` printed when it sta
 _SEND_TOKEN = "Send it as `Authorization: Bearer TOKEN`, or open the printed address."
 
 
-class Problem(JSONResponse):
+class JsonResponse(JSONResponse):
+    """JSON in ASCII: texts of servers may hold what UTF-8 cannot."""
+
+    def render(self, content: object) -> bytes:
+        """Write it."""
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+class Problem(JsonResponse):
     """An error as RFC 9457 has it, with our next step. `kind` is the error's name."""
 
     media_type = "application/problem+json"

@@ -99,7 +99,8 @@ class Verdict:
 class Approvals:
     """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
 
-    `host` is asked if the caller has none. `digest` computes that of a tool's definition, `current`
+    The `hosts` are asked in turn until one asks a person, after that of the caller; at first there
+    is only `host`. `digest` computes that of a tool's definition, `current`
     returns the tool as it is listed now, `mask` hides secrets, `note` records an answer.
     """
 
@@ -114,7 +115,7 @@ class Approvals:
         note: NoteAnswer,
     ) -> None:
         self._settings = settings
-        self._host = host
+        self.hosts = [host]
         self._decisions = decisions
         self._digest = digest
         self._current = current
@@ -223,7 +224,7 @@ class Approvals:
     async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
         """The answer of the first host that asks a person. An error is never an approval."""
         answer = ApprovalAnswer.nobody(NO_APPROVER)
-        for host in (x for x in (caller.host, self._host) if x is not None):
+        for host in (x for x in (caller.host, *self.hosts) if x is not None):
             try:
                 answer = await host.approve(request)
             except Exception as fault:

@@ -10,7 +10,7 @@ from typing import Any
 from ..console.text import wrap
 from ..core.json import JsonObject
 from ..core.schemas import References, properties, required, signature, value_label, walk
-from ..search.found import ExplainedTool, FoundTool
+from ..search.found import ExplainedTool, FoundTool, SelectedTool
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
 
@@ -35,6 +35,27 @@ def found_text(found: FoundTool, width: int) -> str:
     why = "; ".join(found.reasons)
     lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
     return "\n".join(lines)
+
+
+def selected_json(selected: SelectedTool) -> JsonObject:
+    """The tool that fits a request best, with the reasons, and the others that may be meant."""
+    return {
+        "server": selected.tool.source,
+        "tool": selected.tool.name,
+        "description": selected.tool.description,
+        "confidence": round(selected.confidence, 2),
+        "reasons": list(selected.reasons),
+        "alternatives": [
+            {
+                "server": x.tool.source,
+                "tool": x.tool.name,
+                "score": round(x.score, 3),
+                "confidence": round(x.confidence, 2),
+                "reasons": list(x.reasons),
+            }
+            for x in selected.alternatives
+        ],
+    }
 
 
 def explained_json(explained: ExplainedTool) -> JsonObject:

@@ -82,6 +82,7 @@ class History(Tools, Reading):
         tool: str | None = None,
         *,
         since: datetime | None = None,
+        after: int = 0,
         until: At = None,
         failed: bool = False,
         agent: str | None = None,
@@ -90,7 +91,8 @@ class History(Tools, Reading):
     ) -> list[Event]:
         """What happened, oldest first: to all, to one server and its tools, or to one tool.
 
-        Only what `failed`, was called by an `agent`, or has a `text` in it; and `until` a moment.
+        Only what `failed`, was called by an `agent`, or has a `text` in it; `after` the event of
+        this position; and `until` a moment.
         `limit` is for the newest so many rows: a connection or loss is one, with all that it says
         of its tools. A time without a zone is one of this machine's.
 
@@ -108,8 +110,9 @@ class History(Tools, Reading):
             kept.check_agent(agent)
             last = kept.position_of(when(until))
             wanted = Range(
-                since=since, until=last, failed=failed, agent=agent, text=text, limit=limit
-            )
+                since=since, after=after, until=last, failed=failed, agent=agent, text=text,
+                limit=limit,
+            )  # fmt: skip
             return kept.events(wanted, server, tool)
 
         return await self.look_up(events)

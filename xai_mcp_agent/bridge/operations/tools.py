@@ -240,13 +240,14 @@ class Tools(Context):
         Raises:
             UnknownTool: there is no tool of that name, or several. And what `call_tool` raises.
         """
-        server, name = await self._server_and_name(tool)
+        server, name = await self.server_and_name(tool)
         return await self.call_tool(
             server, name, arguments,
             timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta,
         )  # fmt: skip
 
-    async def _server_and_name(self, tool: str | ToolKey | Tool) -> tuple[str, str]:
+    async def server_and_name(self, tool: str | ToolKey | Tool) -> tuple[str, str]:
+        """The server and the name of a tool, which `execute_tool` takes; raises as that does."""
         if not isinstance(tool, str):
             key = tool.key if isinstance(tool, Tool) else tool
             return key.source, key.name

@@ -1,0 +1,326 @@
+"""The REST interface as a Starlette app: reads and acts through `Operations`, shows by `views`."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from ..bridge.operations import Operations
+from ..core.calls import Caller
+from ..core.errors import SourceError, XaiMcpError
+from ..core.json import JsonObject
+from ..core.tools import ToolKey
+from ..gateway.guard import LOOPBACK, Guard, JsonResponse
+from ..planning.plan_file import plan_as_json
+from ..policy.decisions import Choice
+from ..views.found import explained_json, selected_json
+from ..views.history import event_json
+from ..views.servers import refreshed_json, result_json, status_json
+from ..views.times import BadTime, moment, now
+from ..views.tools import choice_json, review_json, tool_json
+from .document import document
+from .events import ApprovalDesk, EventStream, WatchedDesk
+from .problems import BadRequest, RefreshFailed, handlers, read, read_body
+from .requests import (
+    AcceptBody,
+    ApprovalBody,
+    CallBody,
+    GraphQuery,
+    HistoryQuery,
+    PlanBody,
+    RefreshQuery,
+    SelectBody,
+    ToolsQuery,
+)
+
+T = TypeVar("T")
+
+CALLER = "admin"
+_PAGE = Path(__file__).with_name("page.html")
+_MOST_BODY_BYTES = 4 << 20
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def admin_app(
+    operations: Operations, token: str | None, hosts: Collection[str] | None = LOOPBACK
+) -> Starlette:
+    """The REST interface and its page, to be served on the bridge's own loop.
+
+    Without a `token` none is asked for: only for a socket that nobody but its owner can open.
+    `hosts` are the names it is served under. While somebody reads its events, calls of others in
+    this process that need an approval are shown there, too, if nobody else can be asked.
+    """
+    desk = ApprovalDesk()
+    operations.engine.approvals.hosts.append(WatchedDesk(desk))
+    admin = _Admin(operations, desk)
+    guard = Middleware(Guard, token=token, hosts=hosts, open_paths={"/"})
+    return Starlette(
+        routes=admin.routes(),
+        middleware=[guard],
+        exception_handlers=handlers(operations.engine.recorder.mask),
+        max_body_size=_MOST_BODY_BYTES,
+    )
+
+
+class _Admin:
+    """The endpoints."""
+
+    def __init__(self, operations: Operations, desk: ApprovalDesk) -> None:
+        self._operations = operations
+        self._desk = desk
+        self._discovering = anyio.Lock()
+
+    def routes(self) -> list[Route]:
+        """Every route of the document, and the page."""
+        tool = "/api/tools/{key:path}"
+        return [
+            Route("/", self.page),
+            Route("/openapi.json", _answering(self.document)),
+            Route("/api/sources", _answering(self.sources)),
+            Route("/api/sources/{id:path}/refresh", _answering(self.refresh), methods=["POST"]),
+            Route("/api/sources/{id:path}", _answering(self.source)),
+            Route("/discover", _answering(self.discover), methods=["POST"]),
+            Route("/api/tools", _answering(self.tools)),
+            Route(f"{tool}/enable", _answering(self.enable), methods=["POST"]),
+            Route(f"{tool}/disable", _answering(self.disable), methods=["POST"]),
+            Route(f"{tool}/accept", _answering(self.accept), methods=["POST"]),
+            Route(tool, _answering(self.tool)),
+            Route("/api/history", _answering(self.history)),
+            Route("/api/graph", _answering(self.graph)),
+            Route("/api/select", _answering(self.select), methods=["POST"]),
+            Route("/api/plan", _answering(self.plan), methods=["POST"]),
+            Route("/api/call", _answering(self.call), methods=["POST"]),
+            Route("/api/approvals", _answering(self.approvals)),
+            Route("/api/approvals/{id}", _answering(self.answer), methods=["POST"]),
+            Route("/api/events", self.events),
+        ]
+
+    async def page(self, _: Request) -> Response:
+        """The page; its one script and style run by a nonce of this answer."""
+        nonce = secrets.token_urlsafe(16)
+        text = _PAGE.read_text(encoding="utf-8")
+        policy = {"Content-Security-Policy": _PAGE_POLICY.format(nonce)}
+        return HTMLResponse(text.replace("NONCE", nonce), headers=policy)
+
+    async def document(self, _: Request) -> JsonObject:
+        return document()
+
+    # Sources
+
+    async def sources(self, _: Request) -> JsonObject:
+        return {"sources": [status_json(x) for x in await self._operations.servers()]}
+
+    async def source(self, request: Request) -> JsonObject:
+        name, operations = request.path_params["id"], self._operations
+        statuses = {x.name: x for x in await operations.servers()}
+        if name not in statuses:
+            operations.settings.source(name)  # raises, with the nearest name
+        return status_json(statuses[name], await operations.marks(name))
+
+    async def refresh(self, request: Request) -> JsonObject:
+        """List a source again; spec/4 wants 404 for an unknown one and 500 for what fails."""
+        name, query = request.path_params["id"], read(RefreshQuery, dict(request.query_params))
+        self._operations.settings.source(name)
+        (one,) = await self._operations.refresh(name, force=query.force)
+        if isinstance(one.error, SourceError):
+            raise RefreshFailed(str(one.error))
+        one.require()
+        if one.trouble and not self._operations.engine.recorder.place.is_off:
+            raise RefreshFailed(
+                f"{name} was listed, and the history does not have it: {one.trouble}"
+            )
+        return refreshed_json(one)
+
+    async def discover(self, _: Request) -> JsonObject:
+        """Restart every source, list it anew, and read the rules again.
+
+        The search follows the catalog, so it indexes what is listed.
+        """
+        operations = self._operations
+        async with self._discovering:  # two at once would end each other's servers
+            async with anyio.create_task_group() as tasks:
+                for name in list(operations.engine.pool.running()):
+                    tasks.start_soon(operations.disconnect, name)
+            refreshed = await operations.refresh(*operations.settings.usable)
+        return {"sources": [refreshed_json(x) for x in refreshed]}
+
+    # Tools
+
+    async def tools(self, request: Request) -> JsonObject:
+        """One page of what is listed now; a server that is not ready is not waited for."""
+        query, operations = read(ToolsQuery, dict(request.query_params)), self._operations
+        chosen = operations.choice_of([query.source] if query.source else [])
+        names = operations.settings.usable if chosen is None else chosen.all_sources
+        catalog = operations.engine.catalog
+        listed = {x: catalog.tools(x) for x in sorted(names)}
+        entries = await operations.entries(
+            listed if chosen is None else {x: chosen.taken(y) for x, y in listed.items()}
+        )
+        words = query.text.casefold().split()
+        found = [
+            entry
+            for key, entry in sorted(entries.items(), key=lambda x: _place(x[0]))
+            if query.enabled in (None, entry.is_enabled)
+            and all(x in f"{key} {entry.require().description}".casefold() for x in words)
+        ]
+        after = _read_cursor(query.cursor)
+        left = [x for x in found if _place(x.key) > after]
+        page = left[: query.limit]
+        more = len(left) > len(page)
+        return {
+            "tools": [{"server": x.key.source, **tool_json(x)} for x in page],
+            "total": len(found),
+            "next_cursor": _cursor(_place(page[-1].key)) if more else None,
+            "not_listed": [x for x in sorted(names) if catalog.inventory(x) is None],
+        }
+
+    async def tool(self, request: Request) -> JsonObject:
+        """One tool; where it waits to be accepted, with what a person has to read first."""
+        server, name = await self._named(request)
+        explained = await self._operations.explain_tool(server, name)
+        entry, review = explained.entry, None
+        if entry.is_held or entry.is_changed:
+            (review,) = map(review_json, await self._operations.review(server, name))
+        return {**explained_json(explained), "review": review}
+
+    async def enable(self, request: Request) -> JsonObject:
+        return _choices(await self._operations.enable(*await self._named(request)))
+
+    async def disable(self, request: Request) -> JsonObject:
+        return _choices(await self._operations.disable(*await self._named(request)))
+
+    async def accept(self, request: Request) -> JsonObject:
+        body = await read_body(AcceptBody, request)
+        server, name = await self._named(request)
+        return _choices(await self._operations.accept(server, name, digest=body.digest))
+
+    async def _named(self, request: Request) -> tuple[str, str]:
+        return await self._operations.server_and_name(request.path_params["key"])
+
+    # The past
+
+    async def history(self, request: Request) -> JsonObject:
+        """The newest events first page, each in the order in which they happened."""
+        query = read(HistoryQuery, dict(request.query_params))
+        try:
+            since = moment(query.since, now()) if query.since else None
+        except BadTime as why:
+            raise BadRequest([f"since: {why}"]) from None
+        before = _read_cursor(query.cursor)
+        until = int(before) if before.isdecimal() else None
+        events = await self._operations.history(
+            query.source, query.tool, since=since, until=until, limit=query.limit
+        )
+        rows = {x.position for x in events}
+        more = len(rows) == query.limit and min(rows) > 1
+        return {
+            "events": [event_json(x) for x in events],
+            "next_cursor": _cursor(str(min(rows) - 1)) if more else None,
+        }
+
+    async def graph(self, request: Request) -> JsonObject:
+        query = read(GraphQuery, dict(request.query_params))
+        return (await self._operations.graph(server=query.source, tool=query.tool)).as_json()
+
+    # Use
+
+    async def select(self, request: Request) -> JsonObject:
+        body = await read_body(SelectBody, request)
+        selected = await self._operations.select_tool(body.request, *body.servers)
+        return {"selected": selected and selected_json(selected)}
+
+    async def plan(self, request: Request) -> JsonObject:
+        body = await read_body(PlanBody, request)
+        plan = await self._operations.plan_tools(body.request, *body.servers, model=body.model)
+        return {**plan_as_json(plan), "failed": dict(plan.failed)}
+
+    async def call(self, request: Request) -> JsonObject:
+        """Call a tool as an agent does; what needs an approval waits for one."""
+        body = await read_body(CallBody, request)
+        operations = self._operations.for_caller(Caller("gateway", CALLER, host=self._desk))
+        call = operations.execute_tool(
+            body.tool, body.arguments, timeout_seconds=body.timeout_seconds
+        )
+        result = await _while_there(request, call)
+        return {} if result is None else result_json(result)
+
+    async def approvals(self, _: Request) -> JsonObject:
+        return {"approvals": [x.as_json() for x in self._desk.waiting.values()]}
+
+    async def answer(self, request: Request) -> JsonObject:
+        body = await read_body(ApprovalBody, request)
+        self._desk.decide(request.path_params["id"], body.answer)
+        return {"id": request.path_params["id"], "answer": body.answer}
+
+    async def events(self, request: Request) -> Response:
+        after = request.headers.get("last-event-id", "")
+        return EventStream(self._operations, self._desk, int(after) if after.isdecimal() else 0)
+
+
+Endpoint = Callable[[Request], Awaitable[JsonObject]]
+
+
+def _answering(endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    async def answer(request: Request) -> Response:
+        return JsonResponse(await endpoint(request))
+
+    return answer
+
+
+async def _while_there(request: Request, work: Awaitable[T]) -> T | None:
+    """The result of the work; it is cancelled, and there is none, if the client goes."""
+    result = error = None
+
+    async def watch(scope: anyio.CancelScope) -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch, tasks.cancel_scope)
+        try:
+            result = await work
+        except XaiMcpError as ours:  # a task group would put it into another one
+            error = ours
+        tasks.cancel_scope.cancel()
+    if error is not None:
+        raise error
+    return result
+
+
+def _choices(choices: Sequence[Choice]) -> JsonObject:
+    return {"choices": [choice_json(x) for x in choices]}
+
+
+def _place(key: ToolKey) -> str:
+    """The place of a tool in a list: by its source, then by its name."""
+    return f"{key.source}\0{key.name}"
+
+
+def _cursor(place: str) -> str:
+    return base64.urlsafe_b64encode(place.encode()).decode()
+
+
+def _read_cursor(cursor: str) -> str:
+    """The place that a cursor of ours stands for; empty for none.
+
+    Raises:
+        BadRequest: it is not one of ours.
+    """
+    try:
+        return base64.b64decode(cursor, b"-_", validate=True).decode()
+    except ValueError:
+        raise BadRequest(["cursor: send the `next_cursor` of a page, or none."]) from None

@@ -1,0 +1,232 @@
+"""The OpenAPI document of the REST interface: every route, and every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, get_args
+
+from pydantic import BaseModel, TypeAdapter
+
+from ..core.approval import ApprovalScope
+from ..core.events import SourceStatus
+from ..core.json import JsonObject
+from ..policy.decisions import Choice
+from ..policy.review import Review
+from . import requests
+
+_TEXT: JsonObject = {"type": "string"}
+_NUMBER: JsonObject = {"type": "number"}
+_COUNT: JsonObject = {"type": "integer", "minimum": 0}
+_FLAG: JsonObject = {"type": "boolean"}
+_OBJECT: JsonObject = {"type": "object"}
+_ANY: JsonObject = {}
+_TIME: JsonObject = {"type": "string", "format": "date-time"}
+
+
+def _list(of: JsonObject) -> JsonObject:
+    return {"type": "array", "items": of}
+
+
+def _or_null(of: JsonObject) -> JsonObject:
+    return {"anyOf": [of, {"type": "null"}]}
+
+
+def _ref(name: str) -> JsonObject:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _record(**properties: JsonObject) -> JsonObject:
+    """An object that has exactly these."""
+    return {
+        "type": "object", "properties": properties, "required": [*properties],
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def _fields(kind: Any, **more: JsonObject) -> JsonObject:
+    """An object with the fields of a dataclass, as its view gives them."""
+    return _record(**TypeAdapter(kind).json_schema()["properties"], **more)
+
+
+def _schemas() -> JsonObject:
+    mark = _record(source=_TEXT, tool=_TEXT, place=_TEXT, reason=_TEXT, words=_TEXT)
+    tool = {
+        "server": _TEXT, "name": _TEXT, "title": _or_null(_TEXT), "icons": _list(_OBJECT),
+        "description": _TEXT, "input_schema": _OBJECT, "output_schema": _or_null(_OBJECT),
+        "annotations": _OBJECT, "tags": _list(_TEXT), "operation": _or_null(_OBJECT),
+        "note": _or_null(_TEXT), "is_enabled": _FLAG, "is_changed": _FLAG, "is_held": _FLAG,
+    }  # fmt: skip
+    other = _record(
+        server=_TEXT, tool=_TEXT, score=_NUMBER, confidence=_NUMBER, reasons=_list(_TEXT)
+    )
+    return {
+        "Problem": {
+            "type": "object",
+            "properties": {
+                "type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT,
+                "next_step": _TEXT, "problems": _list(_TEXT),
+            },
+            "required": ["type", "title", "status", "detail", "next_step"],
+        },
+        "Source": _fields(SourceStatus),
+        "MarkedSource": _fields(SourceStatus, marks=_list(mark)),
+        "Sources": _record(sources=_list(_ref("Source"))),
+        "Refreshed": _record(
+            server=_TEXT, tools=_list(_TEXT), before=_or_null(_TIME),
+            changes=_or_null(_list(_OBJECT)), error=_TEXT, trouble=_TEXT,
+        ),
+        "Discovered": _record(sources=_list(_ref("Refreshed"))),
+        "Tool": _record(**tool),
+        "Tools": _record(
+            tools=_list(_ref("Tool")), total=_COUNT, next_cursor=_or_null(_TEXT),
+            not_listed=_list(_TEXT),
+        ),
+        "ExplainedTool": _record(
+            **tool, signature=_TEXT, example=_OBJECT, first_seen=_or_null(_TIME),
+            last_changed=_or_null(_TIME), calls=_COUNT, review=_or_null(_ref("Review")),
+        ),
+        "Review": _fields(Review),
+        "Choices": _record(choices=_list(_fields(Choice))),
+        "Event": _record(
+            position=_COUNT, time=_TIME, context_id=_TEXT, event_kind=_TEXT, source=_TEXT,
+            change=_TEXT, payload=_OBJECT, extends=_list(_ANY), related_to=_list(_ANY),
+            reinforces=_list(_ANY), contradicts=_list(_ANY), kind=_TEXT, tool_source=_TEXT,
+            tool=_or_null(_TEXT), definition=_ANY, reason=_or_null(_TEXT), run=_or_null(_TEXT),
+        ),
+        "Events": _record(events=_list(_ref("Event")), next_cursor=_or_null(_TEXT)),
+        "Graph": {"type": "object", "required": ["nodes", "edges"]},
+        "Selected": _record(
+            selected=_or_null(
+                _record(
+                    server=_TEXT, tool=_TEXT, description=_TEXT, confidence=_NUMBER,
+                    reasons=_list(_TEXT), alternatives=_list(other),
+                )
+            )
+        ),
+        "Plan": _record(
+            request=_TEXT, is_rough=_FLAG, calls=_list(_OBJECT), problems=_list(_TEXT),
+            reasons=_list(_TEXT), failed={"type": "object", "additionalProperties": _TEXT},
+        ),
+        "Result": _record(
+            is_error=_FLAG, text=_TEXT, structured=_ANY, parts=_list(_OBJECT), notes=_list(_TEXT)
+        ),
+        "Approval": _record(
+            id=_TEXT, title=_TEXT, server=_TEXT, tool=_TEXT, arguments=_OBJECT, description=_TEXT,
+            annotations=_OBJECT, agent=_TEXT, reason=_TEXT, limit_seconds=_NUMBER,
+        ),
+        "Approvals": _record(approvals=_list(_ref("Approval"))),
+        "Answered": _record(id=_TEXT, answer={"enum": [*get_args(ApprovalScope)]}),
+        "InventoryChange": _record(source=_TEXT, tool_count=_COUNT),
+        "Nothing": _record(),
+    }  # fmt: skip
+
+
+EVENTS = {
+    "source": "Source",
+    "inventory": "InventoryChange",
+    "history": "Event",
+    "approval": "Approval",
+    "approval_over": "Answered",
+    "reread": "Nothing",
+}
+"""The schema of each server-sent event's data."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One route: what it does, what it takes, its answer, and the statuses of its problems."""
+
+    method: str
+    path: str
+    summary: str
+    answer: str
+    problems: Sequence[int] = ()
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+
+
+_OF_TOOL = 404, 409, 422, 500, 502, 504
+OPERATIONS = (
+    Operation("get", "/api/sources", "Every source with its state, and what to do.", "Sources"),
+    Operation("get", "/api/sources/{id}", "One source, and what is odd in its words.",
+              "MarkedSource", (404, 409)),
+    Operation("post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
+              "Refreshed", (404, 409, 422, 500), requests.RefreshQuery),
+    Operation("post", "/discover", "Restart every source, list it anew, read the rules again.",
+              "Discovered", (500,)),
+    Operation("get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
+              (404, 409, 422), requests.ToolsQuery),
+    Operation("get", "/api/tools/{key}", "One tool, `server/tool`, with an example call.",
+              "ExplainedTool", _OF_TOOL),
+    Operation("post", "/api/tools/{key}/enable", "Let agents use it again.", "Choices", _OF_TOOL),
+    Operation("post", "/api/tools/{key}/disable", "Let no agent use it.", "Choices", _OF_TOOL),
+    Operation("post", "/api/tools/{key}/accept", "Accept the definition that was read.",
+              "Choices", (400, *_OF_TOOL), body=requests.AcceptBody),
+    Operation("get", "/api/history", "The newest events, in pages.", "Events", (404, 422, 500),
+              requests.HistoryQuery),
+    Operation("get", "/api/graph", "All there ever was, and what hangs on what.", "Graph",
+              (404, 422, 500), requests.GraphQuery),
+    Operation("post", "/api/select", "The tool that fits a request best.", "Selected",
+              (400, 404, 409, 422), body=requests.SelectBody),
+    Operation("post", "/api/plan", "The calls that a request asks for; none is made.", "Plan",
+              (400, 404, 409, 422, 502), body=requests.PlanBody),
+    Operation("post", "/api/call", "Call a tool. What needs an approval waits for one.", "Result",
+              (400, 403, *_OF_TOOL, 503), body=requests.CallBody),
+    Operation("get", "/api/approvals", "The calls that wait for an approval.", "Approvals"),
+    Operation("post", "/api/approvals/{id}", "Approve a call, or do not.", "Answered",
+              (400, 404, 422), body=requests.ApprovalBody),
+    Operation("get", "/api/events", "What happens, as server-sent events.", ""),
+)  # fmt: skip
+
+
+@cache
+def document() -> JsonObject:
+    """The document."""
+    paths: dict[str, JsonObject] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method] = _operation(one)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "xai-mcp-agent", "version": version("xai-mcp-agent")},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(one: Operation) -> JsonObject:
+    names = [x.strip("{}") for x in one.path.split("/") if x.startswith("{")]
+    parameters = [{"name": x, "in": "path", "required": True, "schema": _TEXT} for x in names]
+    if one.query is not None:
+        of_query = one.query.model_json_schema()["properties"].items()
+        parameters += [{"name": x, "in": "query", "schema": schema} for x, schema in of_query]
+    events = {"x-events": {name: _ref(schema) for name, schema in EVENTS.items()}}
+    answer = {"application/json": {"schema": _ref(one.answer)}}
+    stream = {"text/event-stream": {"schema": _TEXT, **events}}
+    responses: JsonObject = {
+        "200": {"description": "OK", "content": answer if one.answer else stream}
+    }
+    problem = {"application/problem+json": {"schema": _ref("Problem")}}
+    for status in sorted({401, 403, 421, *one.problems}):
+        responses[str(status)] = {
+            "description": "See `detail` and `next_step`.",
+            "content": problem,
+        }
+    operation: JsonObject = {
+        "summary": one.summary,
+        "parameters": parameters,
+        "responses": responses,
+    }
+    if one.body is not None:
+        schema = one.body.model_json_schema()
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return operation
