@@ -274,9 +274,10 @@ class MCPServerStatus(Component):
 
     ##### outPorts:
     - status (list): One dict for each: name, kind (`mcp`), state, transport, era, server,
-      tool_count, connect_seconds, error, next_step, stderr_tail, notes (what was left out of
-      its tools or mended, and why), breaker (why it is not called now, if it failed too often),
-      marks (what is odd in what it says, such as orders to a model: tool, place, reason, words).
+      tool_count, prompt_count, resource_count, connect_seconds, error, next_step, stderr_tail,
+      notes (what was left out of its tools or mended, and why), breaker (why it is not called
+      now, if it failed too often), marks (what is odd in what it says, such as orders to a
+      model: tool, place, reason, words).
     - summary (str): The same to read, and where the history is kept or why it is not.
 
     ##### Example:

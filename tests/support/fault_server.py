@@ -15,6 +15,7 @@ Options, all of them optional:
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
   `cursor`: "loop", "endless";
   `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing);
+  `prompts`, `resources` (what it has of these, else it has no such lists);
   `mute_listen` (no word about subscriptions to resources)
 - `on`: for a method, what is done in place of the usual answer: see `perform`
 - `crlf` (lines end as on Windows)
@@ -42,7 +43,6 @@ MODERN = "2026-07-28"
 FOR_EVER_SECONDS = 120.0
 _DRIP_SECONDS = 0.02
 
-_NOTICE = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
@@ -64,6 +64,7 @@ class FaultServer:
         self.seen: list[dict] = []
         self.tools = options.get("tools") or [_listed(name) for name in _TOOLS]
         self.tools += [_listed(f"tool_{number}") for number in range(options.get("many", 0))]
+        self.features = {x: options[x] for x in ("prompts", "resources") if x in options}
         self.answers: list[dict] = []
         self._listener: object = None
 
@@ -136,11 +137,12 @@ class FaultServer:
         for _ in range(notices):
             yield self.notice()
 
-    def notice(self) -> dict:
-        """A notice that the tools changed, as the era wants it."""
+    def notice(self, name: str = "tools") -> dict:
+        """A notice that a list changed, as the era wants it."""
+        notice = {"jsonrpc": "2.0", "method": f"notifications/{name}/list_changed"}
         if self._listener is None:
-            return _NOTICE
-        return {**_NOTICE, "params": {"_meta": {_SUBSCRIPTION: self._listener}}}
+            return notice
+        return {**notice, "params": {"_meta": {_SUBSCRIPTION: self._listener}}}
 
     def _is_of_my_era(self, method: str) -> bool:
         era = self.options.get("era", "legacy")
@@ -203,6 +205,13 @@ class FaultServer:
         if self.options.get("echo_notice"):
             yield self.notice()
 
+    def list_features(self, message: dict) -> Iterator[dict]:
+        name = message["method"].partition("/")[0]
+        if name in self.features:
+            yield {name: self.features[name], **_FOR_LISTS}
+        else:
+            yield _error(0, -32601, "Method not found")
+
     def call_tool(self, message: dict) -> Iterator[dict | bytes]:
         name = message["params"]["name"]
         arguments = message["params"].get("arguments") or {}
@@ -213,8 +222,9 @@ class FaultServer:
             yield from tool(self, message, **arguments)
 
     def _capabilities(self) -> dict:
-        none = self.options.get("no_tools")
-        return {"prompts": {}, "resources": {}} if none else {"tools": {"listChanged": True}}
+        if self.options.get("no_tools"):
+            return {"prompts": {}, "resources": {}}
+        return {x: {"listChanged": True} for x in ("tools", *self.features)}
 
     def _page(self, cursor: str | None) -> dict:
         how = self.options.get("cursor")
@@ -238,6 +248,8 @@ _METHODS: dict[str, Callable[[FaultServer, dict], Iterator]] = {
     "server/discover": FaultServer.discover,
     "subscriptions/listen": FaultServer.listen,
     "tools/list": FaultServer.list_tools,
+    "prompts/list": FaultServer.list_features,
+    "resources/list": FaultServer.list_features,
     "tools/call": FaultServer.call_tool,
     "ping": lambda _server, _message: iter([{}]),
 }
@@ -329,9 +341,19 @@ def complain(_server: FaultServer, _message: dict, text: str) -> Iterator[dict]:
 
 
 def set_tools(
-    server: FaultServer, _message: dict, tools: list, notices: int = 1, only: bool = False
+    server: FaultServer,
+    _message: dict,
+    tools: list,
+    notices: int = 1,
+    only: bool = False,
+    features: dict | None = None,
 ) -> Iterator[dict]:
     """Offer other tools from now on."""
+    if features is not None:
+        server.features |= features
+        yield from (server.notice(x) for x in features for _ in range(notices))
+        yield _text("ok")
+        return
     yield from server.change_tools(tools if only else [*_TOOLS, *tools], notices)
     yield _text("ok")
 

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 import anyio
 
 from ..core.approval import Approver
+from ..core.events import LISTS
 from ..core.questions import Answerer, SignIn
 from ..history.place import find_place
 from ..history.recording.recorder import HistoryRecorder
@@ -29,7 +30,6 @@ from ..secrets.redactor import Redactor
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..settings.trust import without_untrusted
-from ..sources.base import LISTS
 from ..sources.mcp.auth.token_store import Access, TokenStore
 from .callback_host import host_for
 from .engine import Engine
@@ -142,6 +142,8 @@ class _Face:
     list_resources = Operation(Operations.list_resources)
     read_resource = Operation(Operations.read_resource)
     list_prompts = Operation(Operations.list_prompts)
+    prompts = Operation(Operations.prompts)
+    resources = Operation(Operations.resources)
     get_prompt = Operation(Operations.get_prompt)
     complete = Operation(Operations.complete)
 

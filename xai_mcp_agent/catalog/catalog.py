@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.errors import UnknownTool
-from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
+from ..core.events import LISTS, Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.names import did_you_mean, listed
 from ..core.tools import Tool, ToolKey, definition_text, digest_of
 from ..history.recording.recorder import HistoryRecorder
@@ -29,13 +29,15 @@ _DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanged:
-    """Tools of these sources changed, or their records did.
+    """What these sources offer changed, or the records of their tools did.
 
-    The version stays the same if no tool was added, changed or removed.
+    The version stays the same if no tool was added, changed or removed; `lists` are those of
+    `core.events.LISTS` that changed.
     """
 
     version: int
     sources: frozenset[str]
+    lists: frozenset[str] = frozenset()
 
 
 class Catalog:
@@ -168,7 +170,7 @@ class Catalog:
 
     def _note(self, update: RecordUpdate) -> None:
         self._listed |= {source.source: x for source, x in update.listed.items()}
-        self._tell({x.source for x in update.tools}, is_new=False)
+        self._tell({x.source for x in update.tools})
 
     def _known_digest(self, tool: Tool) -> str:
         listed = self._listed.get(tool.source)
@@ -192,14 +194,15 @@ class Catalog:
             self._by_name.update(((source, tool.name), tool) for tool in new)
             for gone in [x.key for x in old if (source, x.name) not in self._by_name]:
                 self._digests.pop(gone, None)
-        self._tell([source], is_new=_offered(before) != _offered(inventory))
+        lists = zip(LISTS, _offered(before), _offered(inventory), strict=True)
+        self._tell([source], {name for name, old, new in lists if old != new})
 
-    def _tell(self, sources: Iterable[str], *, is_new: bool) -> None:
-        if is_new:
+    def _tell(self, sources: Iterable[str], lists: Iterable[str] = ()) -> None:
+        if "tools" in lists:
             self.version += 1
         if not (concerned := frozenset(sources)):
             return
-        change = CatalogChanged(self.version, concerned)
+        change = CatalogChanged(self.version, concerned, frozenset(lists))
         for callback in tuple(self._subscribers):
             try:
                 callback(change)
@@ -216,7 +219,8 @@ def _are_same(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
 
 
 def _offered(inventory: Inventory | None) -> tuple[object, ...]:
-    """The facts that count as a change; unchanged tools are the same object here."""
+    """The facts that count as a change of each list; unchanged tools are the same object here."""
     if inventory is None:
-        return ()
-    return id(inventory.tools), inventory.instructions, inventory.disabled
+        return (), (), ()
+    tools = id(inventory.tools), inventory.instructions, inventory.disabled
+    return tools, inventory.prompts, inventory.resources

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from .results import Prompt, Resource
 from .tools import MCP, SourceKind, Tool
+
+LISTS = ("tools", "prompts", "resources")
+"""The lists of a source that can change, fields of its `Inventory`."""
 
 SourceState: TypeAlias = Literal[
     "idle", "connecting", "ready", "retrying", "failed", "disabled", "closed"
@@ -36,6 +40,8 @@ class SourceStatus:
     era: str = ""
     server: str = ""
     tool_count: int | None = None
+    prompt_count: int = 0
+    resource_count: int = 0
     connect_seconds: float | None = None
     error: str = ""
     next_step: str = ""
@@ -51,7 +57,8 @@ class SourceStatus:
 class Inventory:
     """The offer of a source right now. `notes` report what was left out or repaired, and why.
 
-    `disabled` are the names of its tools that the settings leave out.
+    `disabled` are the names of its tools that the settings leave out. Templates of resources stand
+    behind its `resources`.
     """
 
     source: str
@@ -59,6 +66,8 @@ class Inventory:
     instructions: str = ""
     notes: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    resources: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ class SourceConnected:
 
 @dataclass(frozen=True, slots=True)
 class InventoryChanged:
-    """A source listed its tools: after connecting, after a change notice, or when asked."""
+    """A source listed what it offers: after connecting, after a notice, or when asked."""
 
     source: str
     inventory: Inventory

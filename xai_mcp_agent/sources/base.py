@@ -13,9 +13,6 @@ from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.events import Inventory, Observer, SourceState, SourceStatus
 from ..core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart, ToolResult
 
-LISTS = ("tools", "prompts", "resources")
-"""The lists of a source that can change; each name stands for all that it lists."""
-
 OnUpdate: TypeAlias = Callable[[str], None]
 """Told what changed: a resource's URI, or one of `LISTS`. Called on the bridge's loop."""
 
@@ -86,7 +83,7 @@ class SourceFeatures(Protocol):
     """Resources and prompts of a source. All methods raise `SourceError` kinds."""
 
     async def list_resources(self) -> list[Resource]:
-        """Every resource, then every resource template."""
+        """Every resource, then every resource template; from its inventory."""
         ...
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
@@ -94,7 +91,7 @@ class SourceFeatures(Protocol):
         ...
 
     async def list_prompts(self) -> list[Prompt]:
-        """Every prompt."""
+        """Every prompt; from its inventory."""
         ...
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:

@@ -56,7 +56,9 @@ def status_text(found: SourceStatus) -> str:
     """A server in a line or more: what it is, or why it cannot be used and what to do."""
     lines = [f"{found.name}: {found.state}"]
     if found.state == "ready":
-        lines[0] += f", {found.tool_count} tools in {found.connect_seconds or 0:.1f} s"
+        features = ((found.prompt_count, "prompt"), (found.resource_count, "resource"))
+        counts = [f"{found.tool_count} tools", *(count(n, noun) for n, noun in features if n)]
+        lines[0] += f", {', '.join(counts)} in {found.connect_seconds or 0:.1f} s"
         lines[0] += f", {found.transport}"
         lines[0] += f", protocol {found.era}" if found.era else ""
     if found.signed_in:

@@ -16,8 +16,16 @@ from ..streams import Changes, OnChange
 class Resources(Context):
     """Resources, prompts and subscriptions. All operations raise what `list_resources` does."""
 
+    async def prompts(self) -> dict[str, tuple[Prompt, ...]]:
+        """The prompts of all sources that were connected, by source. Connects nothing."""
+        return {x: y.prompts for x, y in self.engine.catalog.inventories().items() if y.prompts}
+
+    async def resources(self) -> dict[str, tuple[Resource, ...]]:
+        """The resources and templates of all sources that were connected. Connects nothing."""
+        return {x: y.resources for x, y in self.engine.catalog.inventories().items() if y.resources}
+
     async def list_resources(self, server: str) -> list[Resource]:
-        """Every resource and resource template of one server.
+        """Every resource and resource template of one server, which is connected for it.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
@@ -38,7 +46,7 @@ class Resources(Context):
         return await self._features(server).read_resource(uri)
 
     async def list_prompts(self, server: str) -> list[Prompt]:
-        """Every prompt of one server."""
+        """Every prompt of one server, which is connected for it."""
         return await self._features(server).list_prompts()
 
     async def get_prompt(

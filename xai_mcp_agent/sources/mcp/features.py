@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...core.calls import PROGRAM, Caller
+from ...core.events import LISTS, Inventory
 from ...core.json import JsonObject, as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
-from ..base import LISTS, Completed, OnUpdate
+from ..base import Completed, OnUpdate
 from . import convert
 from .requests import Request
 from .subscriptions import UpdateListeners
@@ -48,17 +49,7 @@ class McpFeatures:
 
     async def list_resources(self) -> list[Resource]:
         """Every resource and every template; empty for a server that has none."""
-        resources = await self._list(
-            "resources/list", "resources", "resource", ("name", "uri"), "list_resources"
-        )
-        templates = await self._list(
-            "resources/templates/list", "resourceTemplates", "template", ("name", "uriTemplate"),
-            "list_resource_templates",
-        )  # fmt: skip
-        return [
-            *map(convert.resource_of, resources),
-            *(convert.resource_of(x, is_template=True) for x in templates),
-        ]
+        return list((await self._inventory("resources")).resources)
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
@@ -71,8 +62,7 @@ class McpFeatures:
 
     async def list_prompts(self) -> list[Prompt]:
         """Every prompt; empty for a server that has none."""
-        prompts = await self._list("prompts/list", "prompts", "prompt", ("name",), "list_prompts")
-        return [convert.prompt_of(x) for x in prompts]
+        return list((await self._inventory("prompts")).prompts)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
@@ -131,23 +121,11 @@ class McpFeatures:
         if self._source.updates.remove(what, tell) and session is not None:
             await session.subscriptions.close(what)
 
-    async def _list(
-        self, method: str, field: str, kind: str, required: tuple[str, ...], ask: str
-    ) -> list[JsonObject]:
-        """The usable items of a listing; none for a server that has nothing of the kind.
-
-        `field` holds them, `required` are texts that each needs, `ask` is the client's method.
-        """
-
-        async def fetch(session: McpSession) -> list[JsonObject]:
-            client = session.requests.connected()
-            if getattr(client.server_capabilities, method.partition("/")[0]) is None:
-                return []
-            pages = getattr(client, ask)
-            items = await session.requests.list_all(method, pages, field, self._caller)
-            return convert.usable(items, kind, required, _note(session, method))
-
-        return await self._source.over_a_session(fetch, self._caller)
+    async def _inventory(self, name: str) -> Inventory:
+        """The inventory, for the one of `LISTS` with this name."""
+        return await self._source.over_a_session(
+            lambda session: session.inventory_with(name, self._caller), self._caller
+        )
 
     async def _get(
         self, method: str, what: str, ask: Callable[[Client], Awaitable[Any]]

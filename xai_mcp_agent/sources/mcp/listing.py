@@ -7,14 +7,12 @@ The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 
 from ...core.errors import SourceError
 from ...core.events import Inventory
@@ -24,6 +22,7 @@ from ...core.schemas import SchemaCheck
 from ...core.tools import Tool
 from .connection import Connection
 from .convert import tool_of
+from .feature_lists import in_turns
 from .requests import Pages, all_pages
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN_REASON = 200  # characters
-# Computed in a row, then others on the event loop get their turn.
-_SECONDS_IN_A_ROW = 0.01
 # When a stale listing cannot be renewed, it is not asked for at every step.
 _RETRY_SECONDS = 5.0
 # A server that rebuilds its tools sends one notice for each; they come within milliseconds.
@@ -95,11 +92,7 @@ class Listing:
     async def _replace(self, pages: Pages) -> None:
         converted: dict[str, _Converted] = {}
         notes = [pages.note] if pages.note else []
-        began = time.thread_time()
-        for raw in pages.items:
-            if time.thread_time() - began > _SECONDS_IN_A_ROW:
-                await anyio.lowlevel.checkpoint()
-                began = time.thread_time()
+        async for raw in in_turns(pages.items):
             name = raw["name"]
             if name in pages.dropped:
                 notes.append(
@@ -142,13 +135,15 @@ class ChangeWatch:
     """One server's change notices, turned into at most one listing per burst."""
 
     def __init__(self) -> None:
+        self._changed = set[str]()  # of `LISTS`
         self._dirty = anyio.Event()
         self._somebody_waits = anyio.Event()
         self._settled = anyio.Event()
         self._settled.set()
 
-    def notice(self) -> None:
-        """Note a change. Called for each notice, so it is quick and may be called often."""
+    def notice(self, name: str) -> None:
+        """Note a change of one of `LISTS`. Called for each notice: quick, and perhaps often."""
+        self._changed.add(name)
         if not self._dirty.is_set():
             self._dirty.set()
             self._settled = anyio.Event()
@@ -159,8 +154,8 @@ class ChangeWatch:
             self._somebody_waits.set()
             await self._settled.wait()
 
-    async def relist(self, refresh: Callable[[], Awaitable[Any]]) -> None:
-        """Call `refresh` after each burst of notices, for ever."""
+    async def relist(self, refresh: Callable[[Collection[str]], Awaitable[Any]]) -> None:
+        """Call `refresh` for what changed, after each burst of notices, for ever."""
         pause = _BURST_SECONDS
         try:
             while True:
@@ -175,11 +170,12 @@ class ChangeWatch:
         finally:
             self._settled.set()  # release the waiters: nothing lists any more
 
-    async def _list_once(self, refresh: Callable[[], Awaitable[Any]]) -> None:
+    async def _list_once(self, refresh: Callable[[Collection[str]], Awaitable[Any]]) -> None:
         # Clear before listing: a notice that arrives meanwhile asks for one more.
         self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
+        changed, self._changed = self._changed, set[str]()
         try:
-            await refresh()
+            await refresh(changed)
         except SourceError as cause:
             logger.warning("Listing again after a change notice failed: %s", cause)
         finally:

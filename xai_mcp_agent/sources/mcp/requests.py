@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from ...core.calls import PROGRAM, Caller, FarClient, Host
-from ...core.errors import NotAccepted, NotApproved, SourceError, XaiMcpError
+from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection
-from .failures import Failures, NotSent, is_missing_method, verdict_on
+from .failures import Failures, NotSent, verdict_on
 from .health import Health
 from .traffic import is_modern
 
@@ -162,19 +162,6 @@ class Requests:
             raise error  # here, where it has no cause: that one has the server's words unmasked
         finally:
             del error  # its traceback has this frame, and so all that a run holds
-
-    async def list_all(
-        self, method: str, ask: Callable[..., Awaitable[Any]], field: str, caller: Caller
-    ) -> list[Any]:
-        """All items of a listing, as they came; none where a server does not have it."""
-        list_seconds = self._connection.settings.list_timeout_seconds
-        try:
-            pages = await self.ask(method, partial(all_pages, ask, field), list_seconds, caller)
-        except SourceError as error:
-            if is_missing_method(error):
-                return []  # some servers have resources but no templates
-            raise
-        return pages.items
 
     async def ping(self, seconds: float | None = None, caller: Caller = PROGRAM) -> float:
         """The seconds it takes to answer: to the older era's ping, or by saying again who it is."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -13,15 +15,15 @@ import anyio.to_thread
 
 from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
 from ...core.errors import ServerError, SourceClosed, SourceError
-from ...core.events import Inventory
+from ...core.events import LISTS, Inventory
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
 from ...core.visible import visible_text
-from ..base import LISTS
 from ..progress import ProgressListener
 from .connection import Connection
 from .convert import result_of
 from .failures import Failures, WrongEra, is_missing_method
+from .feature_lists import FEATURE_SECONDS, FeatureLists
 from .health import PROBE_SECONDS
 from .listing import ChangeWatch, Listing
 from .requests import Request, Requests
@@ -86,6 +88,7 @@ class McpSession:
         self.requests = Requests(connection, failures, listener.session_over, host)
         self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
         self._listing = Listing(connection)
+        self._lists = FeatureLists(connection, self.requests)
         self._mode = mode
         self._listener = listener
         self._changes = ChangeWatch()
@@ -144,34 +147,30 @@ class McpSession:
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
 
-    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """List the tools anew and tell the listener.
+    async def refresh(
+        self,
+        caller: Caller = PROGRAM,
+        lists: Collection[str] = LISTS,
+        seconds: float = FEATURE_SECONDS,
+    ) -> Inventory:
+        """List the tools, prompts and resources anew, or some of these, and tell the listener.
+
+        `seconds` limits each list but that of the tools.
 
         Raises:
-            SourceError: the server did not answer with a listing.
+            SourceError: the server did not answer with a listing of tools.
         """
-        client = self.requests.connected()
         async with self._one_listing:
-            try:
-                limit = self.connection.settings.list_timeout_seconds
-                await self.requests.ask(
-                    "tools/list", lambda: self._listing.fetch(client), limit, caller
-                )
-            except SourceError as error:
-                if not is_missing_method(error):
-                    if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
-                        self._listener.session_unlisted(self, error.problem)
-                    raise
-                await self._listing.clear()
-            self.instructions = client.instructions or ""
-            tells = self.connection.settings.instructions
-            self.inventory = self._listing.inventory(self.instructions if tells else "")
+            if "tools" in lists:
+                await self._list_tools(caller)
+            await self._lists.fetch(lists, caller, seconds)
+            self._take_inventory()
         self._listener.session_listed(self)
         return self.inventory
 
     async def fresh_inventory(self, caller: Caller = PROGRAM) -> Inventory:
         """The inventory with all changes noticed so far, listed again if it has expired."""
-        if self._listing.is_stale():
+        if self._listing.is_stale() or self._lists.is_stale():
             try:
                 return await self.refresh(caller)
             except SourceError as cause:
@@ -180,6 +179,22 @@ class McpSession:
         with anyio.move_on_after(self.connection.settings.list_timeout_seconds):
             await self._changes.settled()
         return self.inventory
+
+    async def inventory_with(self, name: str, caller: Caller) -> Inventory:
+        """The same, for somebody who asks for prompts or resources.
+
+        Raises:
+            SourceError: they could not be listed, and now neither.
+        """
+        inventory = await self.fresh_inventory(caller)
+        if name not in self._lists.failed:
+            return inventory
+        inventory = await self.refresh(
+            caller, [name], self.connection.settings.list_timeout_seconds
+        )
+        if error := self._lists.failed.get(name):
+            raise error.with_traceback(None)
+        return inventory
 
     async def call(self, invocation: ToolInvocation, started: float) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop.
@@ -227,6 +242,30 @@ class McpSession:
         note = f"The result does not match the tool's output schema: {'; '.join(problems)}"
         return replace(result, notes=(*result.notes, note))
 
+    async def _list_tools(self, caller: Caller) -> None:
+        client = self.requests.connected()
+        limit = self.connection.settings.list_timeout_seconds
+        try:
+            await self.requests.ask(
+                "tools/list", lambda: self._listing.fetch(client), limit, caller
+            )
+        except SourceError as error:
+            if not is_missing_method(error):
+                if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
+                    self._listener.session_unlisted(self, error.problem)
+                raise
+            await self._listing.clear()
+        if self._attempt and not self.was_ready:
+            self._attempt.deadline = float("inf")  # other lists have their own limit
+
+    def _take_inventory(self) -> None:
+        self.instructions = self.requests.connected().instructions or ""
+        tells = self.connection.settings.instructions
+        self.inventory = replace(
+            self._listing.inventory(self.instructions if tells else ""),
+            prompts=self._lists.prompts, resources=self._lists.resources,
+        )  # fmt: skip
+
     def _new_client(self) -> ServerClient:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
         from .client_features import ClientFeatures
@@ -255,7 +294,7 @@ class McpSession:
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
         tasks.start_soon(self._features.log.ask_for_it, self.requests.connected())
-        tasks.start_soon(self._changes.relist, self.refresh)
+        tasks.start_soon(self._changes.relist, partial(self.refresh, PROGRAM))
         await self.refresh()
         await tasks.start(self.subscriptions.serve)
         tasks.start_soon(self.health.probe_when_in_doubt, self._probe)
@@ -264,7 +303,8 @@ class McpSession:
         """Ping the server; then list again, for what was lost may have been a change notice."""
         with suppress(ServerError):  # an answer, too
             await self.requests.ping(PROBE_SECONDS)
-        self._changes.notice()
+        for name in LISTS:
+            self._changes.notice(name)
 
     @property
     def _client_outlives_the_server(self) -> bool:
@@ -291,8 +331,7 @@ class McpSession:
         task_status.started()  # it returned, so there is no such stream
 
     def _list_changed(self, name: str) -> None:
-        if name == "tools":
-            self._changes.notice()
+        self._changes.notice(name)
         self._updates.notice(name)
 
     def _all_changed(self) -> None:

@@ -115,6 +115,8 @@ class McpSource:
             era=self._era,
             server=self._mask(self._server),
             tool_count=len(inventory.tools) if inventory else None,
+            prompt_count=len(inventory.prompts) if inventory else 0,
+            resource_count=len(inventory.resources) if inventory else 0,
             connect_seconds=self._connect_seconds,
             error=error.problem if error else "",
             next_step=error.next_step if error else "",

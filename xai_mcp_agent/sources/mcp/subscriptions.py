@@ -17,7 +17,8 @@ from anyio.abc import TaskGroup
 
 from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
-from ..base import LISTS, OnUpdate
+from ...core.events import LISTS
+from ..base import OnUpdate
 from .failures import is_missing_method
 from .requests import Requests
 from .traffic import METHOD_NOT_FOUND, is_modern
