@@ -14,7 +14,6 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
@@ -27,7 +26,6 @@ from .service import Service
 
 _SESSION_SECONDS = 600.0  # of a client over HTTP that does nothing; 99 of 100 say no goodbye
 _EVERYTHING = Options()
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Gateway:
@@ -85,23 +83,17 @@ class Gateway:
         finally:
             await service.forget(client)
 
-    def http_app(
-        self, routes: Sequence[BaseRoute] = (), hosts: Sequence[str] = _LOCAL
-    ) -> Starlette:
+    def http_app(self, routes: Sequence[BaseRoute] = ()) -> Starlette:
         """The endpoints over HTTP: `/mcp`, and `/mcp/NAME` for each source and group.
 
-        `hosts` are the names under which it is reached; requests to others are refused.
+        To be wrapped in a `Guard`. `routes` are others beside them.
         """
-        security = TransportSecuritySettings(
-            allowed_hosts=[f"{x}:*" for x in hosts],
-            allowed_origins=[f"http://{x}:*" for x in hosts],
-        )
         settings = self._operations.settings
         paths = {"/mcp": self._options.names}
         if not self._options.names:
             names = (*settings.usable, *settings.group_names)
             paths |= {f"/mcp/{x}": (x,) for x in names}
-        endpoints = {path: _HttpEndpoint(self, names, security) for path, names in paths.items()}
+        endpoints = {path: _HttpEndpoint(self, names) for path, names in paths.items()}
         own = [Route(path, endpoint=endpoint) for path, endpoint in endpoints.items()]
         return Starlette(routes=[*own, *routes])
 
@@ -120,12 +112,9 @@ async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatu
 class _HttpEndpoint:
     """Sessions over HTTP of one endpoint, whose sources are connected when it is first used."""
 
-    def __init__(
-        self, gateway: Gateway, names: tuple[str, ...], security: TransportSecuritySettings
-    ) -> None:
+    def __init__(self, gateway: Gateway, names: tuple[str, ...]) -> None:
         self._gateway = gateway
         self._names = names
-        self._security = security
         self._starting = anyio.Lock()
         self._app: StreamableHTTPASGIApp | None = None
 
@@ -139,9 +128,7 @@ class _HttpEndpoint:
         service = self._gateway.service(self._names)
         await service.ready()
         sessions = StreamableHTTPSessionManager(
-            sdk_server(service),
-            security_settings=self._security,
-            session_idle_timeout=_SESSION_SECONDS,
+            sdk_server(service), session_idle_timeout=_SESSION_SECONDS
         )
         await self._gateway.keep(sessions)
         return StreamableHTTPASGIApp(sessions)

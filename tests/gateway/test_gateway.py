@@ -1,0 +1,267 @@
+"""The gateway as its clients see it: the SDK's client in both eras, in front of real servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp.types as types
+import pytest
+from mcp import Client, MCPError
+
+from tests.support.asking_server import asking_entry, form
+from tests.support.fault_server import entry
+from tests.support.gateways import ERAS, Connect, text_of, with_gateway
+from tests.support.mcp_servers import PNG, gallery_entry
+from tests.support.warm_python import warm_python
+from xai_mcp_agent.bridge.operations import Operations
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("era", ERAS)]
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+def program(name: str, *arguments: str) -> dict[str, Any]:
+    """What a settings file holds for one of our test servers."""
+    return {"command": warm_python(), "args": [str(SUPPORT / name), *arguments]}
+
+
+async def test_tools_their_results_and_progress_come_through(era: str) -> None:
+    """A client reads what the server says, under a name that every client accepts."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            assert "Use add for sums." in client.instructions
+            tools = {x.name: x for x in (await client.list_tools()).tools}
+            assert tools["gallery_add"].input_schema["required"] == ["a", "b"]
+            added = await client.call_tool("gallery_add", {"a": 1, "b": 2})
+            assert (text_of(added), added.structured_content) == ("3", {"result": 3})
+            parts = (await client.call_tool("gallery_parts")).content
+            kinds = ["text", "image", "audio", "resource_link", "resource", "resource"]
+            assert [x.type for x in parts] == kinds
+            assert parts[1].data == PNG
+            steps: list[float] = []
+
+            async def progress(done: float, _total: float | None, _message: str | None) -> None:
+                steps.append(done)
+
+            await client.call_tool("gallery_steps", {"count": 3}, progress_callback=progress)
+            assert steps == [1, 2, 3]
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
+
+
+async def test_what_goes_wrong_says_so_to_whoever_can_mend_it(era: str) -> None:
+    """Wrong arguments are a result, which the model reads; a wrong name is the client's error."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            wrong = await client.call_tool("gallery_add", {"a": "x"})
+            assert wrong.is_error
+            assert 'Wrong arguments for gallery_add: "b" is a required property' in text_of(wrong)
+            with pytest.raises(MCPError, match="Did you mean 'gallery_add'") as unknown:
+                await client.call_tool("gallery_ad", {})
+            assert unknown.value.code == types.INVALID_PARAMS
+            refused = await client.call_tool("gallery_refuse", {})
+            assert refused.is_error
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
+
+
+async def test_resources_prompts_and_completions_come_through(era: str) -> None:
+    """Also the template whose URI is filled in by the client."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            uris = [str(x.uri) for x in (await client.list_resources()).resources]
+            assert uris == ["gallery://readme", "gallery://logo"]
+            read = (await client.read_resource("gallery://readme")).contents[0]
+            assert (read.text, read.mime_type) == ("# Gallery", "text/markdown")
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [x.uri_template for x in templates] == ["gallery://item/{number}"]
+            item = (await client.read_resource("gallery://item/7")).contents[0]
+            assert (str(item.uri), "7" in item.text) == ("gallery://item/7", True)
+            prompts = (await client.list_prompts()).prompts
+            assert [x.name for x in prompts] == ["gallery_greet"]
+            greeting = await client.get_prompt("gallery_greet", {"name": "Ada"})
+            assert "Ada" in greeting.messages[0].content.text
+            with pytest.raises(MCPError, match="There is no prompt 'gallery_gret'"):
+                await client.get_prompt("gallery_gret")
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
+
+
+async def test_two_servers_with_the_same_names_keep_apart(era: str) -> None:
+    """Unprefixed names stand where only one server has them; a URI is of the first server."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            names = [x.name for x in (await client.list_tools()).tools]
+            assert {"one_add", "two_add", "grow"} <= set(names)
+            assert text_of(await client.call_tool("two_add", {"a": 2, "b": 2})) == "4"
+            uris = [str(x.uri) for x in (await client.list_resources()).resources]
+            assert uris[0] == "gallery://readme"
+            assert "two+gallery://readme" in uris
+            read = (await client.read_resource("two+gallery://readme")).contents[0]
+            assert (str(read.uri), read.text) == ("two+gallery://readme", "# Gallery")
+            prompts = [x.name for x in (await client.list_prompts()).prompts]
+            assert prompts == ["one_greet", "two_greet"]
+
+    servers = {
+        "one": gallery_entry(disabledTools=["grow"]), "two": gallery_entry(disabledTools=["grow"]),
+        "growing": program("growing_server.py"),
+    }  # fmt: skip
+    await with_gateway({"mcpServers": servers}, play, prefixed=False)
+
+
+async def test_a_server_that_hangs_keeps_no_list_waiting(era: str) -> None:
+    """The others are listed at once, and its own tools come with a notice when it is there."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            started = anyio.current_time()
+            names = [x.name for x in (await client.list_tools()).tools]
+            assert "gallery_add" in names
+            assert anyio.current_time() - started < 2  # 0.4 on a machine of its own
+
+    servers = {"gallery": gallery_entry(), "deaf": entry(hang=True, startTimeout=60)}
+    await with_gateway({"mcpServers": servers}, play)
+
+
+async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None:
+    """Clients of the handshake era get a notification, later ones one on the stream they opened."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        changed = anyio.Event()
+
+        async def heard(message: Any) -> None:
+            if isinstance(message, types.ToolListChangedNotification):
+                changed.set()
+
+        async with connect(mode=era, message_handler=heard) as client:
+            before = {x.name for x in (await client.list_tools()).tools}
+
+            async def grow() -> None:
+                await client.call_tool("growing_grow", {"name": "oak"})
+                with anyio.fail_after(20):
+                    await changed.wait()
+
+            if era == "legacy":
+                await grow()
+            else:
+                async with client.listen(tools_list_changed=True):
+                    await grow()
+            after = {x.name for x in (await client.list_tools()).tools}
+            assert after - before == {"growing_oak"}
+            assert text_of(await client.call_tool("growing_oak")) == "I am oak."
+
+    await with_gateway({"mcpServers": {"growing": program("growing_server.py")}}, play)
+
+
+async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str) -> None:
+    """In the middle of the call, or as a result that needs input, whatever the server speaks."""
+    for mode in ("auto", "legacy"):
+
+        async def play(connect: Connect, _: Operations) -> None:
+            asked: list[str] = []
+
+            async def answer(_: Any, params: Any) -> types.ElicitResult:
+                asked.append(params.message)
+                return types.ElicitResult(action="accept", content={"colour": "green"})
+
+            async with connect(mode=era, elicitation_callback=answer) as client:
+                result = await client.call_tool("asking_ask", {**form(), "rounds": 2})
+                assert json.loads(text_of(result).splitlines()[0])["content"] == {"colour": "green"}
+                assert len(asked) == 2
+                assert all("Which colour?" in x for x in asked)
+
+        await with_gateway({"mcpServers": {"asking": asking_entry(mode=mode)}}, play)
+
+
+async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_path: Path) -> None:
+    """The client shows the question; without a yes, and without such a client, nothing is sent."""
+    journal = tmp_path / "journal"
+
+    async def play(connect: Connect, operations: Operations) -> None:
+        decisions = iter(["no", "once"])
+
+        async def decide(_: Any, params: Any) -> types.ElicitResult:
+            assert "shred" in params.message
+            return types.ElicitResult(action="accept", content={"decision": next(decisions)})
+
+        async with connect(mode=era, elicitation_callback=decide) as client:
+            refused = await client.call_tool("shredder_shred", {"paper": "a letter"})
+            assert refused.is_error
+            assert "not approved" in text_of(refused)
+            done = await client.call_tool("shredder_shred", {"paper": "a bill"})
+            assert text_of(done) == "shredded a bill"
+        async with connect(mode=era) as silent:
+            refused = await silent.call_tool("shredder_shred", {"paper": "a will"})
+            assert refused.is_error
+            assert "nobody could be asked" in text_of(refused)
+        assert journal.read_text().split("\n")[:-1] == ["shredded a bill"]
+        await operations.engine.flush()
+        history = await operations.history(tool="shred")
+        assert any(x.payload.get("caller") == "gateway" for x in history)
+
+    servers = {"shredder": program("shredder_server.py", str(journal))}
+    await with_gateway({"mcpServers": servers}, play)
+
+
+async def test_a_call_that_the_client_gives_up_ends_at_the_server(era: str) -> None:
+    """Cancelling reaches the far server."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(client.call_tool, "gallery_wait", {"label": "it"})
+                await _until_labelled(client, "gallery_has_begun")
+                calls.cancel_scope.cancel()
+            await _until_labelled(client, "gallery_was_stopped")
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
+
+
+async def _until_labelled(client: Client, tool: str) -> None:
+    with anyio.fail_after(20):
+        while (await client.call_tool(tool)).structured_content != {"result": ["it"]}:
+            await anyio.sleep(0.02)
+
+
+async def test_where_not_all_tools_fit_there_are_those_that_find_them(era: str) -> None:
+    """They search, plan, list and call; a tool that was found can be called by its name, too."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            names = [x.name for x in (await client.list_tools()).tools]
+            assert set(names) == {
+                "tool_search", "tool_explain", "select_tool", "plan_tools", "list_tools",
+                "execute_tool",
+            }  # fmt: skip
+            found = text_of(await client.call_tool("tool_search", {"query": "add two numbers"}))
+            assert "gallery_add" in found
+            called = {"tool": "gallery_add", "arguments": {"a": 20, "b": 22}}
+            assert text_of(await client.call_tool("execute_tool", called)) == "42"
+            assert text_of(await client.call_tool("gallery_add", {"a": 1, "b": 1})) == "2"
+
+    await with_gateway(
+        {"mcpServers": {"gallery": gallery_entry()}}, play, shown="auto", budget_tokens=50
+    )
+
+
+async def test_a_group_is_a_server_of_its_own(era: str) -> None:
+    """Tools outside it are neither listed nor called."""
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era) as client:
+            assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
+            with pytest.raises(MCPError, match="gallery_parts"):
+                await client.call_tool("gallery_parts")
+
+    settings = {
+        "mcpServers": {"gallery": gallery_entry()},
+        "groups": {"sums": {"include": ["gallery/add"]}},
+    }
+    await with_gateway(settings, play, names=("sums",))
