@@ -70,9 +70,9 @@ class Nobody:
 
 
 @asynccontextmanager
-async def pool_of_small_sources(log: list[str]) -> AsyncGenerator[SourcePool]:
+async def pool_of_small_sources(log: list[str]) -> AsyncGenerator[SourcePool[str]]:
     """A pool that is served for the length of the block."""
-    pool = SourcePool(lambda name: Small(name, log), Nobody())
+    pool = SourcePool[str](lambda name: Small(name, log), Nobody())
     started, stop = anyio.Event(), anyio.Event()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:

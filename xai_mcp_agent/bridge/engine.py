@@ -41,6 +41,7 @@ from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
 from ..secrets.masking import masked_logs, masked_result
+from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Source
 from ..sources.mcp.auth.token_store import Access
@@ -51,6 +52,7 @@ from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import Rulings, calls_of_today, stored_rules
 from .run_memory import RunMemory
+from .sessions import Sessions
 from .streams import Feed
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ class Engine:
         )
         observers = _Observers(recorder, self.catalog, self.decisions)
         self.pool = SourcePool(self._make_source, observers)
+        self.sessions = Sessions(self.pool, settings, self._source_of)
         self._starts = StartQueue()
         self.definitions = Definitions()
         self._embed = embed
@@ -129,7 +132,9 @@ class Engine:
         """Call `ready`, keep the sources until `stop` is set, then close them all."""
         try:
             with masked_logs(self.recorder.mask):
-                await self.pool.serve(ready, stop)
+                async with anyio.create_task_group() as tasks:
+                    await tasks.start(self.sessions.serve, stop)
+                    await self.pool.serve(ready, stop)
         finally:
             for feed in self.feeds:
                 feed.end()
@@ -159,7 +164,7 @@ class Engine:
         """Have the source make an allowed call; secrets are masked in its result."""
         source = invocation.tool.key.source
         try:
-            result = await self.pool.start(source).call(invocation)
+            result = await self.sessions.call(invocation)
         except ToolTimeout as late:
             if invocation.timeout_seconds is None:
                 raise
@@ -270,11 +275,13 @@ class Engine:
                 name,
                 nearest(name, self.settings.sources),
             )
-        access = self.signing_in.get(name, self.access)
+        return self._source_of(settings, self.updates[name])
+
+    def _source_of(self, settings: SourceSettings, updates: UpdateListeners) -> Source:
+        access = self.signing_in.get(settings.name, self.access)
         context = SourceContext(
-            self.recorder.mask, self._host, self.updates[name], access, self._starts,
-            self.settings.sources,
-        )  # fmt: skip
+            self.recorder.mask, self._host, updates, access, self._starts, self.settings.sources
+        )
         return make_source(settings, context)
 
 

@@ -15,6 +15,7 @@ from .results import OnProgress
 from .tools import Tool
 
 _SHORTEST_SECONDS = 0.1  # enough to ask at all
+_ASKS = frozenset(("elicitation", "sampling", "roots"))
 _Limit = TypeVar("_Limit", float, float | None)
 
 
@@ -108,6 +109,11 @@ class FarClient:
     capabilities: JsonObject
     respond: Callable[[JsonObject], Awaitable[JsonObject]] | None = None
     log: Callable[[JsonObject], None] | None = None
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a server may ask it something in the middle of a call."""
+        return not _ASKS.isdisjoint(self.capabilities)
 
 
 @dataclass(frozen=True, slots=True)

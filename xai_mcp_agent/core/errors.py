@@ -266,6 +266,10 @@ class CircuitOpen(SourceFailed):
         self.retry_seconds = retry_seconds
 
 
+class SessionsUsedUp(SourceError):
+    """Each client of the source has a session of its own, and no more are allowed now."""
+
+
 class SourceClosed(SourceError):
     """The source is not connected, or the connection was lost during the call."""
 

@@ -31,6 +31,7 @@ class SourceStatus:
     `signed_in` is the service where somebody signed in for it. `instructions` are its own words on
     how to use it (masked and cut), and `tells_instructions` says whether agents read them.
     `breaker` says why its calls are refused after many failures, and until when; else empty.
+    `sessions` are those with it now, of which clients of the gateway may have their own.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SourceStatus:
     instructions: str = ""
     tells_instructions: bool = True
     breaker: str = ""
+    sessions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,9 @@ with the form's own defaults if every required field has one."""
 Sampling: TypeAlias = Literal["refuse", "allow"]
 """Whether a server may ask the model of the agent that calls it."""
 
+Sharing: TypeAlias = Literal["shared", "client"]
+"""Whether all clients of the gateway use one session, or each has its own process or connection."""
+
 LogLevel: TypeAlias = Literal[
     "off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
@@ -59,6 +62,7 @@ LogLevel: TypeAlias = Literal[
 
 SAMPLING_MAX_TOKENS = 1000  # a page: enough to sum up or to judge, not to write a book
 SAMPLING_MAX_CALLS = 5  # of one tool call: a loop with tools of its own, not one without end
+SESSION_LIMIT = 16  # processes of one server: a browser takes a few hundred megabytes
 PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; many start slowly
 LIST_TIMEOUT_SECONDS = 30.0
 CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their input ends
@@ -136,6 +140,8 @@ class ServerSettings(SourceSettings):
     roots: tuple[Path, ...] | None = None
     instructions: Flag = True
     log_level: LogLevel = "warning"
+    session: Sharing = "shared"
+    session_limit: Count = SESSION_LIMIT
     # http because nothing names it: it may be sse
     transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
     auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)

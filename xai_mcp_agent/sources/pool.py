@@ -12,8 +12,9 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -33,19 +34,24 @@ _FOR_EACH_CORE = 3
 _SLOW_SECONDS = 3.0
 
 
-class SourcePool:
+K = TypeVar("K", bound=Hashable)
+
+
+class SourcePool(Generic[K]):
     """Starts sources when they are asked for, and stops them all at the end.
 
-    `make` gives a new source for a name; it is called on the pool's event loop
-    when the source is first asked for, and again after `stop`.
+    `make` gives a new source for a key, such as its name; it is called on the pool's event loop
+    when the source is first asked for, and again after `stop`. `stop_others` stops what depends on
+    one.
     """
 
-    def __init__(self, make: Callable[[str], Source], observer: Observer) -> None:
+    def __init__(self, make: Callable[[K], Source], observer: Observer) -> None:
+        self.stop_others: Callable[[K], Awaitable[None]] | None = None
         self._make = make
         self._observer = observer
-        self._sources: dict[str, Source] = {}
-        # By name, the one that was started last; it may be ending.
-        self._owners: dict[str, _Owner] = {}
+        self._sources: dict[K, Source] = {}
+        # By key, the one that was started last; it may be ending.
+        self._owners: dict[K, _Owner] = {}
         self._tasks: TaskGroup | None = None
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
@@ -58,8 +64,8 @@ class SourcePool:
                     stopping.start_soon(self.stop, name)
             self._tasks.cancel_scope.cancel()
 
-    def start(self, name: str) -> Source:
-        """The source of that name; its owner task is started if it is not running.
+    def start(self, name: K) -> Source:
+        """The source of that key; its owner task is started if it is not running.
 
         Raises:
             UnknownServer: from `make`.
@@ -70,11 +76,11 @@ class SourcePool:
             source = self._sources[name] = self._make(name)
             before = self._owners.get(name)
             owner = self._owners[name] = _Owner(source)
-            self._tasks.start_soon(self._own, owner, before, name=f"source {name}")
+            self._tasks.start_soon(self._own, name, owner, before, name=f"source {name}")
         return self._sources[name]
 
     async def ready(
-        self, names: Iterable[str], caller: Caller = PROGRAM
+        self, names: Iterable[K], caller: Caller = PROGRAM
     ) -> dict[str, SourceError | None]:
         """Wait for all of these at once, each to its own limit; the error of each, or None."""
         verdicts: dict[str, SourceError | None] = {}
@@ -91,8 +97,10 @@ class SourcePool:
                 tasks.start_soon(wait_for, self.start(name))
         return verdicts
 
-    async def stop(self, name: str) -> None:
+    async def stop(self, name: K) -> None:
         """Close one source; asking for it again starts it anew, once this one has ended."""
+        if self.stop_others is not None:
+            await self.stop_others(name)
         source = self._sources.pop(name, None)
         if source is None:
             return
@@ -105,15 +113,15 @@ class SourcePool:
         finally:
             owner.scope.cancel()
 
-    def running(self) -> Mapping[str, Source]:
+    def running(self) -> Mapping[K, Source]:
         """The sources that were asked for so far."""
         return self._sources
 
-    def statuses(self) -> dict[str, SourceStatus]:
+    def statuses(self) -> dict[K, SourceStatus]:
         """How each of them is doing."""
         return {name: source.status() for name, source in self._sources.items()}
 
-    async def _own(self, owner: _Owner, before: _Owner | None) -> None:
+    async def _own(self, name: K, owner: _Owner, before: _Owner | None) -> None:
         source = owner.source
         try:
             if before is not None:
@@ -127,8 +135,8 @@ class SourcePool:
             logger.log(level, "The owner of source %r failed", source.name, exc_info=True)
         finally:
             owner.ended.set()
-            if self._sources.get(source.name) is source:
-                del self._sources[source.name]  # asked for again, it is made anew
+            if self._sources.get(name) is source:
+                del self._sources[name]  # asked for again, it is made anew
 
 
 @dataclass

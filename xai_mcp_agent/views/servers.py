@@ -61,6 +61,7 @@ def status_text(found: SourceStatus) -> str:
         lines[0] += f", {', '.join(counts)} in {found.connect_seconds or 0:.1f} s"
         lines[0] += f", {found.transport}"
         lines[0] += f", protocol {found.era}" if found.era else ""
+        lines[0] += f", {found.sessions} sessions" if found.sessions > 1 else ""
     if found.signed_in:
         lines.append(f"  Signed in at {found.signed_in}")
     if found.instructions:

@@ -31,7 +31,7 @@ class Resources(Context):
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
             SourceClosed, ToolTimeout, ServerError: the far side.
         """
-        return await self._features(server).list_resources()
+        return await (await self._features(server)).list_resources()
 
     async def read_resource(
         self, server: str, uri: str, values: Mapping[str, Any] | None = None
@@ -43,18 +43,18 @@ class Resources(Context):
         """
         if values is not None:
             uri = fill_template(uri, values)
-        return await self._features(server).read_resource(uri)
+        return await (await self._features(server)).read_resource(uri)
 
     async def list_prompts(self, server: str) -> list[Prompt]:
         """Every prompt of one server, which is connected for it."""
-        return await self._features(server).list_prompts()
+        return await (await self._features(server)).list_prompts()
 
     async def get_prompt(
         self, server: str, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[PromptMessage]:
         """One prompt of one server, filled in with these arguments."""
         arguments = {} if arguments is None else arguments
-        return await self._features(server).get_prompt(name, arguments)
+        return await (await self._features(server)).get_prompt(name, arguments)
 
     async def complete(
         self,
@@ -71,11 +71,11 @@ class Resources(Context):
         """
         kind, name = _kind_and_name(of)
         given = {} if given is None else given
-        return await self._features(server).complete(kind, name, argument, value, given)
+        return await (await self._features(server)).complete(kind, name, argument, value, given)
 
     async def ping(self, server: str) -> float:
         """The seconds that the server takes to answer a ping, once it is connected."""
-        return await self._features(server).ping()
+        return await (await self._features(server)).ping()
 
     async def listen(
         self, server: str, whats: Sequence[str], on_change: OnChange | None = None
@@ -83,7 +83,7 @@ class Resources(Context):
         """The changes of these resources or lists from now on, until `stop_listening`."""
         changes = Changes(on_change)
         for what in whats:
-            await self._features(server).subscribe(what, changes.put)
+            await (await self._features(server)).subscribe(what, changes.put)
         self.engine.feeds.add(changes)
         return changes
 
@@ -91,16 +91,18 @@ class Resources(Context):
         """End the subscriptions of `listen`. Connects nothing."""
         self.engine.feeds.discard(changes)
         changes.end()
-        source = self.engine.pool.running().get(server)
+        source = self.engine.sessions.running(server, self.caller)
         features = None if source is None else source.features(self.caller)
         for what in whats:
             if features is not None:
                 await features.unsubscribe(what, changes.put)
             else:
-                self.engine.updates[server].remove(what, changes.put)
+                updates = self.engine.sessions.updates(server, self.caller)
+                (updates or self.engine.updates[server]).remove(what, changes.put)
 
-    def _features(self, server: str) -> SourceFeatures:
-        features = self.engine.pool.start(server).features(self.caller)
+    async def _features(self, server: str) -> SourceFeatures:
+        source = await self.engine.sessions.source(server, self.caller)
+        features = source.features(self.caller)
         if features is None:
             raise UnknownTool(f"{server} is a source without resources and prompts.")
         return features

@@ -60,7 +60,12 @@ class Tools(Context):
         servers, access = settings.servers.values(), engine.access
         signed_in = await access.store.where_signed_in(servers) if access else {}
         statuses = [
-            replace(x, signed_in=signed_in.get(x.name, ""), breaker=engine.breakers.state(x.name))
+            replace(
+                x,
+                signed_in=signed_in.get(x.name, ""),
+                breaker=engine.breakers.state(x.name),
+                sessions=(x.name in live) + engine.sessions.count(x.name),
+            )
             for x in configured
         ]
         return [*statuses, *broken]

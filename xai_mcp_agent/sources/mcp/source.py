@@ -319,7 +319,7 @@ class McpSource:
         self._connect_seconds = self._ready_at - self._began_at
         self._settings = session.connection.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
-        if not is_modern(self._era):
+        if not is_modern(self._era) and self._settings.mode == "auto":
             _eras.remember_older(self._settings)
         self._error = None
         self._state = "ready"
