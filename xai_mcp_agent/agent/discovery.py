@@ -48,11 +48,18 @@ class DiscoveryToolset(Toolset):
     """The two tools with which a model finds the others.
 
     `available` tells those of the agent now: they may be others than when the model was asked.
+    `called_with` is the tool that calls them, where they are not called themselves.
     """
 
-    def __init__(self, search: Search, available: Callable[[], Awaitable[Available]]) -> None:
+    def __init__(
+        self,
+        search: Search,
+        available: Callable[[], Awaitable[Available]],
+        called_with: str = "",
+    ) -> None:
         self._search = search
         self._available = available
+        self._called_with = called_with
 
     async def tools(self) -> Sequence[Tool]:
         """Both of them."""
@@ -69,7 +76,7 @@ class DiscoveryToolset(Toolset):
             return await self._explain(str(given["tool"]), available)
         most = int(given.get("max_results", DEFAULT_RESULTS))
         found = await self._found(given["query"], available, min(max(most, 1), MOST_RESULTS))
-        return search_answer(found, available.sources)
+        return search_answer(found, available.sources, self._called_with)
 
     async def _explain(self, name: str, available: Available) -> ToolResult:
         found = available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))
@@ -78,7 +85,7 @@ class DiscoveryToolset(Toolset):
             return unknown_answer(available.unknown(name), findings)
         # In a thread: schemas are strangers' words.
         example = await to_thread.run_sync(example_arguments, found.tool.input_schema)
-        return explain_answer(found, example)
+        return explain_answer(found, example, self._called_with)
 
     async def _found(self, query: str, available: Available, most: int) -> list[Finding]:
         by_key = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}

@@ -6,6 +6,7 @@ drops a link, the compiler fails, or, worst, values are silently missing when th
 
 from __future__ import annotations
 
+import ast
 import json
 import keyword
 import re
@@ -30,6 +31,8 @@ _ALSO_TAKES = {
     "string": {"secret"}, "int": {"secret"}, "float": {"secret"},
     "secret": {"string", "int", "float"}, "list": {"chat"}, "chat": {"list"},
 }  # fmt: skip
+# Of these the compiler takes the text; what stands on any other node it evaluates as Python.
+_NOT_EVALUATED = ("string", "secret", "list", "dict", "chat")
 
 
 def load(file: Path) -> Document:
@@ -169,7 +172,8 @@ def _link(link: Item, source: Item, target: Item, owner: Item) -> Iterator[str]:
         yield f"{where}: is not listed by both ports; it would not be compiled"
     if source["in"] or not target["in"]:
         yield f"{where}: runs backwards"
-    if not is_flow and not fits(source["dataType"], target["dataType"]):
+    # Older canvases saved a literal's port without a type.
+    if not is_flow and source["dataType"] and not fits(source["dataType"], target["dataType"]):
         yield f"{where}: {source['dataType']} does not fit {target['dataType']}"
 
 
@@ -187,6 +191,30 @@ def _values(document: Document) -> Iterator[str]:
             yield f"{node['name']}: {text!r} is not JSON"
         if kind in ("int", "float") and not re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text):
             yield f"{node['name']}: {text!r} is not a number"
+
+
+def code_in(document: Document) -> list[str]:
+    """What the compiler would run as Python while it compiles, with the node that has it."""
+    used = {x["sourcePort"] for x in links_of(document)}
+    return [
+        f"{node['name']}: {port['label']!r} is Python that runs when the workflow is compiled"
+        for node in nodes_of(document)
+        if node["extras"].get("type") not in _NOT_EVALUATED
+        for port in node["ports"]
+        if port["id"] in used and _runs(port["label"].replace(COMPULSORY_MARK, "").lstrip())
+    ]
+
+
+def _runs(text: str) -> bool:
+    try:
+        if isinstance(ast.parse(text, mode="eval").body, ast.Name):
+            return False
+        ast.literal_eval(text)
+    except SyntaxError:
+        return False
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return True
+    return False
 
 
 def _is_json(text: str) -> bool:

@@ -70,11 +70,17 @@ def names_in(structured: JsonObject | None) -> list[str]:
     return [x["name"] for x in (structured or {}).get("tools", ())]
 
 
-def search_answer(found: Sequence[Finding], servers: Sequence[str]) -> ToolResult:
-    """What `tool_search` answers: a line for each tool, the best first."""
+def search_answer(
+    found: Sequence[Finding], servers: Sequence[str], called_with: str = ""
+) -> ToolResult:
+    """What `tool_search` answers: a line for each tool, the best first.
+
+    `called_with` is the tool that calls them, where they are not called themselves.
+    """
     if not found:
         return ToolResult.of_text(_nothing(servers))
-    text = "\n".join([*(tool_line(x.definition) for x in found), "Call them by these names."])
+    how = f"Call them with `{called_with}`, by" if called_with else "Call them by"
+    text = "\n".join([*(tool_line(x.definition) for x in found), f"{how} these names."])
     tools = [
         {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
         for x in found
@@ -82,16 +88,20 @@ def search_answer(found: Sequence[Finding], servers: Sequence[str]) -> ToolResul
     return ToolResult((TextPart(text),), structured={"tools": tools})
 
 
-def explain_answer(definition: ToolDefinition, example: JsonObject) -> ToolResult:
-    """What `tool_explain` answers: the whole definition and a call."""
+def explain_answer(
+    definition: ToolDefinition, example: JsonObject, called_with: str = ""
+) -> ToolResult:
+    """What `tool_explain` answers: the whole definition and a call. See `search_answer`."""
     function = definition.function
+    name = called_with or function.name
+    arguments = {"tool": function.name, "arguments": example} if called_with else example
     whole: dict[str, Any] = {
         "name": function.name,
         "server": definition.tool.source,
         "description": function.description,
         "parameters": function.parameters,
     }
-    call = f"Example: {function.name} {json.dumps(example, ensure_ascii=False)}"
+    call = f"Example: {name} {json.dumps(arguments, ensure_ascii=False)}"
     text = f"{json.dumps(whole, ensure_ascii=False)}\n{call}"
     return ToolResult((TextPart(text),), structured={"tools": [{"name": function.name}]})
 

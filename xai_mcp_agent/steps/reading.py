@@ -45,6 +45,18 @@ def read_path(text: str) -> tuple[PathStep, ...]:
     return path
 
 
+def read_value(text: str) -> Any:
+    """The argument that is written there, as behind the `=` of a line.
+
+    Raises:
+        BadStep: it is none.
+    """
+    reader = _Reader(text)
+    value = reader.joined()
+    reader.end()
+    return value
+
+
 class _Reader:
     """Reads a text from its beginning; `_at` is how far it is."""
 
@@ -61,7 +73,7 @@ class _Reader:
             name = self._name()
             if name in arguments:
                 raise self._bad(f"`{name}` is given twice. Leave one of them.")
-            arguments[name] = self._joined()
+            arguments[name] = self.joined()
             self.end(line=True)
         return Step(source, tool, arguments)
 
@@ -116,7 +128,8 @@ class _Reader:
         self._expect("=")
         return name
 
-    def _joined(self) -> Any:
+    def joined(self) -> Any:
+        """A value, or several that are joined."""
         parts = [self._value()]
         while self._comes("+"):
             parts.append(self._value())
@@ -134,7 +147,7 @@ class _Reader:
             if self._comes("{"):
                 return self._object()
             if self._comes("["):
-                return self._items("]", self._joined)
+                return self._items("]", self.joined)
             if self._comes("number("):
                 of = self._reference()
                 self._expect(")")
@@ -150,7 +163,7 @@ class _Reader:
             self._match(_BLANK)
             name = str(self._json())
             self._expect(":")
-            return name, self._joined()
+            return name, self.joined()
 
         return dict(self._items("}", item))
 

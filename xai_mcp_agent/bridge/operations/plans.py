@@ -135,8 +135,13 @@ class Planning(Search):
         Raises:
             BadPlan: one of the calls does not say whose tool it is.
         """
+        return await self.check_among(await self.usable_tools(), plan)
+
+    async def check_among(
+        self, usable: UsableTools, plan: Plan | Sequence[NamedCall]
+    ) -> CheckedCalls:
+        """As `check_wires`, against these tools."""
         calls = named_calls(plan) if isinstance(plan, Plan) else plan
-        usable = await self.usable_tools()
         # In a thread: the nearest names for thousands of calls take a while.
         wired, problems = await anyio.to_thread.run_sync(self._wired, usable, calls)
         problems += await self.planned(usable, lambda x: x.wire_problems(wired))

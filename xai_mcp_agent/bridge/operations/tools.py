@@ -18,7 +18,7 @@ from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import MCP, Tool, ToolKey
 from ...settings.entry import SourceSettings
-from ..context import Context, raise_first
+from ..context import LATE, Context, raise_first
 
 if TYPE_CHECKING:
     from ...catalog.groups import ToolChoice
@@ -168,13 +168,20 @@ class Tools(Context):
         return {x.key: self.entry(x) for of_source in tools.values() for x in of_source}
 
     async def connected(
-        self, choice: ToolChoice | None
+        self, choice: ToolChoice | None, wait_seconds: float | None = None
     ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
-        """The tools of a choice, or of all, by source; and why sources failed to connect."""
+        """The tools of a choice, or of all, by source; and why sources failed to connect.
+
+        Each source is waited for to its own limit, and all of them for no more than `wait_seconds`.
+        """
         names = list(self.settings.usable if choice is None else choice.all_sources)
         problems = self.settings.problems if choice is None else {}
         failed = {name: str(reason) for name, reason in problems.items()}
-        failed |= {name: str(why) for name, why in (await self.wait_for(*names)).items()}
+        with anyio.move_on_after(wait_seconds) as wait:
+            failed |= {name: str(why) for name, why in (await self.wait_for(*names)).items()}
+        if wait.cancelled_caught:
+            late = (x for x in self.engine.pool.statuses().values() if x.state != "ready")
+            failed |= {x.name: x.error or LATE for x in late if x.name in names}
         tools: dict[str, Sequence[Tool]] = {}
         for name in (x for x in names if x not in failed):
             try:
@@ -227,7 +234,7 @@ class Tools(Context):
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
             limit = left_of(limit, anyio.current_time() - started)
-        progress = None if on_progress is None else _as_async(on_progress)
+        progress = None if on_progress is None else as_async(on_progress)
         invocation = ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
         return await engine.calls.run(invocation, engine.perform)
 
@@ -277,7 +284,9 @@ def _splits_of(name: str) -> Iterator[tuple[str, str]]:
         yield "/".join(parts[:count]), "/".join(parts[count:])
 
 
-def _as_async(on_progress: Progress) -> OnProgress:
+def as_async(on_progress: Progress) -> OnProgress:
+    """The listener as a source calls it."""
+
     async def progress(done: float, total: float | None, message: str) -> None:
         on_progress(done, total, message)
 

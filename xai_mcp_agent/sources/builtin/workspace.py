@@ -100,6 +100,10 @@ class Workspace:
         self, path: _Path, text: Annotated[str, Field(description="The whole content.")]
     ) -> str:
         """Write a text file of the workspace, replacing it. Missing folders are made."""
+        return self.write(path, text, overwrite=True)
+
+    def write(self, path: str, text: str, *, overwrite: bool) -> str:
+        """As `write_file`; without `overwrite` only a file that is not there yet."""
         try:
             data = text.encode()
         except UnicodeEncodeError:
@@ -111,8 +115,15 @@ class Workspace:
             self._require_writable(parts)  # a link that becomes a file meanwhile is an OSError
             os.makedirs(self._folder, exist_ok=True)
             with self._opened(folders, make=True) as folder:
-                _write(folder, name, path, data)
+                _write(folder, name, path, data, overwrite=overwrite)
         return f"{path}: {len(data):,} bytes written."
+
+    def place(self, path: str) -> Path:
+        """The place of a file of the workspace, to which no link leads."""
+        *folders, name = parts = _parts(path)
+        with _worded(path), self._opened(folders) as folder:
+            _check_file(folder.stat(name), path)
+        return Path(self._folder, *parts)
 
     def _require_writable(self, parts: list[str]) -> None:
         """Refuse files that decide which programs are started."""
@@ -235,12 +246,14 @@ def _is_too_long(name: str) -> bool:
         raise WorkspaceError("the path has half a character in it.") from None
 
 
-def _write(folder: _Folder, name: str, path: str, data: bytes) -> None:
+def _write(folder: _Folder, name: str, path: str, data: bytes, *, overwrite: bool) -> None:
     """Write a new file and put it in place, so that nobody reads half of it."""
     mode = 0o666
     with suppress(FileNotFoundError):
         before = folder.stat(name)
         _check_file(before, path)
+        if not overwrite:
+            raise WorkspaceError(f"{path!r} is there already.")
         mode = stat.S_IMODE(before.st_mode) & 0o777
     temporary = f"{_TEMPORARY}{uuid.uuid4().hex}"
     try:

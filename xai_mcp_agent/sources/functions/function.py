@@ -78,7 +78,7 @@ class Function:
         contexts = frozenset(x.name for x in parameters if _is_context(x.annotation))
         stand_in = _stand_in([x for x in parameters if x.name not in contexts])
         arguments: TypeAdapter[dict[str, Any]] = TypeAdapter(cast(Any, stand_in))
-        schema = arguments.json_schema(schema_generator=_Schema)
+        schema = arguments.json_schema(schema_generator=ToolSchema)
         tool = Tool(
             key,
             inspect.getdoc(run) or "",
@@ -244,13 +244,14 @@ def words_of(cause: BaseException, file: str) -> str:
     return f"{type(cause).__name__}{': ' if said else ''}{said}{where}"
 
 
-class _Schema(GenerateJsonSchema):
+class ToolSchema(GenerateJsonSchema):
     """Writes schemas without titles, which only repeat names, and without warnings."""
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Ignore it: nobody could act on it."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
+        """No."""
         return False
 
     def default_schema(self, schema: Any) -> JsonObject:
@@ -267,7 +268,9 @@ def _output_schema(returned: Any) -> JsonObject | None:
     if returned in (inspect.Signature.empty, None, Any, ToolResult):
         return None
     try:
-        schema = TypeAdapter(returned).json_schema(mode="serialization", schema_generator=_Schema)
+        schema = TypeAdapter(returned).json_schema(
+            mode="serialization", schema_generator=ToolSchema
+        )
     except Exception:  # noqa: BLE001 - it is called all the same; only nothing is promised of it
         return None
     return schema if schema.get("type") == "object" else None

@@ -172,9 +172,13 @@ class WorkflowSource(ReadSource[Workflow]):
         workflow = await self._ready_within(limit)
         if name != workflow.tool.name:
             raise UnknownTool(f"{self.name} has no tool {name!r} any more.")
+        return await self.run(workflow, invocation, left_of(limit, anyio.current_time() - started))
+
+    async def run(self, workflow: Workflow, invocation: ToolInvocation, limit: float) -> ToolResult:
+        """Run a workflow that `read` returned; see `call`."""
         output = Output(self._mask)
         try:
-            with anyio.fail_after(left_of(limit, anyio.current_time() - started)):
+            with anyio.fail_after(limit):
                 async with self._turns:
                     if invocation.check is not None:
                         invocation.check()
@@ -231,6 +235,14 @@ class WorkflowSource(ReadSource[Workflow]):
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
 
     async def _read(self) -> Workflow:
+        return await self.read()
+
+    async def read(self) -> Workflow:
+        """Compile and read the workflow; nobody needs to own the source for that.
+
+        Raises:
+            SourceFailed: it cannot be used.
+        """
         problem, fix = why_not_nested(self._settings.file)
         if problem:
             raise SourceFailed(self.name, problem, fix)

@@ -1,0 +1,204 @@
+"""The tools with which an assistant draws workflows for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.conftest import Approving, Client, write_settings
+from tests.sources.workflows.drawn import draw
+from tests.support.scripts import compile_workflow
+from tools.workflows import Argument
+from xai_mcp_agent import NotApproved, ToolResult
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.core.approval import ApprovalScope
+from xai_mcp_agent.gateway.authoring import AuthoringTools
+from xai_mcp_agent.gateway.tools import GatewayTools
+
+Connect = Callable[..., Client]
+CALLS: list[dict[str, Any]] = [
+    {"tool": "library/find_books", "arguments": {"subject": "the sea"}},
+    {
+        "tool": "library/lend",
+        "arguments": {"reader": "Grace"},
+        "from": {"book_id": "results[0].books[0].id"},
+    },
+    {
+        "tool": "library/write_letter",
+        "arguments": {"to": "Grace"},
+        "from": {"text": '"your loan is " + results[1].loan + "."'},
+    },
+]
+
+
+class Author:
+    """An assistant that may draw workflows in a folder, and the person whom it asks."""
+
+    def __init__(self, folder: Path, connect: Connect, answer: ApprovalScope = "once") -> None:
+        self.person = Approving(answer)
+        self._client = connect(self.person)
+        self._tools = AuthoringTools(folder, self._client.bridge.settings, GatewayTools())
+
+    def __call__(self, name: str, file: str, **arguments: Any) -> ToolResult:
+        return self._client.call(self._tools, name, file=file, **arguments)
+
+
+@pytest.fixture
+def lab(folder: Path) -> Path:
+    """The working folder with the nodes in it."""
+    init_folder(folder)
+    write_settings(folder)
+    return folder
+
+
+@pytest.fixture
+def author(lab: Path, connect: Connect) -> Author:
+    return Author(lab, connect)
+
+
+def test_a_canvas_of_three_calls_is_made_checked_run_and_compiled(
+    lab: Path, author: Author
+) -> None:
+    made = author("make_workflow", "drawn/loan.xircuits", calls=CALLS)
+    assert not made.is_error, made.text
+    checked = author("check_workflow", "drawn/loan.xircuits")
+    right = {"file": "drawn/loan.xircuits", "compiles": True, "is_right": True}
+    assert (checked.structured, made.structured) == (right, right), checked.text
+    ran = author("run_workflow", str(lab / "drawn/loan.xircuits"))
+    assert ran.text == "Dear Grace, your loan is b1 to Grace."
+    assert author.person.approved == ["make_workflow", "run_workflow"]
+    assert "MCPToolStep" in compile_workflow(lab / "drawn/loan.xircuits").read_text("utf-8")
+
+
+def test_a_canvas_is_made_from_a_goal_with_what_is_missing(lab: Path, author: Author) -> None:
+    made = author("make_workflow", "loan.xircuits", goal="Lend a book.")
+    assert "2. library/lend" in made.text
+    assert "Somebody must give subject of library/find_books in the lab." in made.text
+    assert made.structured["is_right"] is False
+    assert (lab / "loan.xircuits").is_file()
+
+
+def test_nothing_is_written_that_nobody_approved(lab: Path, connect: Connect) -> None:
+    with pytest.raises(NotApproved):
+        Author(lab, connect, "no")("make_workflow", "loan.xircuits", calls=CALLS)
+    assert not (lab / "loan.xircuits").exists()
+
+
+def test_a_workflow_is_replaced_only_where_the_caller_says_so(lab: Path, author: Author) -> None:
+    made = [
+        author("make_workflow", "loan.xircuits", calls=calls, **more)
+        for calls, more in ((CALLS, {}), (CALLS[:1], {}), (CALLS[:1], {"overwrite": True}))
+    ]
+    assert [x.is_error for x in made] == [False, True, False]
+    assert "'loan.xircuits' is there already." in made[1].text
+    assert "lend" not in (lab / "loan.xircuits").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("../out.xircuits", "may lead out of the workspace"),
+        ("/tmp/out.xircuits", "/tmp/out.xircuits is not below the working folder"),
+        ("link/out.xircuits", "a link"),
+        ("linked.xircuits", "a link"),
+        ("out.py", "its name must end in .xircuits"),
+        ("served.xircuits", "is started by the settings"),
+        ("two words.xircuits", "cannot be a Python class"),
+    ],
+)
+def test_no_other_file_is_written(
+    lab: Path, tmp_path_factory: pytest.TempPathFactory, connect: Connect, file: str, says: str
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.xircuits").write_text("mine", encoding="utf-8")
+    (lab / "link").symlink_to(elsewhere)
+    (lab / "linked.xircuits").symlink_to(elsewhere / "mine.xircuits")
+    write_settings(lab, workflows={"served": {"file": "served.xircuits"}})
+    made = Author(lab, connect)("make_workflow", file, calls=CALLS, overwrite=True)
+    assert made.is_error
+    assert says in made.text
+    assert [x.name for x in elsewhere.iterdir()] == ["mine.xircuits"]
+    assert (elsewhere / "mine.xircuits").read_text("utf-8") == "mine"
+    for tool in ("check_workflow", "run_workflow"):
+        assert Author(lab, connect)(tool, file).is_error
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ({"tool": "library/len"}, "Call 1: no tool 'library/len' can be used. Did you mean"),
+        ({"tool": "library/lend", "from": {"book_id": "the id"}}, "`from` of 'book_id': Line 1: "),
+        ({"tool": "library/lend", "from": {"book_id": "results[0]"}}, "does not come before it"),
+        ({"arguments": {}}, "Wrong arguments for make_workflow"),
+    ],
+)
+def test_calls_that_cannot_be_drawn_are_refused_with_the_reason(
+    author: Author, call: dict[str, Any], says: str
+) -> None:
+    made = author("make_workflow", "loan.xircuits", calls=[call])
+    assert made.is_error
+    assert says in made.text
+
+
+def test_a_call_that_lacks_something_is_drawn_and_reported(author: Author) -> None:
+    made = author("make_workflow", "loan.xircuits", calls=[{"tool": "library/lend"}])
+    assert "Call 1, library/lend: " in made.text
+    assert "book_id" in made.text
+    assert made.structured["is_right"] is False
+
+
+def _without_flow(document: Any) -> None:
+    document["layers"][0]["models"].clear()
+
+
+def _renamed(document: Any) -> None:
+    _node(document, "MCPToolStep")["name"] = "MCPToolStepp"
+
+
+def _with_code(document: Any) -> None:
+    node = _node(document, "Literal String")
+    node["extras"]["type"] = "int"
+    node["ports"][0]["label"] = "open('ran', 'w')"
+
+
+def _node(document: Any, name: str) -> Any:
+    return next(x for x in document["layers"][1]["models"].values() if x["name"] == name)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (_without_flow, "Finish is not reached from Start"),
+        (_renamed, "MCPToolStepp: no such component in xai_components/"),
+        (_with_code, "is Python that runs when the workflow is compiled"),
+        (lambda x: x.pop("layers"), "loan.xircuits is no workflow of Xircuits"),
+    ],
+)
+def test_a_check_says_what_is_wrong_and_runs_nothing(
+    lab: Path, author: Author, spoil: Callable[[Any], object], says: str
+) -> None:
+    author("make_workflow", "loan.xircuits", calls=CALLS[:1])
+    file = lab / "loan.xircuits"
+    document = json.loads(file.read_text("utf-8"))
+    spoil(document)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    checked = author("check_workflow", "loan.xircuits")
+    assert says in checked.text
+    assert checked.is_error or checked.structured["is_right"] is False
+    assert not (lab / "ran").exists()
+
+
+def test_a_run_takes_arguments_and_ends_in_time(lab: Path, author: Author) -> None:
+    draw(lab, "result = value * 2", name="twice", value=Argument("value", "int"))
+    draw(lab, "import time; time.sleep(600)", name="slow")
+    assert author("run_workflow", "twice.xircuits", arguments={"value": 21}).text == "42"
+    wrong = author("run_workflow", "twice.xircuits", arguments={"valu": 21})
+    assert "Wrong arguments for twice" in wrong.text
+    slow = author("run_workflow", "slow.xircuits", arguments={"value": 1}, timeout_seconds=2)
+    assert "did not end within 2 s" in slow.text
+    missing = author("run_workflow", "twise.xircuits")
+    assert missing.text.startswith("There is no twise.xircuits. Did you mean 'twice.xircuits'")

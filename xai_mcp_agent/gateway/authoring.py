@@ -1,0 +1,293 @@
+"""Tools with which an assistant draws workflows for a person, below one folder.
+
+They draw, check and run with what the commands use. To draw and to run may ask for approval: both
+say that they may destroy something.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from pydantic import BaseModel, Field
+
+from ..bridge.operations import Operations
+from ..bridge.operations.search import UsableTools
+from ..bridge.operations.tools import Progress, as_async
+from ..canvas.fitting import calls_of_workflow
+from ..core.calls import ToolInvocation
+from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
+from ..core.json import JsonObject
+from ..core.names import did_you_mean
+from ..core.results import TextPart, ToolResult
+from ..core.schemas import SchemaCheck, signature
+from ..core.tools import STATIC, Tool, ToolAnnotations
+from ..drawing.calls import DrawnCall
+from ..drawing.components import ComponentClass, our_components, read_component_file
+from ..drawing.flow import draw
+from ..drawing.plans import calls_of_plan
+from ..drawing.rules import Document, code_in, load, nodes_of, problems
+from ..drawing.workflow import WorkflowError
+from ..settings.load import ENVIRONMENT_VARIABLE
+from ..settings.models import Settings
+from ..settings.sources import WORKFLOW_TIMEOUT_SECONDS, WorkflowSettings
+from ..sources.builtin.source import started_files
+from ..sources.builtin.workspace import Workspace
+from ..sources.workflows.source import WorkflowSource, tool_name
+from ..steps.reading import BadStep, read_value
+from ..steps.references import Step, step_text
+from ..views.fitting import checked_text
+from .tools import GatewayTools, own_tool
+
+_SUFFIX = ".xircuits"
+_INNER = "xircuits_workflow"  # the type of a node that is a workflow itself
+_LONGEST_SECONDS = 3600.0
+_MOST_CALLS = 50
+_WIDTH = 1_000  # of a line: whoever shows it breaks it
+_NO_PLAN = "No tool fits {!r}. Say it in other words, or give the `calls`."
+_FILE = Field(
+    description=f"The workflow, below the working folder, such as `drawn/orders{_SUFFIX}`. Its "
+    "name has letters, digits and underscores."
+)
+
+
+class _Call(BaseModel):
+    tool: str = Field(description="The id of a tool, `server/tool`.")
+    arguments: dict[str, Any] = Field({}, description="Arguments that are known, by parameter.")
+    taken: dict[str, str] = Field(
+        {},
+        alias="from",
+        description="Arguments that are taken from results of earlier calls, by parameter, such as "
+        "`results[0].books[0].id`, where `results[0]` is the result of the first call; or a text "
+        'with a part of one in it, such as `"Dear " + results[1].name`.',
+    )
+
+
+class _Make(BaseModel):
+    file: str = _FILE
+    calls: list[_Call] = Field(
+        [], max_length=_MOST_CALLS, description="The calls, in their order. Or give a `goal`."
+    )
+    goal: str = Field("", description="What is to be done; the calls are planned from it.")
+    overwrite: bool = Field(False, description="Replace a workflow that is there already.")
+
+
+class _Check(BaseModel):
+    file: str = _FILE
+
+
+class _Run(BaseModel):
+    file: str = _FILE
+    arguments: dict[str, Any] = Field({}, description="Values of its Argument nodes, by name.")
+    timeout_seconds: float = Field(WORKFLOW_TIMEOUT_SECONDS, gt=0, le=_LONGEST_SECONDS)
+
+
+_MAKE = own_tool(
+    STATIC.name, "make_workflow",
+    "Draws a workflow that a person can open in Xircuits: a node for each call of a tool, and a "
+    "wire wherever a result is used. Give the calls, or a goal from which they are planned. It "
+    "writes the file, and calls none of the tools.",
+    _Make, ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False),
+)  # fmt: skip
+_CHECK = own_tool(
+    STATIC.name, "check_workflow",
+    "Says what is wrong with a workflow: whether Xircuits compiles it, whether its nodes and tools "
+    "exist, and whether each call gets what it needs. It runs nothing.",
+    _Check, ToolAnnotations(read_only=True, open_world=False),
+)  # fmt: skip
+_RUN = own_tool(
+    STATIC.name, "run_workflow",
+    "Runs a workflow in a process of its own, and returns its outputs.",
+    _Run, ToolAnnotations(read_only=False, destructive=True, open_world=True),
+)  # fmt: skip
+_TOOLS = (_MAKE, _CHECK, _RUN)
+
+
+class AuthoringTools:
+    """`make_workflow`, `check_workflow` and `run_workflow`, on files below `folder`.
+
+    `search` knows the tools that a workflow may call. What the settings start is not redrawn.
+    """
+
+    def __init__(self, folder: Path, settings: Settings, search: GatewayTools) -> None:
+        self._folder = folder.resolve()
+        self._workspace = Workspace(str(self._folder), started_files(settings.sources.values()))
+        self._search = search
+
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them."""
+        return _TOOLS
+
+    async def call(
+        self,
+        name: str,
+        arguments: JsonObject,
+        operations: Operations,
+        *,
+        on_progress: Progress | None = None,
+        meta: JsonObject | None = None,
+    ) -> ToolResult:
+        """Call one of them for the caller of `operations`.
+
+        What is wrong with the arguments or the workflow is a result with `is_error`.
+
+        Raises:
+            NotApproved, RuleDenied: nothing was done.
+        """
+        engine = operations.engine
+        engine.record_static(_TOOLS)
+        invocation = ToolInvocation(
+            next(x for x in _TOOLS if x.name == name), arguments, operations.caller,
+            on_progress=on_progress and as_async(on_progress), meta=meta,
+        )  # fmt: skip
+        try:
+            return await engine.calls.run(invocation, partial(self._perform, operations))
+        except InvalidArguments as wrong:
+            return ToolResult.of_text(str(wrong), is_error=True)
+
+    async def _perform(self, operations: Operations, invocation: ToolInvocation) -> ToolResult:
+        given = invocation.arguments
+        try:
+            if invocation.tool is _MAKE:
+                return await self._make(operations, _Make.model_validate(given))
+            if invocation.tool is _CHECK:
+                return await self._check(operations, self._path(_Check.model_validate(given).file))
+            return await self._run(operations, _Run.model_validate(given), invocation)
+        except (XaiMcpError, WorkflowError, ValueError) as wrong:
+            return ToolResult.of_text(str(wrong), is_error=True)
+
+    async def _make(self, operations: Operations, asked: _Make) -> ToolResult:
+        path = self._path(asked.file)
+        if bool(asked.calls) == bool(asked.goal.strip()):
+            raise ValueError("Give either `calls` or a `goal`.")
+        usable = await self._search.usable(operations)
+        if asked.goal:
+            calls = calls_of_plan(await operations.plan_among(usable, asked.goal))
+        else:
+            calls = [_drawn(number, x, usable) for number, x in enumerate(asked.calls, 1)]
+        if not calls:
+            raise ValueError(_NO_PLAN.format(asked.goal))
+        text = draw(Path(path).stem, calls, our_components()).text()
+        write = partial(self._workspace.write, path, text, overwrite=asked.overwrite)
+        written = await anyio.to_thread.run_sync(write)
+        steps = [step_text(Step(x.source, x.tool, x.arguments)) for x in calls]
+        open_ports = [
+            f"Somebody must give {name} of {call.name} in the lab. {why}"
+            for call in calls
+            for name, why in call.missing.items()
+        ]
+        checked = await self._check(operations, path)
+        lines = [written, *(f"{n}. {x}" for n, x in enumerate(steps, 1)), *open_ports, checked.text]
+        return replace(checked, parts=(TextPart("\n".join(lines)),))
+
+    async def _check(self, operations: Operations, path: str) -> ToolResult:
+        place = self._place(path)
+        found, may_compile = await anyio.to_thread.run_sync(self._look_at, place)
+        takes = ""
+        if may_compile:
+            try:
+                workflow = await self._source(operations, place).read()
+                takes = f" It takes: {signature(workflow.tool.input_schema)}."
+            except SourceFailed as reason:
+                found.append(f"{reason.problem} {reason.next_step}".strip())
+        calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
+        checked = await operations.check_among(await self._search.usable(operations), calls)
+        compiles = f"Xircuits compiles it.{takes}" if takes else "It was not compiled."
+        lines = [*found, compiles, checked_text(checked, calls, _WIDTH)]
+        told = {
+            "file": path,
+            "compiles": bool(takes),
+            "is_right": bool(takes) and not found and not checked.problems,
+        }
+        return ToolResult((TextPart("\n".join(lines)),), structured=told)
+
+    def _look_at(self, place: Path) -> tuple[list[str], bool]:
+        """What is wrong with the file, and whether its compiler may be started.
+
+        A check runs nothing, and the compiler evaluates literals, also of workflows inside.
+        """
+        try:
+            document = load(place)
+            found = problems(document, place.stem, self._classes(document))
+            code = code_in(document)
+            inner = [x["name"] for x in nodes_of(document) if x["extras"].get("type") == _INNER]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as cause:
+            raise ValueError(
+                f"{place.name} is no workflow of Xircuits: {type(cause).__name__}: {cause}."
+            ) from cause
+        found += code
+        found += [f"{x}: check this workflow by itself; `run_workflow` compiles it" for x in inner]
+        return [f"{x}." for x in found], not (code or inner)
+
+    def _classes(self, document: Document) -> Mapping[str, ComponentClass]:
+        """The components of the nodes, as far as their files are in the working folder."""
+        classes = dict(our_components())
+        ours = {x.path for x in classes.values()}
+        paths = {str(x["extras"].get("path") or "") for x in nodes_of(document)} - ours
+        for path in paths:
+            file = self._folder / path
+            if path.endswith(".py") and file.is_file():
+                found = read_component_file(file, file.parent.name)
+                classes |= {x.name: replace(x, path=path) for x in found}
+        return classes
+
+    async def _run(
+        self, operations: Operations, asked: _Run, invocation: ToolInvocation
+    ) -> ToolResult:
+        source = self._source(operations, self._place(self._path(asked.file)))
+        workflow = await source.read()
+        schema = workflow.tool.input_schema
+        if wrong := SchemaCheck(schema).problems(asked.arguments):
+            raise InvalidArguments(workflow.tool.name, wrong, signature(schema))
+        call = replace(invocation, tool=workflow.tool, arguments=asked.arguments)
+        return await source.run(workflow, call, asked.timeout_seconds)
+
+    def _source(self, operations: Operations, place: Path) -> WorkflowSource:
+        engine, file = operations.engine, str(place)
+        env = {ENVIRONMENT_VARIABLE: engine.settings.file} if engine.settings.file else {}
+        settings = WorkflowSettings(name=tool_name(file), file=file, env=env)
+        return WorkflowSource(settings, engine.recorder.mask)
+
+    def _path(self, file: str) -> str:
+        """The path of a workflow in the working folder; it may be written with that.
+
+        Raises:
+            ValueError: it is elsewhere, or no workflow.
+        """
+        if os.path.isabs(file):
+            if not Path(file).is_relative_to(self._folder):
+                raise ValueError(f"{file} is not below the working folder, {self._folder}.")
+            file = Path(file).relative_to(self._folder).as_posix()
+        if not file.endswith(_SUFFIX):
+            raise ValueError(f"{file} is no workflow: its name must end in {_SUFFIX}.")
+        return file
+
+    def _place(self, path: str) -> Path:
+        """Where a workflow is. Raises a ValueError where none is, with the nearest."""
+        folder = (self._folder / path).parent
+        files = folder.glob(f"?*{_SUFFIX}")
+        names = [x.relative_to(self._folder).as_posix() for x in files]
+        if ".." not in path and path not in names:
+            raise ValueError(f"There is no {path}. {did_you_mean(path, names)}".rstrip())
+        return self._workspace.place(path)
+
+
+def _drawn(number: int, call: _Call, usable: UsableTools) -> DrawnCall:
+    by_id = {str(x): x for x in usable.tools}
+    key = by_id.get(call.tool)
+    if key is None:
+        raise ValueError(
+            f"Call {number}: no tool {call.tool!r} can be used. {did_you_mean(call.tool, by_id)}"
+        )
+    arguments = dict(call.arguments)
+    for name, written in call.taken.items():
+        try:
+            arguments[name] = read_value(written)
+        except BadStep as wrong:
+            raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {wrong}") from wrong
+    return DrawnCall(key.source, key.name, arguments)
