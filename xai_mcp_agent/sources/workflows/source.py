@@ -172,13 +172,15 @@ class WorkflowSource(ReadSource[Workflow]):
         workflow = await self._ready_within(limit)
         if name != workflow.tool.name:
             raise UnknownTool(f"{self.name} has no tool {name!r} any more.")
-        return await self.run(workflow, invocation, left_of(limit, anyio.current_time() - started))
+        return await self.run(workflow, invocation, limit, anyio.current_time() - started)
 
-    async def run(self, workflow: Workflow, invocation: ToolInvocation, limit: float) -> ToolResult:
-        """Run a workflow that `read` returned; see `call`."""
+    async def run(
+        self, workflow: Workflow, invocation: ToolInvocation, limit: float, spent_seconds: float = 0
+    ) -> ToolResult:
+        """Run a workflow that `read` returned; see `call`. Of the limit some may be spent already."""
         output = Output(self._mask)
         try:
-            with anyio.fail_after(limit):
+            with anyio.fail_after(left_of(limit, spent_seconds)):
                 async with self._turns:
                     if invocation.check is not None:
                         invocation.check()
