@@ -177,7 +177,7 @@ class WorkflowSource(ReadSource[Workflow]):
     async def run(
         self, workflow: Workflow, invocation: ToolInvocation, limit: float, spent_seconds: float = 0
     ) -> ToolResult:
-        """Run a workflow that `read` returned; see `call`. Of the limit some may be spent already."""
+        """Run a workflow that `read` returned; see `call`. Some of the limit is spent already."""
         output = Output(self._mask)
         try:
             with anyio.fail_after(left_of(limit, spent_seconds)):
