@@ -1,0 +1,168 @@
+"""The page in a real Chromium, as somebody at a small laptop uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.admin import SECONDS, TOKEN, AdminClient, serving_admin
+from tests.support.lab import SMALL, browser, chromium
+from tests.support.mcp_servers import gallery_entry
+from tests.support.shredder_server import shredder_entry
+from xai_mcp_agent import Bridge
+
+pytestmark = pytest.mark.browser
+
+EVIL = "<img src=x onerror=document.title=1>"
+SHRED = {"tool": "shredder/shred", "arguments": {"paper": "the \u202econtract"}}
+
+
+@pytest.fixture(scope="module")
+def running() -> Generator[Browser]:
+    """A browser."""
+    if chromium() is None:
+        pytest.skip("needs a Chromium")
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
+    servers = {
+        "gallery": gallery_entry(), "shredder": shredder_entry(), "evil": {"command": EVIL},
+        "locked": gallery_entry(lock=True),
+    }  # fmt: skip
+    folder = tmp_path_factory.mktemp("page")
+    options = {"store": folder / "history.db", "lock": folder / "lock.json"}
+    with Bridge({"mcpServers": servers}, **options) as bridge:  # pyright: ignore[reportArgumentType]
+        bridge.connect("gallery", "shredder", "locked", wait=True)
+        bridge.connect("evil")
+        yield bridge
+
+
+@pytest.fixture(scope="module")
+def address(bridge: Bridge) -> Generator[str]:
+    with serving_admin(bridge) as address:
+        yield address
+
+
+def opened(
+    running: Browser, address: str, scheme: Literal["light", "dark"] = "light"
+) -> tuple[Page, list[str]]:
+    """The page in a new window, and what went wrong with it."""
+    size = {"width": SMALL[0], "height": SMALL[1]}
+    page = running.new_page(viewport=size, color_scheme=scheme)  # pyright: ignore[reportArgumentType]
+    page.set_default_timeout(SECONDS * 1000)
+    wrong: list[str] = []
+    page.on("console", lambda x: wrong.append(x.text))
+    page.on("pageerror", lambda x: wrong.append(str(x)))
+    page.goto(address)
+    return page, wrong
+
+
+def source(page: Page, name: str, state: str) -> None:
+    """Wait until the row of a source has this state."""
+    row = page.get_by_role("row", name=name).first
+    expect(row.locator(".state")).to_have_text(state, timeout=SECONDS * 1000)
+
+
+def test_it_shows_what_is_there_in_both_schemes_and_fits(running: Browser, address: str) -> None:
+    backgrounds = set[str]()
+    for scheme in ("light", "dark"):
+        page, wrong = opened(running, f"{address}/#token={TOKEN}", scheme)
+        source(page, "gallery", "ready")
+        source(page, "evil", "failed")
+        page.get_by_role("button", name="gallery", exact=True).click()
+        page.get_by_text("Add two integers.").wait_for()
+        page.get_by_text("called").or_(page.get_by_text("connected")).first.wait_for()
+        assert TOKEN not in page.url
+        assert page.evaluate("document.documentElement.scrollWidth") == SMALL[0]
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        # Words of servers are text.
+        page.get_by_text(EVIL).first.wait_for()
+        assert page.locator("img").count() == 0
+        assert page.title() == "xai-mcp-agent"
+        assert wrong == []
+        page.close()
+    assert len(backgrounds) == 2
+
+
+def test_without_the_token_it_asks_for_it(running: Browser, address: str) -> None:
+    page, _ = opened(running, address)
+    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("button", name="Open").click()
+    page.get_by_text("token needed").wait_for()
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Open").click()
+    source(page, "gallery", "ready")
+    assert not page.get_by_label("Token").is_visible()
+    page.reload()
+    source(page, "gallery", "ready")
+    page.close()
+
+
+def test_its_tools_are_searched_and_switched_by_keyboard(
+    running: Browser, bridge: Bridge, address: str
+) -> None:
+    page, wrong = opened(running, f"{address}/#token={TOKEN}")
+    page.get_by_role("button", name="gallery", exact=True).press("Enter")
+    page.get_by_text("10 tools", exact=True).wait_for()
+    page.get_by_label("Search the tools").fill("integers")
+    page.get_by_text("1 tool", exact=True).wait_for()
+    switch = page.get_by_role("switch", name="Agents may use add")
+    switch.press("Space")
+    expect(switch).not_to_be_checked()
+    assert [x.key.name for x in bridge.list_tools("gallery").entries if not x.is_enabled] == ["add"]
+    bridge.enable("gallery", "add")
+    expect(switch).to_be_checked(timeout=SECONDS * 1000)
+    assert wrong == []
+    page.close()
+
+
+def test_a_tool_that_waits_is_read_and_accepted(running: Browser, address: str) -> None:
+    page, wrong = opened(running, f"{address}/#token={TOKEN}")
+    page.get_by_role("button", name="locked", exact=True).click()
+    page.get_by_text("Tools of locked").wait_for()
+    page.get_by_label("Search the tools").fill("integers")
+    page.get_by_text("1 tool", exact=True).wait_for()
+    page.get_by_role("button", name="Read and accept").click()
+    page.get_by_text('"input_schema"').wait_for()
+    page.get_by_role("button", name="Accept this definition").press("Enter")
+    page.get_by_text("add is accepted as it is now.").wait_for()
+    expect(page.get_by_text("not accepted yet")).to_have_count(0)
+    assert wrong == []
+    page.close()
+
+
+def test_a_call_is_approved_or_not_where_somebody_reads_it(running: Browser, address: str) -> None:
+    page, wrong = opened(running, f"{address}/#token={TOKEN}")
+    page.get_by_text("live", exact=True).wait_for()
+    with AdminClient(address) as client, ThreadPoolExecutor() as pool:
+        for button, status in (("Do not make it", 403), ("Make this call", 200)):
+            call = pool.submit(client.post, "/api/call", status, SHRED)
+            page.get_by_text("admin wants to call shred of shredder").wait_for()
+            # A mark that turns the direction of words is shown as what it is.
+            assert "the \ufffdcontract" in page.locator(".call pre").inner_text()
+            page.get_by_role("button", name=button).click()
+            call.result(SECONDS)
+            expect(page.locator(".call")).to_have_count(0, timeout=SECONDS * 1000)
+    page.get_by_text("called · by admin").first.wait_for()
+    assert wrong == []
+    page.close()
+
+
+def test_it_is_live_and_refreshes(running: Browser, bridge: Bridge, address: str) -> None:
+    page, _ = opened(running, f"{address}/#token={TOKEN}")
+    source(page, "gallery", "ready")
+    bridge.disconnect("gallery")
+    source(page, "gallery", "idle")
+    page.get_by_role("button", name="Refresh gallery").click()
+    source(page, "gallery", "ready")
+    page.get_by_text("gallery: 10 tools, nothing changed.").wait_for()
+    page.get_by_role("button", name="Refresh evil").click()
+    page.get_by_role("status").filter(has_text="was not found").wait_for()
+    page.close()
