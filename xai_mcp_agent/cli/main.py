@@ -34,6 +34,7 @@ from .registry import sync as registry_sync
 from .run_plan import run_plan
 from .search import search
 from .select import select
+from .serve import serve
 from .servers import call, login, logout, servers
 from .stats import stats
 from .tools import accept, disable, enable, refresh, tools
@@ -56,8 +57,8 @@ app = typer.Typer(
 # In the order of the help text.
 for _command in (
     init, ask, add, remove, discover, servers, tools, openapi, search, explain, select, suggest,
-    plan, call, run_plan, check_wires, draw, stats, diff, graph, usage, learned, refresh, trust,
-    disable, enable, accept, approve, login, logout, adopt, check_lessons, reset_lesson,
+    plan, call, run_plan, serve, check_wires, draw, stats, diff, graph, usage, learned, refresh,
+    trust, disable, enable, accept, approve, login, logout, adopt, check_lessons, reset_lesson,
     lesson_solution,
 ):  # fmt: skip
     _class = AddCommand if _command is add else None

@@ -142,6 +142,8 @@ class ServerSettings(SourceSettings):
     log_level: LogLevel = "warning"
     session: Sharing = "shared"
     session_limit: Count = SESSION_LIMIT
+    # Words before the command: a program that reaches the server elsewhere, or else runs it.
+    through: Annotated[tuple[str, ...], INTERNAL] = field(default=(), repr=False)
     # http because nothing names it: it may be sse
     transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
     auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)

@@ -46,7 +46,7 @@ class Connection:
         """
         settings = self.settings
         if settings.transport == "stdio":
-            command = (settings.command, *settings.args)
+            command = (*settings.through, settings.command, *settings.args)
             env = {**inherited_environment(), **settings.env}
             grace = settings.close_timeout_seconds
             self.process = await start_process(command, env, settings.cwd, self.stderr, grace)

@@ -1,0 +1,245 @@
+"""One process keeps the servers of a settings file: who starts it, reaches it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.server.mcpserver import MCPServer
+
+from tests.support.kept_servers import KeptServers, client_of, kept_servers
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.gateway import process
+from xai_mcp_agent.sources import relay, warm
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(os.name == "nt", reason="there are no such sockets"),
+]
+SECONDS = 60.0
+
+
+@pytest.fixture
+def kept() -> Generator[KeptServers]:
+    with kept_servers() as kept:
+        yield kept
+
+
+async def server_of(client: Client) -> int:
+    """The number of the gallery's process, as a client sees it."""
+    result = await client.call_tool("gallery_process", {})
+    assert result.structured_content is not None, result
+    return result.structured_content["result"]
+
+
+def ended(kept: KeptServers, *pids: int) -> None:
+    """Wait until these processes have ended and nothing of them is left."""
+    wait_until(lambda: not any(map(is_running, pids)), "they have ended")
+    wait_until(lambda: not kept.left(), "nothing is left")
+
+
+async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) -> None:
+    servers: list[int] = []
+
+    async def use() -> None:
+        async with client_of(kept.command("--attach")) as client:
+            servers.append(await server_of(client))
+            if len(servers) == 2:
+                both.set()
+            await over.wait()
+
+    both, over = anyio.Event(), anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(use)
+        tasks.start_soon(use)
+        with anyio.fail_after(SECONDS):
+            await both.wait()
+        shown = await anyio.to_thread.run_sync(kept.run, "--status", "--json")
+        (one,) = json.loads(shown.stdout)["processes"]
+        assert (one["connections"], servers[0]) == (2, servers[1])
+        assert [(x["name"], x["state"]) for x in one["servers"]] == [("gallery", "ready")]
+        over.set()
+    stopped = await anyio.to_thread.run_sync(kept.run, "--stop")
+    assert stopped.stdout == f"Process {one['pid']} has ended.\n"
+    await anyio.to_thread.run_sync(ended, kept, one["pid"], *servers)
+
+
+async def test_another_value_of_a_variable_is_another_process(
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with kept.attached() as client:
+        server = await server_of(client)
+    monkeypatch.setenv("TOKEN", "another")
+    async with client_of(kept.command("--attach"), words := tmp_path / "words") as client:
+        assert await server_of(client) != server
+    assert "with other settings, or other values of their variables" in words.read_text()
+    assert len(await anyio.to_thread.run_sync(kept.processes)) == 2
+
+
+async def test_a_killed_process_leaves_no_server_and_the_next_takes_its_place(
+    kept: KeptServers,
+) -> None:
+    async with kept.attached() as client:
+        server = await server_of(client)
+        (one,) = await anyio.to_thread.run_sync(kept.processes)
+        os.kill(one["pid"], signal.SIGKILL)
+        gone = lambda: not is_running(server)  # noqa: E731
+        await anyio.to_thread.run_sync(wait_until, gone, "its server has ended")
+    async with kept.attached() as client:
+        assert await server_of(client) != server
+        (two,) = await anyio.to_thread.run_sync(kept.processes)
+        os.kill(two["pid"], signal.SIGTERM)
+        await anyio.to_thread.run_sync(ended, kept, two["pid"])
+
+
+def test_it_ends_when_nobody_uses_it(kept: KeptServers) -> None:
+    done = kept.run("--socket", "--idle", "1")
+    assert done.returncode == 0, done.stderr
+    assert "serve --attach" in done.stdout
+    assert kept.left() == []
+    assert "No process keeps" in kept.run("--status").stdout
+
+
+def test_one_that_cannot_start_says_its_last_words(kept: KeptServers) -> None:
+    with pytest.raises(warm.WarmProcessFailed, match=r"No such option.*--nonsense"):
+        warm.ensure(warm.place_of(kept.file), ["--nonsense"])
+
+
+@asynccontextmanager
+async def tiny(operations: Operations) -> AsyncGenerator[process.Served]:
+    """Serves next to nothing."""
+    server = MCPServer("tiny", log_level="CRITICAL")._lowlevel_server
+
+    async def mcp(read: Any, write: Any, _: str) -> None:
+        await server.run(read, write, server.create_initialization_options())
+
+    yield process.Served(mcp)
+
+
+@pytest.fixture
+def running(kept: KeptServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
+    """The place of a process in a thread of ours, and the bridge on whose loop it is."""
+    place = warm.place_of(kept.file)
+    place.folder.mkdir(mode=0o700, parents=True)
+    with Bridge({}) as bridge:
+        run = process._Process(place, SECONDS, (is_ready := threading.Event()).set).run
+        done = bridge.submit(run, tiny)
+        assert is_ready.wait(SECONDS)
+        yield place, bridge
+        warm.ask(place, stop=True)
+        done.result(SECONDS)
+        assert not warm.is_live(place)
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "0"},
+    },
+}
+
+
+def hello(place: warm.WarmPlace) -> bytes:
+    """What a client that says hello and hangs up is answered."""
+    with relay.connect(str(place.socket)) as connection:
+        return relay.answer_to(connection, json.dumps(HELLO))
+
+
+async def tasks(_: Operations) -> int:
+    return len(asyncio.all_tasks())
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd"))
+
+
+def test_clients_that_come_and_go_leave_nothing(running: tuple[warm.WarmPlace, Bridge]) -> None:
+    place, bridge = running
+    assert b'"tiny"' in hello(place)
+    wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "it has gone")
+    before = open_files(), bridge.run(tasks)
+    for _ in range(50):
+        assert b'"tiny"' in hello(place)
+    wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "all have gone")
+    wait_until(lambda: (open_files(), bridge.run(tasks)) <= before, "nothing of them is left")
+    assert not [x for x in gc.get_objects() if isinstance(x, process._Lines)]
+
+
+def test_another_user_is_refused_on_both_sides(
+    running: tuple[warm.WarmPlace, Bridge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, _ = running
+    with relay.connect(str(place.socket)) as connection:
+        assert relay.peer_uid(connection) == os.getuid()
+    with monkeypatch.context() as other:
+        other.setattr(process, "peer_uid", lambda _: os.getuid() + 1)
+        with pytest.raises(ConnectionError):
+            warm.ask(place, status=True)
+    with monkeypatch.context() as other:
+        other.setattr(relay, "peer_uid", lambda _: os.getuid() + 1)
+        with pytest.raises(PermissionError, match="another user"):
+            relay.connect(str(place.socket))
+
+
+@contextmanager
+def relayed(*words: str) -> Generator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """A relay, and the other end of its socket."""
+    folder = tempfile.mkdtemp(prefix="relay-")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path := f"{folder}/s")
+        listening.listen()
+        listening.settimeout(SECONDS)
+        child = subprocess.Popen(
+            [sys.executable, "-IS", relay.__file__, path, *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        connection, _ = listening.accept()
+        with child, connection:
+            yield child, connection
+    shutil.rmtree(folder)
+
+
+def test_a_relay_passes_on_the_end_of_its_input_and_what_comes_after() -> None:
+    with relayed() as (child, connection):
+        assert child.stdin is not None
+        child.stdin.write(b"question")
+        child.stdin.close()
+        assert connection.recv(100) == b"question"
+        assert connection.recv(100) == b""
+        connection.sendall(b"answer")
+        connection.close()
+        assert child.stdout is not None
+        assert (child.stdout.read(), child.wait(SECONDS)) == (b"answer", 0)
+
+
+@pytest.mark.parametrize("answer", [b'{"error": "it is off"}\n', b""])
+def test_a_relay_that_is_refused_becomes_the_server(answer: bytes) -> None:
+    with relayed("1", '{"server": "x"}', "cat") as (child, connection):
+        assert connection.recv(100) == b'{"server": "x"}\n'
+        connection.sendall(answer)
+        connection.close()
+        out, words = child.communicate(b"hello", SECONDS)
+        assert (out, child.returncode) == (b"hello", 0)
+        assert b"cannot be used" in words

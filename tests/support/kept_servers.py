@@ -1,0 +1,95 @@
+"""Settings with the gallery, and the process that keeps their servers, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import anyio
+import anyio.to_thread
+import jsonschema.validators  # noqa: F401 - what a client's first call would wait for
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.support.mcp_servers import gallery_entry
+from tests.support.processes import wait_until
+from xai_mcp_agent.sources import warm
+
+_RUN = "from xai_mcp_agent.cli.main import run; run()"
+_SECONDS = 90.0
+_FOLDERS = {"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
+
+
+@dataclass
+class KeptServers:
+    """`file` has the settings."""
+
+    file: Path
+
+    def command(self, *words: str) -> list[str]:
+        """`xai-mcp-agent serve` for these settings."""
+        return [sys.executable, "-c", _RUN, "serve", "--settings", str(self.file), *words]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return subprocess.run(
+            self.command(*words),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
+        )  # fmt: skip
+
+    def processes(self) -> list[dict[str, Any]]:
+        """The processes, with their status."""
+        places = list(warm.live_places(self.file))
+        return [{**facts, **warm.ask(place, status=True)} for place, facts in places]
+
+    def left(self) -> list[Path]:
+        """The folders of processes."""
+        folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "xai-mcp-agent"
+        return list(folder.iterdir()) if folder.exists() else []
+
+    @asynccontextmanager
+    async def attached(self) -> AsyncGenerator[Client]:
+        """A client of the SDK that is attached by the relay; the process starts if needed."""
+        place = await anyio.to_thread.run_sync(warm.place_of, self.file)
+        await anyio.to_thread.run_sync(warm.ensure, place)
+        async with client_of(place.relay) as client:
+            yield client
+
+
+@asynccontextmanager
+async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[Client]:
+    """A client of the SDK with this command as its server; stderr goes to a file."""
+    first, *args = command
+    server = StdioServerParameters(command=first, args=args, env=dict(os.environ))
+    with open(errors or os.devnull, "w", encoding="utf-8") as log, anyio.fail_after(_SECONDS):
+        async with Client(stdio_client(server, errlog=log)) as client:
+            yield client
+
+
+@contextmanager
+def kept_servers() -> Generator[KeptServers]:
+    """In the block folders of the user are other ones; at its end every process is stopped."""
+    # Not the folder of the test: its path is too long for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="kept-"))
+    entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"})
+    kept = KeptServers(folder / "mcp_settings.json")
+    kept.file.write_text(json.dumps({"mcpServers": {"gallery": entry}, "store": "memory"}))
+    folders = {name: str(folder / x) for name, x in _FOLDERS.items()}
+    with mock.patch.dict(os.environ, {**folders, "XAI_MCP_TRUST": "1"}):
+        try:
+            yield kept
+        finally:
+            for place, _ in list(warm.live_places(kept.file)):
+                warm.ask(place, stop=True)
+                wait_until(lambda: not place.lock.exists(), "it has ended")  # noqa: B023
+            shutil.rmtree(folder)

@@ -1,0 +1,200 @@
+"""`xai-mcp-agent serve`: what we have, for clients of other programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..bridge.operations import Operations
+from ..console.text import count
+from ..core.errors import XaiMcpError
+from ..core.json import JsonObject
+from ..core.shell import shown_command
+from ..gateway import process
+from ..settings.load import find_settings
+from ..sources import warm
+from .bridges import open_bridge
+from .output import AsJson, SettingsFile, echo_json, say
+
+_STOP_SECONDS = 20.0  # stubborn servers take a few seconds to end
+_LOOK_SECONDS = 0.05
+_VARIABLES = (
+    "Its servers have the environment of the program that started it: variables set since then "
+    "do not reach them."
+)
+
+
+def serve(
+    socket: Annotated[
+        bool, typer.Option("--socket", help="Keep the servers for all clients of this user.")
+    ] = False,
+    attach: Annotated[
+        bool,
+        typer.Option(
+            "--attach", help="Attach a client to the process of --socket, which starts if needed."
+        ),
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show that process.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End that process.")] = False,
+    idle: Annotated[
+        float,
+        typer.Option(
+            "--idle", metavar="SECONDS", min=1, help="End that process so long after its last use."
+        ),
+    ] = process.IDLE_SECONDS,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Serve the tools, prompts and resources of your servers to other programs, over MCP.
+
+    With --socket one process keeps the servers of a settings file for all your clients. It ends
+    when nobody used it for a while.
+    """
+    if [socket, attach, status, stop].count(True) != 1:
+        raise typer.BadParameter("Give one of --socket, --attach, --status and --stop.")
+    if status:
+        _show_status(_file_of(settings), as_json=as_json)
+    elif stop:
+        _stop(_file_of(settings))
+    elif attach:
+        _attach(settings, idle)
+    else:
+        _keep(settings, idle)
+
+
+def _keep(settings: Path | None, idle: float) -> None:
+    """Be the process that keeps the servers."""
+    place = warm.place_of(settings)
+    if warm.is_live(place):
+        say(f"Another process keeps the servers of {place.settings} already.")
+        _say_how_to_attach(place)
+        return
+    _tell_of_others(place)
+
+    def ready() -> None:
+        say(f"Keeping the servers of {place.settings}, until {idle:g} s after the last use.")
+        say(_VARIABLES)
+        _say_how_to_attach(place)
+        sys.stdout.flush()
+
+    try:
+        process.keep_servers(
+            place, lambda: open_bridge(Path(place.settings)), _serving, idle, ready
+        )
+    except process.AlreadyKept as reason:
+        say(str(reason))
+
+
+@asynccontextmanager
+async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
+    # Heavy, and only for what serves.
+    from ..admin.app import admin_app
+    from ..gateway.server import Gateway
+
+    async with Gateway(operations) as gateway:
+
+        async def mcp(read: Any, write: Any, server: str) -> None:
+            await gateway.serve(read, write, (server,) if server else None)
+
+        yield process.Served(mcp, admin_app(operations, token=None, hosts=None))
+
+
+def _attach(settings: Path | None, idle: float) -> None:
+    """Become the relay of a client, whose stdin and stdout are ours."""
+    place = warm.place_of(settings)
+    if not warm.is_live(place):
+        _tell_of_others(place)
+        warm.ensure(place, ["--idle", f"{idle:g}"])
+    os.execv(place.relay[0], place.relay)
+
+
+def _tell_of_others(place: warm.WarmPlace) -> None:
+    """Say why a process that serves the same file is not used."""
+    for other, facts in warm.live_places(place.settings):
+        if other.folder != place.folder:
+            version = facts["version"]
+            what = (
+                "with other settings, or other values of their variables"
+                if version == warm.facts_of(place)["version"]
+                else f"in version {version}"
+            )
+            say(
+                f"Process {facts['pid']} keeps the servers of {place.settings} {what}. It ends "
+                "when nobody uses it; this is a new one.",
+                to_stderr=True,
+            )
+
+
+def _say_how_to_attach(place: warm.WarmPlace) -> None:
+    attach = ("xai-mcp-agent", "serve", "--attach", "--settings", place.settings)
+    say("The command to write into the settings of a client, which also starts this process:")
+    say(f"  {shown_command(*attach)}")
+    say("Or, in a tenth of the time, while this process runs:")
+    say(f"  {shown_command(*place.relay)}")
+
+
+def _show_status(file: str, *, as_json: bool) -> None:
+    shown = [
+        {**facts, **_asked(place), "socket": str(place.socket)}
+        for place, facts in warm.live_places(file)
+    ]
+    if as_json:
+        echo_json({"settings": file, "processes": shown})
+        return
+    for one in shown:
+        say(_status_text(one))
+        for server in one.get("servers", ()):
+            tools = "" if server["tools"] is None else f", {count(server['tools'], 'tool')}"
+            say(f"  {server['name']}: {server['state']}{tools}")
+    say(_VARIABLES if shown else f"No process keeps the servers of {file}.")
+
+
+def _asked(place: warm.WarmPlace) -> JsonObject:
+    try:
+        return warm.ask(place, status=True)
+    except OSError as reason:
+        return {"error": str(reason)}
+
+
+def _status_text(one: JsonObject) -> str:
+    who = f"Process {one['pid']}, version {one['version']}, since {one['since']}"
+    if "error" in one:
+        return f"{who}, does not answer: {one['error']}."
+    connections = count(one["connections"], "connection")
+    return f"{who}: {connections}; it ends {one['idle_seconds']:g} s after the last."
+
+
+def _stop(file: str) -> None:
+    places = list(warm.live_places(file))
+    for place, facts in places:
+        try:
+            warm.ask(place, stop=True)
+        except OSError as reason:
+            raise XaiMcpError(
+                f"Process {facts['pid']} does not answer: {reason}. End it with "
+                f"`kill {facts['pid']}`."
+            ) from reason
+    until = time.monotonic() + _STOP_SECONDS
+    for place, facts in places:
+        while place.lock.exists():
+            if time.monotonic() > until:
+                raise XaiMcpError(f"Process {facts['pid']} was told to end, and has not yet.")
+            time.sleep(_LOOK_SECONDS)
+        say(f"Process {facts['pid']} has ended.")
+    if not places:
+        say(f"No process keeps the servers of {file}.")
+
+
+def _file_of(settings: Path | None) -> str:
+    """The path of the settings file, which need not be readable now."""
+    file = settings or find_settings()
+    if file is None:
+        raise XaiMcpError("No mcp_settings.json was found. Name yours with --settings.")
+    return os.path.abspath(file)

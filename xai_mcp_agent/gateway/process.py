@@ -1,0 +1,328 @@
+"""The process that keeps the servers of a settings file for other programs of this user.
+
+It listens at two sockets in its folder, see `sources.warm`: `mcp.sock` speaks MCP, JSON lines as
+over stdio, a session for each connection; `admin.sock` speaks HTTP. The first line of a connection
+may be a question of ours: `{"server": NAME}` for one server alone, `{"status": true}` or
+`{"stop": true}`. It ends when nobody was connected for a while, when asked, and on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+
+import anyio
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
+
+from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
+from ..core.errors import XaiMcpError
+from ..core.json import JsonObject
+from ..secrets.private_files import (
+    close_lock,
+    close_to_others,
+    make_private_folder,
+    open_private,
+    take_lock,
+)
+from ..sources.relay import peer_uid
+from ..sources.warm import WARM_VARIABLE, WarmPlace, facts_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 600.0
+
+Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
+"""Serves MCP over the SDK's streams to read and to write: everything, or one server by its name."""
+
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # as from a server
+_LOOK_SECONDS = 5.0  # at the clock, and at the size of the log
+_MAX_LOG_BYTES = 1_000_000
+_LOCK_SECONDS = 1.0
+_LOCK_LOOK_SECONDS = 0.02
+_SHUTDOWN_SECONDS = 2  # for requests over HTTP that are under way
+
+
+class AlreadyKept(XaiMcpError):
+    """Another process keeps the servers of these settings."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a process serves: MCP at its one socket, an application at the other."""
+
+    mcp: Serve
+    admin: ASGIApp | None = None
+
+
+Serving: TypeAlias = Callable[[Operations], AbstractAsyncContextManager[Served]]
+"""What is served in a block on the bridge's loop."""
+
+
+def keep_servers(
+    place: WarmPlace,
+    open_bridge: Callable[[], Bridge],
+    serving: Serving,
+    idle_seconds: float = IDLE_SECONDS,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Be the process that keeps the servers, from `ready` on until its end. In the main thread.
+
+    Raises:
+        AlreadyKept: there is one.
+        OSError: its folder cannot be used.
+    """
+    os.environ.pop(WARM_VARIABLE, None)  # its own servers are here
+    with _owned(place), open_bridge() as bridge:
+        process = _Process(place, idle_seconds, ready)
+
+        def end(*_: object) -> None:
+            bridge.aio.portal.post(process.stop.set)
+
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
+        bridge.run(process.run, serving)
+
+
+@contextmanager
+def _owned(place: WarmPlace) -> Generator[None]:
+    """Own the folder in the block. What a killed process left there goes, and all at the end."""
+    lock = _locked(place)
+    sockets = place.socket, place.admin_socket
+    try:
+        _remove(*sockets)
+        facts = {**facts_of(place), "since": datetime.now().astimezone().isoformat("T", "seconds")}
+        os.ftruncate(lock, 0)
+        os.write(lock, json.dumps(facts).encode())
+        yield
+        _remove(place.log)  # after a failure it says why
+    finally:
+        _remove(*sockets, place.lock)
+        with suppress(OSError):
+            place.folder.rmdir()
+        close_lock(lock)
+
+
+def _locked(place: WarmPlace) -> int:
+    """The locked file of the lock."""
+    until = time.monotonic() + _LOCK_SECONDS
+    while True:
+        make_private_folder(place.folder)
+        close_to_others(place.folder)
+        file = open_private(place.lock, os.O_RDWR | os.O_CREAT)
+        # One that ends removes the file: a lock on that counts for nobody.
+        if take_lock(file) and _is_file(place.lock, file):
+            return file
+        os.close(file)
+        if time.monotonic() > until:
+            raise AlreadyKept(f"Another process keeps the servers of {place.settings}.")
+        time.sleep(_LOCK_LOOK_SECONDS)
+
+
+def _is_file(path: os.PathLike[str], file: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+class _Process:
+    """Used on the bridge's loop."""
+
+    def __init__(self, place: WarmPlace, idle_seconds: float, ready: Callable[[], None]) -> None:
+        self.stop = anyio.Event()
+        self._place = place
+        self._idle_seconds = idle_seconds
+        self._ready = ready
+        self._connections = self._sessions = 0
+        self._idle_since = time.monotonic()
+
+    async def run(self, operations: Operations, serving: Serving) -> None:
+        """Serve at both sockets until the end."""
+        self._operations = operations
+        async with serving(operations) as self._served, anyio.create_task_group() as tasks:
+            web = None
+            if self._served.admin is not None:
+                web = self._web_server(self._served.admin)
+                tasks.start_soon(web.serve, [_private_socket(self._place.admin_socket)])
+            listener = await anyio.create_unix_listener(self._place.socket, mode=0o600)
+            async with listener, anyio.create_task_group() as connections:
+                connections.start_soon(listener.serve, self._connected)
+                self._ready()
+                await self._until_over()
+                connections.cancel_scope.cancel()
+            if web is not None:
+                web.should_exit = True
+
+    async def _until_over(self) -> None:
+        while not self.stop.is_set():
+            left = self._idle_since + self._idle_seconds - time.monotonic()
+            if not self._connections and left <= 0:
+                return
+            self._trim_log()
+            with anyio.move_on_after(min(_LOOK_SECONDS, max(left, self._idle_seconds / 2))):
+                await self.stop.wait()
+
+    def _trim_log(self) -> None:
+        """Empty the log where it has grown too long."""
+        with suppress(OSError):  # our stderr is none
+            if _is_file(self._place.log, 2) and os.fstat(2).st_size > _MAX_LOG_BYTES:
+                os.ftruncate(2, 0)
+
+    @contextmanager
+    def _counted(self) -> Generator[None]:
+        self._connections += 1
+        try:
+            yield
+        finally:
+            self._connections -= 1
+            self._idle_since = time.monotonic()
+
+    async def _connected(self, stream: SocketStream) -> None:
+        """Serve one connection; nothing in it ends the others."""
+        async with stream:
+            if not is_ours(stream.extra(SocketAttribute.raw_socket)):
+                logger.warning("Refused a connection of another user.")
+                return
+            try:
+                with self._counted():
+                    await self._talk(_Lines(stream))
+            except Exception as reason:  # noqa: BLE001 - such as a client that is gone
+                logger.debug("A connection ended: %r", reason)
+
+    async def _talk(self, lines: _Lines) -> None:
+        first = await lines.peek()
+        question = _question_in(first)
+        if question is None:
+            if first:  # else it was only looked whether we are here
+                await self._session(lines, "")
+            return
+        await lines.next()
+        answer = await self._answer(question)
+        await lines.write(json.dumps(answer) + "\n")
+        if "stop" in question:
+            self.stop.set()
+        elif "server" in question and "ok" in answer:
+            await self._session(lines, question["server"])
+
+    async def _session(self, lines: _Lines, server: str) -> None:
+        from mcp.server.stdio import stdio_server  # heavy, and loaded for the first client
+
+        pair: Any = lines
+        self._sessions += 1
+        try:
+            async with stdio_server(stdin=pair, stdout=pair) as (read, write):
+                await self._served.mcp(read, write, server)
+        finally:
+            self._sessions -= 1
+
+    async def _answer(self, question: JsonObject) -> JsonObject:
+        if "status" in question:
+            return {"ok": True, **await self._status()}
+        if "server" in question:
+            failed = await self._operations.wait_for(question["server"])
+            if failed:
+                return {"error": str(failed[question["server"]])}
+        return {"ok": True}
+
+    async def _status(self) -> JsonObject:
+        servers = await self._operations.servers()
+        shown = [{"name": x.name, "state": x.state, "tools": x.tool_count} for x in servers]
+        return {"connections": self._sessions, "idle_seconds": self._idle_seconds, "servers": shown}
+
+    def _web_server(self, app: ASGIApp) -> Any:
+        import uvicorn
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            with self._counted():
+                await app(scope, receive, send)
+
+        return uvicorn.Server(
+            uvicorn.Config(counted, log_config=None, timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
+        )
+
+
+class _Lines:
+    """The lines of a connection, as the SDK's transport of stdio reads and writes files."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+        self._buffer = bytearray()
+        self._looked_at = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        line = await self.next()
+        if not line:
+            raise StopAsyncIteration
+        return line.decode("utf-8", "replace")
+
+    async def next(self) -> bytes:
+        """The next line; empty at the end."""
+        line = await self.peek()
+        del self._buffer[: len(line)]
+        self._looked_at = 0
+        return line
+
+    async def peek(self) -> bytes:
+        """The next line, which stays the next."""
+        while (end := self._buffer.find(b"\n", self._looked_at)) < 0:
+            self._looked_at = len(self._buffer)
+            if self._looked_at > _MAX_LINE_BYTES:
+                raise ValueError("a line is too long")
+            try:
+                self._buffer += await self._stream.receive()
+            except anyio.EndOfStream:
+                return b""
+        return bytes(self._buffer[: end + 1])
+
+    async def write(self, text: str) -> None:
+        """Write a line."""
+        await self._stream.send(text.encode())
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Whether the other end is a process of this user."""
+    return peer_uid(connection) == os.getuid()
+
+
+def _question_in(line: bytes) -> JsonObject | None:
+    """A question of ours; None for a message of MCP, and for what is neither."""
+    try:
+        value: Any = json.loads(line)
+    except ValueError:
+        return None
+    is_ours = isinstance(value, dict) and {"server", "status", "stop"} & value.keys()
+    return cast(JsonObject, value) if is_ours and "jsonrpc" not in value else None
+
+
+def _private_socket(path: os.PathLike[str]) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(os.fspath(path))
+    os.chmod(path, 0o600)
+    return listening
+
+
+def _remove(*files: Any) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)

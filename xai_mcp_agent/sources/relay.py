@@ -1,0 +1,113 @@
+"""Relay: attaches a client of stdio to the socket of the process that keeps servers.
+
+    python -IS relay.py SOCKET
+    python -IS relay.py SOCKET SECONDS FIRST COMMAND [ARGUMENT...]
+
+The second form waits so long for the socket, sends the line FIRST, and passes nothing on before it
+is accepted; where the socket cannot be used, it becomes the COMMAND. A file of its own that imports
+next to nothing: it starts as quickly as Python does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from _thread import start_new_thread
+from contextlib import suppress
+
+ACCEPTED = b'{"ok"'
+"""The beginning of the answer to a first line."""
+
+_CHUNK_BYTES = 64 * 1024
+_LOOK_SECONDS = 0.02
+_REPORTED = 500  # bytes of a refusal
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """The user at the other end, as the system says."""
+    if sys.platform == "darwin":
+        level, option, size = 0, 1, 76  # SOL_LOCAL, LOCAL_PEERCRED, the size of its `xucred`
+    else:
+        level, option, size = socket.SOL_SOCKET, socket.SO_PEERCRED, 12
+    # On both the user stands behind four other bytes.
+    return int.from_bytes(connection.getsockopt(level, option, size)[4:8], sys.byteorder)
+
+
+def connect(path: str, seconds: float = 0.0) -> socket.socket:
+    """Connect to a socket of this user, which may not be there yet.
+
+    Raises:
+        OSError: nobody listens there within `seconds`, or another user does.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+            if peer_uid(connection) != os.getuid():
+                raise PermissionError(f"{path} belongs to another user")
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_LOOK_SECONDS)
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+
+
+def answer_to(connection: socket.socket, line: str) -> bytes:
+    """Send a first line and read the line that answers it; less where the other side hangs up."""
+    connection.sendall(line.encode() + b"\n")
+    answer = b""
+    # Byte by byte: what follows is for the client.
+    while not answer.endswith(b"\n") and (byte := connection.recv(1)):
+        answer += byte
+    return answer
+
+
+def copy(connection: socket.socket) -> None:
+    """Copy both ways until the other side ends; the end of stdin is passed on."""
+    start_new_thread(_send_stdin, (connection,))
+    while data := connection.recv(_CHUNK_BYTES):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(1, rest) :]
+
+
+def _send_stdin(connection: socket.socket) -> None:
+    with suppress(OSError):  # the other side has ended, which `copy` sees
+        while data := os.read(0, _CHUNK_BYTES):
+            connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+
+
+def main(path: str, seconds: str = "0", first: str = "", *command: str) -> None:
+    """Run the relay."""
+    try:
+        connection = connect(path, float(seconds))
+        answer = answer_to(connection, first) if first else ACCEPTED
+        if not answer.startswith(ACCEPTED):
+            raise ConnectionError(answer[:_REPORTED].decode("utf-8", "replace") or "it hung up")
+    except OSError as reason:
+        print(f"xai-mcp-agent: {path} cannot be used: {reason}", file=sys.stderr, flush=True)
+        if not command:
+            os._exit(1)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what it becomes
+        try:
+            os.execvp(command[0], command)
+        except OSError as cause:
+            print(f"xai-mcp-agent: {command[0]}: {cause}", file=sys.stderr, flush=True)
+            os._exit(127)
+    with suppress(OSError):  # the client has gone
+        copy(connection)
+    os._exit(0)  # the other thread may still be reading
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

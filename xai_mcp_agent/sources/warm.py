@@ -1,0 +1,265 @@
+"""The process that keeps the servers of a settings file, as its clients see it.
+
+There is one for each user, settings file, version and present form of the settings: another token
+in a variable is another process. It has a folder with its sockets; `gateway.process` is what runs
+in it. With `XAI_MCP_WARM=1` a bridge reaches its stdio servers there instead of starting them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import XaiMcpError
+from ..core.json import JsonObject
+from ..secrets.private_files import make_private_folder, open_private
+from ..settings.digest import digest_of, user_key
+from ..settings.entry import SourceSettings
+from ..settings.load import load_settings
+from ..settings.models import Settings
+from ..settings.server import ServerSettings
+from ..settings.trust import without_untrusted
+from . import relay
+
+WARM_VARIABLE = "XAI_MCP_WARM"
+START_SECONDS = 20.0  # a machine under load imports for several
+
+_ON = ("1", "true", "yes", "on")
+_MOST_PATH_BYTES = 100  # of a socket: 104 on macOS, 108 on Linux
+_ANSWER_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
+_LAST_WORDS_BYTES = 2000
+_RUN = "from xai_mcp_agent.cli.main import run; run()"
+
+
+class WarmProcessFailed(XaiMcpError):
+    """There is no process that keeps servers, and there can be none; says why."""
+
+
+@dataclass(frozen=True)
+class WarmPlace:
+    """The folder of one process. `digest` is that of the settings in their present form."""
+
+    settings: str
+    digest: str
+    folder: Path
+
+    @property
+    def socket(self) -> Path:
+        """MCP, JSON lines as over stdio."""
+        return self.folder / "mcp.sock"
+
+    @property
+    def admin_socket(self) -> Path:
+        """HTTP, for pages and scripts that administer it."""
+        return self.folder / "admin.sock"
+
+    @property
+    def lock(self) -> Path:
+        """Locked while the process lives; says who it is."""
+        return self.folder / "lock"
+
+    @property
+    def log(self) -> Path:
+        """Its stderr, where it runs in the background."""
+        return self.folder / "log"
+
+    @cached_property
+    def relay(self) -> tuple[str, ...]:
+        """The command that attaches a client of stdio."""
+        return (sys.executable, "-IS", relay.__file__, str(self.socket))
+
+
+def place_of(file: str | Path | None) -> WarmPlace:
+    """The place for a settings file as it is now, in this environment.
+
+    Raises:
+        SettingsError: it cannot be read.
+        WarmProcessFailed: there is no file, or no process can be reached on this system.
+    """
+    if os.name == "nt":
+        raise WarmProcessFailed(
+            "There are no sockets of this kind on Windows. Use `xai-mcp-agent serve --stdio`, "
+            "which each client starts for itself."
+        )
+    settings = without_untrusted(load_settings(file))
+    if not settings.file:
+        raise WarmProcessFailed("No mcp_settings.json was found. Name yours with --settings.")
+    path = os.path.realpath(settings.file)
+    try:
+        key = user_key()
+    except OSError as cause:
+        raise WarmProcessFailed(f"The key of this user cannot be used: {cause}.") from cause
+    # Not how it was found, nor what a run may add.
+    same = replace(settings, file=path, searched=(), is_vouched=False, added=set())
+    digest = digest_of((path, _version(), same), key)
+    folder = _runtime_folder() / digest[:16]
+    place = WarmPlace(settings.file, digest, folder)
+    if len(os.fsencode(place.admin_socket)) > _MOST_PATH_BYTES:
+        raise WarmProcessFailed(
+            f"{folder} is too long for the path of a socket. Set XDG_RUNTIME_DIR to a shorter one."
+        )
+    return place
+
+
+def facts_of(place: WarmPlace) -> JsonObject:
+    """The facts that a process writes down about itself at its start."""
+    return {"pid": os.getpid(), "settings": os.path.realpath(place.settings), "version": _version()}
+
+
+def live_places(file: str | Path) -> Iterator[tuple[WarmPlace, JsonObject]]:
+    """The places where processes of a settings file live, in whatever form it had, and their facts.
+
+    The file need not be readable now.
+    """
+    path = os.path.realpath(file)
+    for lock in sorted(_runtime_folder().glob("*/lock")):
+        place = WarmPlace(str(file), "", lock.parent)
+        try:
+            facts: Any = json.loads(lock.read_bytes())
+            relay.connect(str(place.socket)).close()
+        except (OSError, ValueError):
+            continue  # it has ended, or just begins
+        if isinstance(facts, dict) and cast(JsonObject, facts).get("settings") == path:
+            yield place, cast(JsonObject, facts)
+
+
+def ask(place: WarmPlace, **question: object) -> JsonObject:
+    """Ask a process something; see `gateway.process` for what.
+
+    Raises:
+        OSError: it is not there, or does not answer.
+    """
+    with relay.connect(str(place.socket)) as connection:
+        connection.settimeout(_ANSWER_SECONDS)
+        try:
+            answer: Any = json.loads(relay.answer_to(connection, json.dumps(question)))
+        except ValueError as cause:
+            raise ConnectionError("it hung up") from cause
+        return cast(JsonObject, answer)
+
+
+def is_live(place: WarmPlace) -> bool:
+    """Whether somebody listens there."""
+    try:
+        relay.connect(str(place.socket)).close()
+    except OSError:
+        return False
+    return True
+
+
+def start(place: WarmPlace, options: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+    """Start the process in the background, in a session of its own; does not wait for it.
+
+    Of several that start at the same time one stays.
+
+    Raises:
+        WarmProcessFailed: its folder cannot be used.
+        OSError: it cannot be started.
+    """
+    make_private_folder(place.folder)
+    log = open_private(place.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
+    command = [sys.executable, "-c", _RUN, "serve", "--socket", "--settings", place.settings]
+    try:
+        process = subprocess.Popen(
+            [*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            cwd=os.path.dirname(place.settings), start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(log)
+    # Collects it, if it ends before us.
+    threading.Thread(target=process.wait, name="xai-mcp-warm", daemon=True).start()
+    return process
+
+
+def ensure(place: WarmPlace, options: Sequence[str] = ()) -> None:
+    """Start the process if there is none, and wait until it can be reached.
+
+    Raises:
+        WarmProcessFailed: it cannot be started; has the last words of its log.
+    """
+    if is_live(place):
+        return
+    problem = f"The process that keeps the servers of {place.settings} did not start"
+    try:
+        process = start(place, options)
+    except OSError as cause:
+        raise WarmProcessFailed(f"{problem}: {cause}") from cause
+    until = time.monotonic() + START_SECONDS
+    while not is_live(place):
+        # One that finds another at work ends with 0.
+        if process.poll() or time.monotonic() > until:
+            raise WarmProcessFailed(f"{problem}. The end of {place.log}:\n{_last_words(place)}")
+        time.sleep(_LOOK_SECONDS)
+
+
+class WarmRoute:
+    """The way of a bridge to its stdio servers, where they are kept by another process.
+
+    `warn` gets the reason when they cannot be reached there.
+    """
+
+    def __init__(self, settings: Settings, warn: Callable[[str], None]) -> None:
+        self._added = settings.added
+        self._warn = warn
+        self._place: WarmPlace | None = None
+        is_on = os.environ.get(WARM_VARIABLE, "").strip().lower() in _ON
+        if is_on and settings.file and not settings.is_from_python:
+            try:
+                self._place = place_of(settings.file)
+            except XaiMcpError as reason:
+                self._give_up(reason)
+
+    def __call__(self, source: SourceSettings) -> SourceSettings:
+        """The settings by which the bridge reaches a source.
+
+        A server behind a URL runs already, and what a run adds is unknown to others.
+        """
+        is_kept = isinstance(source, ServerSettings) and source.transport == "stdio"
+        if self._place is None or not is_kept or source.name in self._added:
+            return source
+        try:
+            if not is_live(self._place):
+                start(self._place)
+        except OSError as reason:
+            self._give_up(reason)
+            return source
+        first = json.dumps({"server": source.name})
+        return replace(source, through=(*self._place.relay, f"{START_SECONDS:g}", first))
+
+    def _give_up(self, reason: Exception) -> None:
+        self._place = None
+        self._warn(f"{WARM_VARIABLE} has no effect, and servers are started for this run: {reason}")
+
+
+def _last_words(place: WarmPlace) -> str:
+    try:
+        return place.log.read_bytes()[-_LAST_WORDS_BYTES:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _runtime_folder() -> Path:
+    from platformdirs import user_runtime_path
+
+    with warnings.catch_warnings():  # that the variable is not set: /tmp will do
+        warnings.simplefilter("ignore")
+        return user_runtime_path("xai-mcp-agent", appauthor=False)
+
+
+def _version() -> str:
+    try:
+        return version("xai-mcp-agent")
+    except PackageNotFoundError:
+        return ""
