@@ -11,14 +11,17 @@ import pytest
 
 from tests.support.asking_server import asking, asking_entry, form
 from tests.support.bridges import bridge_with
+from tests.support.callers import Answering
 from tests.support.far_clients import ABLE, Responding, far_client, of_caller
 from tests.support.mcp_servers import serving
-from xai_mcp_agent import Bridge, ServerError
+from xai_mcp_agent import Answer, Bridge, Question, ServerError, ToolTimeout
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.core.results import ToolResult
 
+# In the server, which here is in this process.
+pytestmark = pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 MISSING_CAPABILITY = -32021
 MODERN = ["stdio", "http"]
 
@@ -34,6 +37,7 @@ def servers() -> Generator[Bridge]:
             no={"url": f"{address}/mcp", "elicitation": "decline"},
             hasty={"url": f"{address}/mcp", "timeout": 0.5},
             stdio_old=asking_entry(mode="legacy"),
+            http_old={"url": f"{address}/mcp", "mode": "legacy"},
         ) as bridge,
     ):
         bridge.connect(wait=True)
@@ -116,3 +120,69 @@ def test_the_limit_of_a_call_does_not_count_while_the_far_client_is_asked(server
 
     result = call(servers, far_client("far", respond=Slow("far")), "hasty", "ask", **form())
     assert json.loads(result.text)["content"] == {"colour": "far"}
+
+
+def test_no_question_reaches_another_client(servers: Bridge):
+    """Over stdio the older era does not say whose call a question is about."""
+    hosts = [Answering(f"client{number}") for number in range(3)]
+    results = list[tuple[str, str]]()
+
+    async def go(operations: Operations) -> None:
+        async def ask(host: Answering) -> None:
+            caller = far_client(host.name, is_modern=False, host=host)
+            asks = {**form(host.name), "rounds": 5}
+            for _ in range(4):
+                result = await operations.for_caller(caller).call_tool("stdio_old", "ask", asks)
+                results.append((host.name, json.loads(result.text)["content"]["colour"]))
+
+        async with anyio.create_task_group() as tasks:
+            for host in hosts:
+                tasks.start_soon(ask, host)
+
+    servers.run(go)
+    assert [x.asked for x in hosts] == [[x.name] * 20 for x in hosts]
+    assert len(results) == 12
+    assert all(name == colour for name, colour in results)
+
+
+def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
+    waits = ToolTimeout, r"go one at a time here(.|\n)*\"session\": \"client\""
+
+    class Meanwhile(Answering):
+        async def answer(self, question: Question) -> Answer:
+            with pytest.raises(waits[0], match=waits[1]):
+                await operations.for_caller(far_client("other")).call_tool(
+                    "stdio_old", "declared", timeout_seconds=0.2
+                )
+            for caller in (far_client("asked"), PROGRAM):  # these need not wait
+                await operations.for_caller(caller).call_tool("stdio_old", "declared")
+            return await super().answer(question)
+
+    async def themselves(operations: Operations) -> Operations:
+        return operations
+
+    operations = servers.run(themselves)
+    caller = far_client("asked", host=Meanwhile("asked"))
+    assert json.loads(call(servers, caller, "stdio_old", "ask", **form()).text)["content"]
+
+
+@pytest.mark.parametrize("server", ["stdio", "http", "stdio_old", "http_old"])
+def test_what_a_server_logs_during_a_call_goes_to_its_client(servers: Bridge, server: str):
+    client, other = Responding("client"), Responding("other")
+
+    async def go(operations: Operations) -> None:
+        room = {"room": server, "count": 2, "seconds": 10.0}
+        mine, theirs = (
+            operations.for_caller(far_client(x.name, respond=x, able={})) for x in (client, other)
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(theirs.call_tool, server, "meet", room)
+            logged = {"level": "error", "text": "the disk is full"}
+            await mine.call_tool(server, "log", logged)
+            await mine.call_tool(server, "meet", room)
+
+    servers.run(go)
+    message = {"level": "error", "logger": "diary", "data": "the disk is full"}
+    assert client.logged == [message]
+    # Over stdio nothing says which call it is about.
+    assert other.logged == ([message] if "stdio" in server else [])

@@ -67,7 +67,7 @@ class ClientFeatures:
 
     def __init__(self, connection: Connection, requests: Requests) -> None:
         self.roots = Roots(connection.settings)
-        self.log = ServerLog(connection)
+        self.log = ServerLog(connection, requests)
         self.elicitation = Elicitation(connection.settings, requests)
         self._sampling = Sampling(connection.settings, requests)
         self._settings = connection.settings
@@ -306,10 +306,12 @@ def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
 class ServerLog:
     """Log lines of a server, passed to its stderr log and to Python's logging.
 
-    Above a limit for each second lines are counted and left out.
+    Above a limit for each second lines are counted and left out. Far clients get all that may be
+    because of their calls, as it came.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, requests: Requests) -> None:
+        self._requests = requests
         self._logger = SERVERS.getChild(connection.settings.name)
         self._level = connection.settings.log_level
         self._words = connection.stderr
@@ -339,6 +341,9 @@ class ServerLog:
 
     def take(self, message: JsonObject) -> None:
         """Log one message as it came. Quick, for it is called for each; never raises."""
+        for far in (x.caller.far for x in self._requests.asking()):
+            if far is not None and far.log is not None:
+                far.log(message)
         level = message.get("level")
         if not isinstance(level, str) or not self._is_wanted(level) or not self._has_room():
             return

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from contextvars import copy_context
 from time import monotonic
 from typing import Any
 
@@ -89,6 +90,7 @@ class ServerDispatcher(JSONRPCDispatcher):
 
     def __init__(self, read: Any, write: Any, connection: Connection, clocks: Clocks) -> None:
         super().__init__(read, write)
+        self._read = read
         self._clocks = clocks
         self._may_elicit = connection.settings.elicitation != "decline"
         self._traffic = connection.traffic
@@ -217,7 +219,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         def take(method: str, params: Mapping[str, Any] | None) -> bool:
             if on_notify_intercept is not None:
                 on_notify_intercept(method, params)  # streams of `listen`
-            self._traffic.notice(method, params or {})
+            # Over HTTP a message comes in the context of the request on whose stream it came.
+            context = getattr(self._read, "last_context", None) or copy_context()
+            context.run(self._traffic.notice, method, params or {})
             return True
 
         try:

@@ -151,6 +151,15 @@ class Failures:
                 words = self._last_words()
                 return ServerError(self._server, self._mask(problem), 0, _REPORT_IT, words)
 
+    def of_queue(self, what: str, seconds: float) -> ToolTimeout:
+        """A request was not sent: those of other clients took too long."""
+        waited = "calls of several clients go one at a time here, and it waited for others."
+        own = 'give each client its own session, with `"session": "client"` in its settings.'
+        return ToolTimeout(
+            self._server, f"{what} timed out after {round(seconds, 2):g} s: {waited}",
+            f"Try again later; or {own}", is_of_tool=True, besides=own,
+        )  # fmt: skip
+
     def _refused(self, cause: BaseException, what: str, lines_before: int) -> ServerError:
         """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))

@@ -4,7 +4,7 @@ While the server waits for a person, the clocks of all requests stand still: whe
 which request it asks for, it may also be doing one thing at a time. On 2026-07-28 a question is
 part of the answer to a request. In the older era it is a message of its own; over Streamable HTTP
 it comes on the stream of the request it belongs to, else nothing says whose it is, and the first
-caller who can be asked is.
+caller who can be asked is. So calls of far clients go one at a time there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.calls import PROGRAM, Caller, FarClient, Host
+from ...core.calls import PROGRAM, Caller, FarClient, Host, left_of
 from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection
@@ -64,6 +64,12 @@ class Request:
         far = self.caller.far if self.may_ask else None
         return far if far and far.is_modern and far.respond else None
 
+    @property
+    def client_id(self) -> str:
+        """The id of the far client that the server may ask because of it; else empty."""
+        far = self.caller.far if self.may_ask else None
+        return far.id if far and far.can_be_asked else ""
+
     async def respond(self, requests: JsonObject) -> JsonObject:
         """The responses of the far client to the requests of an input-required result.
 
@@ -103,6 +109,7 @@ class Requests:
         self._limits: dict[anyio.CancelScope, float] = {}
         self._pauses = 0
         self._all_done = anyio.Event()
+        self._changed = anyio.Event()  # which requests are open, or whether somebody is asked
 
     def connected(self) -> Client:
         """The client, for `ask`.
@@ -141,21 +148,25 @@ class Requests:
         seconds = seconds or self._seconds
         request = request or Request(caller)
         token = current_request.set(request)
-        self._open[request] = None
         try:
-            with self.limit(seconds):
+            left = await self._turn_of(request, seconds)
+            self._open[request] = None
+            with self.limit(left):
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
         except Exception as cause:
             if cause is request.refusal:
                 raise
+            if request not in self._open:
+                raise self._failures.of_queue(what, seconds) from None
             verdict = verdict_on(cause)
             await self.health.judge(verdict, started)
             error = self._failures.of_request(verdict, cause, what, seconds, lines_before)
         finally:
             current_request.reset(token)
-            del self._open[request]
+            self._open.pop(request, None)
+            self._tell_change()
             if not self._open:
                 self._all_done.set()
         try:
@@ -204,6 +215,7 @@ class Requests:
             for scope in self._limits:
                 self._limits[scope] = scope.deadline - anyio.current_time()
                 scope.deadline = inf
+        self._tell_change()
         try:
             yield
         finally:
@@ -212,6 +224,33 @@ class Requests:
                 for scope, left in self._limits.items():
                     if scope.deadline == inf:  # else another limit was set meanwhile
                         scope.deadline = anyio.current_time() + left
+
+    async def _turn_of(self, request: Request, seconds: float) -> float:
+        """Wait while a question might reach the wrong far client; the seconds that are left.
+
+        A client that is being asked may call the server meanwhile.
+
+        Raises:
+            TimeoutError: none are left.
+        """
+        is_told = self._connection.settings.transport == "http"
+        if is_told or not request.client_id or self._is_modern:
+            return seconds
+        began = monotonic()
+        with anyio.fail_after(seconds):
+            while others := {x.client_id for x in self._open if x.client_id}:
+                if self._pauses and others == {request.client_id}:
+                    break
+                await self._changed.wait()
+        return left_of(seconds, monotonic() - began)
+
+    def _tell_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    @property
+    def _is_modern(self) -> bool:
+        return self.client is not None and is_modern(self.client.protocol_version)
 
     def asking(self) -> list[Request]:
         """The requests because of which the server may be asking."""
