@@ -15,6 +15,7 @@ from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
+from xai_mcp_agent.agent import planning_tools
 from xai_mcp_agent.agent.planning_tools import PLANNING_TOOLS
 from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
 from xai_mcp_agent.canvas.lease import bridge_of
@@ -80,12 +81,15 @@ def test_they_are_there_only_where_the_toolbelt_says_so(run: Callable[..., Ran])
     assert {*NAMES} <= {*run().offered}
 
 
-def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[..., Ran]) -> None:
+def test_a_tool_is_selected_a_request_planned_and_tools_listed(
+    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning_tools, "_PAGE", 3)
     selected, planned, listed, last, none = run(
         calls(("select_tool", {"request": "cancel the order"})),
         calls(("plan_tools", {"request": REQUEST})),
-        calls(("list_tools", {"server": "shop", "limit": 3})),
-        calls(("list_tools", {"named": "*_order", "offset": 0})),
+        calls(("list_tools", {"server": "shop"})),
+        calls(("list_tools", {"text": "cancel an ORDER"})),
         calls(("select_tool", {"request": "zzz"})),
     ).results
     assert selected.startswith("shop_cancel_order(order_id: string) - Cancel an order. [shop]\n")
@@ -93,7 +97,7 @@ def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[...
     assert "\n2. shop_list_orders\n" in planned
     assert "order_id: orders[].order_id" in planned or "result of call 2" in planned
     assert len(listed.splitlines()) == 4
-    assert listed.endswith("go on with offset 3.")
+    assert "more: go on with cursor " in listed
     assert last.splitlines() == ["shop_cancel_order(order_id: string) - Cancel an order. [shop]"]
     assert "`list_tools`" in none
 
@@ -156,7 +160,7 @@ def test_nothing_is_reached_that_the_toolbelt_does_not_hold(
     blocked = {"toolSearch": {"blocked": ["shop/get_exchange_rate"]}, "rules": RULES}
     ran = run(
         calls(("execute_tool", {"tool": tool, "arguments": {}})),
-        calls(("list_tools", {"limit": 100})),
+        calls(("list_tools", {})),
         calls(("plan_tools", {"request": REQUEST})),
         calls(("select_tool", {"request": "get the exchange rate"})),
         sections=blocked,

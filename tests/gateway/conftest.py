@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -16,7 +16,7 @@ from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import ApprovalAnswer, ApprovalRequest, ApprovalScope
 from xai_mcp_agent.core.calls import Caller, Host
-from xai_mcp_agent.core.json import JsonObject
+from xai_mcp_agent.gateway.endpoint import Endpoint, Options
 from xai_mcp_agent.sources.workflows import process
 
 _LIBRARY = '''
@@ -36,14 +36,6 @@ def write_letter(to: str, text: str) -> str:
 '''
 
 
-class Toolset(Protocol):
-    """Some tools of the gateway."""
-
-    async def call(
-        self, name: str, arguments: JsonObject, operations: Operations
-    ) -> ToolResult: ...
-
-
 class Approving(Answering):
     """A person who gives this answer when a call waits for approval."""
 
@@ -58,28 +50,35 @@ class Approving(Answering):
         return ApprovalAnswer(self._answer)
 
 
-class Client:
-    """The client of another program, on a bridge; `host` answers what it is asked."""
+class FarClient:
+    """The client of another program at an endpoint; `host` answers what it is asked."""
 
-    def __init__(self, bridge: Bridge, host: Host | None = None) -> None:
-        self.bridge = bridge
+    def __init__(self, bridge: Bridge, options: Options, host: Host | None = None) -> None:
+        self._bridge = bridge
         self._caller = Caller("gateway", "claude", host=host)
 
-    def call(self, tools: Toolset, name: str, **arguments: Any) -> ToolResult:
-        """Call a tool of the gateway."""
+        async def open_endpoint(operations: Operations) -> Endpoint:
+            endpoint = Endpoint(operations, options)
+            await endpoint.connect()
+            return endpoint
 
-        async def call(operations: Operations) -> ToolResult:
-            return await tools.call(name, arguments, operations.for_caller(self._caller))
+        self._endpoint = bridge.run(open_endpoint)
 
-        return self.bridge.run(call)
+    def listed(self) -> list[str]:
+        """The names of the tools that are listed."""
 
-    def ask(self, what: Callable[[Operations], Any]) -> Any:
-        """Run a coroutine function of the client's operations."""
+        async def ask(_: Operations) -> list[str]:
+            return [name for name, _ in await self._endpoint.listed()]
 
-        async def run(operations: Operations) -> Any:
-            return await what(operations.for_caller(self._caller))
+        return self._bridge.run(ask)
 
-        return self.bridge.run(run)
+    def call(self, name: str, **arguments: Any) -> ToolResult:
+        """Call a tool."""
+
+        async def call(_: Operations) -> ToolResult:
+            return await self._endpoint.call(name, arguments, self._caller, None, None)
+
+        return self._bridge.run(call)
 
 
 @pytest.fixture
@@ -100,7 +99,12 @@ def write_settings(folder: Path, **sections: Any) -> None:
 
 
 @pytest.fixture
-def connect(folder: Path) -> Iterator[Callable[..., Client]]:
-    """Makes a client of a bridge of the working folder."""
+def connect(folder: Path) -> Iterator[Callable[..., FarClient]]:
+    """Makes a client of an endpoint over the settings of the working folder."""
     with ExitStack() as stack:
-        yield lambda host=None: Client(stack.enter_context(Bridge()), host)
+
+        def connect(host: Host | None = None, **options: Any) -> FarClient:
+            bridge = stack.enter_context(Bridge())
+            return FarClient(bridge, Options(**options), host)
+
+        yield connect

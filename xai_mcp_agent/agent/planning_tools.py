@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 from ..catalog.definitions import ToolDefinition
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, UnknownTool
 from ..core.json import JsonObject
-from ..core.patterns import globs
+from ..core.names import did_you_mean
 from ..core.results import TextPart, ToolResult
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
@@ -29,12 +31,13 @@ Select: TypeAlias = Callable[[str, Mapping[ToolKey, Tool]], Awaitable[SelectedTo
 Planned: TypeAlias = Callable[[str, Mapping[ToolKey, ToolDefinition]], Awaitable[ToolResult]]
 """A plan of calls of these tools, as an answer for a model."""
 
-_PAGE, _LARGEST_PAGE = 30, 100
+_PAGE = 30
 _MOST_NAME_CHARS = 300
 _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
 _READS = ToolAnnotations(read_only=True)
 _NOTHING = "None of your tools fits that. Say it in other words, or look through them with {}."
 _NO_MORE = "There are no more tools."
+_NO_CURSOR = "There is no cursor {!r}. Leave it out to begin with the first page."
 
 
 def _tool(name: str, description: str, required: Sequence[str] = (), **properties: Any) -> Tool:
@@ -59,10 +62,9 @@ PLAN_TOOLS = _tool(
 LIST_TOOLS = _tool(
     "list_tools",
     "Lists your tools page by page, with what they take and do.",
-    named={**_TEXT, "description": "Only names like this, such as `*_order`."},
     server={**_TEXT, "description": "Only those of this server."},
-    offset={"type": "integer", "minimum": 0, "default": 0},
-    limit={"type": "integer", "minimum": 1, "maximum": _LARGEST_PAGE, "default": _PAGE},
+    text={**_TEXT, "description": "Only those with this in their name or description."},
+    cursor={**_TEXT, "description": "What the page before names; its filters stay."},
 )
 EXECUTE_TOOL = Tool(
     ToolKey(META.name, "", "execute_tool"),
@@ -106,7 +108,7 @@ class PlanningToolset(Toolset):
         if invocation.tool.key == PLAN_TOOLS.key:
             return await self._planned(given["request"], others)
         if invocation.tool.key == LIST_TOOLS.key:
-            return _page(given, list(others.values()))
+            return _page(given, available, list(others.values()))
         raise UnknownTool("Name the tool that is to be called as `tool`.")
 
     async def _selected(self, request: str, others: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
@@ -152,18 +154,28 @@ def executed(
     return found, own_names(cast(JsonObject, given or {}), schema)
 
 
-def _page(given: JsonObject, tools: Sequence[ToolDefinition]) -> ToolResult:
-    named, server = given.get("named"), given.get("server")
-    is_named = globs([named] if named else ["*"])
+def _page(given: JsonObject, available: Available, tools: Sequence[ToolDefinition]) -> ToolResult:
+    """A page in the order of names, so that none is missed while others come and go."""
+    server, text, after = given.get("server", ""), given.get("text", ""), ""
+    if cursor := given.get("cursor"):
+        try:
+            server, text, after = map(str, json.loads(urlsafe_b64decode(cursor)))
+        except (ValueError, TypeError):
+            return ToolResult.of_text(_NO_CURSOR.format(cursor[:_MOST_NAME_CHARS]), is_error=True)
+    if server and server not in available.sources:
+        hint = did_you_mean(server, available.sources) or f"`{LIST_TOOLS.name}` shows all."
+        return ToolResult.of_text(f"No server {server!r} has tools here. {hint}", is_error=True)
     chosen = [
-        x for x in tools
-        if (is_named(x.name) or is_named(x.tool.name))
-        and (not server or x.tool.source == server)
+        x for x in sorted(tools, key=attrgetter("name"))
+        if (not server or x.tool.source == server)
+        and text.casefold() in f"{x.name} {x.tool.title} {x.tool.description}".casefold()
     ]  # fmt: skip
-    start = int(given.get("offset") or 0)
-    page = chosen[start : start + min(int(given.get("limit") or _PAGE), _LARGEST_PAGE)]
-    left = len(chosen) - start - len(page)
+    left = [x for x in chosen if x.name > after]
+    page, more = left[:_PAGE], len(left) - _PAGE
     lines = [tool_line(x) for x in page] or [_NO_MORE]
-    lines += [f"{left:,} more: go on with offset {start + len(page)}."] if left > 0 else []
-    told = {"listed": [x.name for x in page], "total": len(chosen)}
+    told: JsonObject = {"listed": [x.name for x in page], "total": len(chosen)}
+    if more > 0:
+        cursor = urlsafe_b64encode(json.dumps([server, text, page[-1].name]).encode()).decode()
+        told["next_cursor"] = cursor
+        lines.append(f"{more:,} more: go on with cursor {cursor}")
     return ToolResult((TextPart("\n".join(lines)),), structured=told)

@@ -272,8 +272,8 @@ class Available:
         return tuple(sorted(now - then)), tuple(sorted(then - now))
 
     def find(self, name: str) -> ToolDefinition | None:
-        """The tool meant; a model may write the tool's own name where that is clear."""
-        if (found := self._by_name.get(name)) is not None:
+        """The tool meant; a model may write its id, or the tool's own name where that is clear."""
+        if (found := self._by_name.get(name) or self._by_id.get(name)) is not None:
             return found
         own = self._by_own_name.get(name)
         return own if own and self.is_clear(name, own.tool.source) else None
@@ -298,6 +298,10 @@ class Available:
             name = definition.tool.name
             found[name] = None if name in found else definition
         return found
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, ToolDefinition]:
+        return {str(x.tool.key): x for x in self.definitions}
 
     @cached_property
     def _by_name(self) -> Mapping[str, ToolDefinition]:

@@ -108,12 +108,14 @@ def agent_tools(
     budget_tokens: int | None = None,
     ask_to_accept: AskToAccept | None = None,
     planning: Callable[[AskAvailable], Toolset] | None = None,
+    called_with: str = "",
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages of long results in its run.
 
     `state` is that of a run that goes on; `earlier_results` are long ones of its conversation, by
     id. A request shows what fits `budget_tokens`, or the budget of the settings. `planning` makes
-    the tools to plan with from what is available. See `AgentFilter` for `ask_to_accept`.
+    the tools to plan with from what is available; `called_with` is one of them that calls what is
+    found, where that is not called itself. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
     filter_ = AgentFilter(context, preferences, tell, ask_to_accept)
@@ -126,7 +128,8 @@ def agent_tools(
 
     names = state.names if state else ()
     pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(context.search_for(preferences), lambda: tools.available())
+    search = context.search_for(preferences)
+    discovery = DiscoveryToolset(search, lambda: tools.available(), called_with)
     own = [planning(lambda: tools.available())] if planning else []
     combined = CombinedToolset(*parts, pages, discovery, *own, names=names)
     engine.record_static(combined.known())

@@ -7,7 +7,7 @@ say that they may destroy something.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,17 @@ from typing import Any
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
+from ..agent.toolsets import Toolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
-from ..bridge.operations.tools import Progress, as_async
 from ..canvas.fitting import calls_of_workflow
+from ..catalog.groups import ToolChoice
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
-from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import TextPart, ToolResult
 from ..core.schemas import SchemaCheck, signature
-from ..core.tools import STATIC, Tool, ToolAnnotations
+from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
 from ..drawing.calls import DrawnCall
 from ..drawing.components import ComponentClass, our_components, read_component_file
 from ..drawing.flow import draw
@@ -34,20 +34,20 @@ from ..drawing.plans import calls_of_plan
 from ..drawing.rules import Document, code_in, load, nodes_of, problems
 from ..drawing.workflow import WorkflowError
 from ..settings.load import ENVIRONMENT_VARIABLE
-from ..settings.models import Settings
 from ..settings.sources import WORKFLOW_TIMEOUT_SECONDS, WorkflowSettings
 from ..sources.builtin.source import started_files
 from ..sources.builtin.workspace import Workspace
+from ..sources.functions.function import ToolSchema
 from ..sources.workflows.source import WorkflowSource, tool_name
 from ..steps.reading import BadStep, read_value
 from ..steps.references import Step, step_text
 from ..views.fitting import checked_text
-from .tools import GatewayTools, own_tool
 
 _SUFFIX = ".xircuits"
 _INNER = "xircuits_workflow"  # the type of a node that is a workflow itself
 _LONGEST_SECONDS = 3600.0
 _MOST_CALLS = 50
+_WAIT_SECONDS = 1.0  # for servers that are not ready; the endpoint has waited already
 _WIDTH = 1_000  # of a line: whoever shows it breaks it
 _NO_PLAN = "No tool fits {!r}. Say it in other words, or give the `calls`."
 _FILE = Field(
@@ -87,85 +87,74 @@ class _Run(BaseModel):
     timeout_seconds: float = Field(WORKFLOW_TIMEOUT_SECONDS, gt=0, le=_LONGEST_SECONDS)
 
 
-_MAKE = own_tool(
-    STATIC.name, "make_workflow",
+def _tool(name: str, does: str, takes: type[BaseModel], annotations: ToolAnnotations) -> Tool:
+    schema = takes.model_json_schema(schema_generator=ToolSchema)
+    return Tool(ToolKey(STATIC.name, "", name), does, schema, annotations=annotations)
+
+
+_MAKE = _tool(
+    "make_workflow",
     "Draws a workflow that a person can open in Xircuits: a node for each call of a tool, and a "
     "wire wherever a result is used. Give the calls, or a goal from which they are planned. It "
     "writes the file, and calls none of the tools.",
     _Make, ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False),
 )  # fmt: skip
-_CHECK = own_tool(
-    STATIC.name, "check_workflow",
+_CHECK = _tool(
+    "check_workflow",
     "Says what is wrong with a workflow: whether Xircuits compiles it, whether its nodes and tools "
     "exist, and whether each call gets what it needs. It runs nothing.",
     _Check, ToolAnnotations(read_only=True, open_world=False),
 )  # fmt: skip
-_RUN = own_tool(
-    STATIC.name, "run_workflow",
+_RUN = _tool(
+    "run_workflow",
     "Runs a workflow in a process of its own, and returns its outputs.",
     _Run, ToolAnnotations(read_only=False, destructive=True, open_world=True),
 )  # fmt: skip
 _TOOLS = (_MAKE, _CHECK, _RUN)
 
 
-class AuthoringTools:
+class AuthoringToolset(Toolset):
     """`make_workflow`, `check_workflow` and `run_workflow`, on files below `folder`.
 
-    `search` knows the tools that a workflow may call. What the settings start is not redrawn.
+    A workflow may call the tools of `choice`. What the settings start is not redrawn.
     """
 
-    def __init__(self, folder: Path, settings: Settings, search: GatewayTools) -> None:
+    def __init__(self, operations: Operations, choice: ToolChoice, folder: Path) -> None:
+        self._operations = operations
+        self._choice = choice
         self._folder = folder.resolve()
-        self._workspace = Workspace(str(self._folder), started_files(settings.sources.values()))
-        self._search = search
+        started = started_files(operations.engine.settings.sources.values())
+        self._workspace = Workspace(str(self._folder), started)
 
-    def tools(self) -> tuple[Tool, ...]:
-        """All of them."""
+    async def tools(self) -> Sequence[Tool]:
+        """All three."""
         return _TOOLS
 
-    async def call(
-        self,
-        name: str,
-        arguments: JsonObject,
-        operations: Operations,
-        *,
-        on_progress: Progress | None = None,
-        meta: JsonObject | None = None,
-    ) -> ToolResult:
-        """Call one of them for the caller of `operations`.
+    def known(self) -> Sequence[Tool]:
+        """All three."""
+        return _TOOLS
 
-        What is wrong with the arguments or the workflow is a result with `is_error`.
-
-        Raises:
-            NotApproved, RuleDenied: nothing was done.
-        """
-        engine = operations.engine
-        engine.record_static(_TOOLS)
-        invocation = ToolInvocation(
-            next(x for x in _TOOLS if x.name == name), arguments, operations.caller,
-            on_progress=on_progress and as_async(on_progress), meta=meta,
-        )  # fmt: skip
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them. What is wrong with a workflow is a result with `is_error`."""
+        given, key = invocation.arguments, invocation.tool.key
+        operations = self._operations.for_caller(invocation.caller)
         try:
-            return await engine.calls.run(invocation, partial(self._perform, operations))
-        except InvalidArguments as wrong:
-            return ToolResult.of_text(str(wrong), is_error=True)
-
-    async def _perform(self, operations: Operations, invocation: ToolInvocation) -> ToolResult:
-        given = invocation.arguments
-        try:
-            if invocation.tool is _MAKE:
+            if key == _MAKE.key:
                 return await self._make(operations, _Make.model_validate(given))
-            if invocation.tool is _CHECK:
+            if key == _CHECK.key:
                 return await self._check(operations, self._path(_Check.model_validate(given).file))
             return await self._run(operations, _Run.model_validate(given), invocation)
         except (XaiMcpError, WorkflowError, ValueError) as wrong:
             return ToolResult.of_text(str(wrong), is_error=True)
 
+    async def _usable(self, operations: Operations) -> UsableTools:
+        return await operations.usable_tools(self._choice, wait_seconds=_WAIT_SECONDS)
+
     async def _make(self, operations: Operations, asked: _Make) -> ToolResult:
         path = self._path(asked.file)
         if bool(asked.calls) == bool(asked.goal.strip()):
             raise ValueError("Give either `calls` or a `goal`.")
-        usable = await self._search.usable(operations)
+        usable = await self._usable(operations)
         if asked.goal:
             calls = calls_of_plan(await operations.plan_among(usable, asked.goal))
         else:
@@ -196,7 +185,7 @@ class AuthoringTools:
             except SourceFailed as reason:
                 found.append(f"{reason.problem} {reason.next_step}".strip())
         calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
-        checked = await operations.check_among(await self._search.usable(operations), calls)
+        checked = await operations.check_among(await self._usable(operations), calls)
         compiles = f"Xircuits compiles it.{takes}" if takes else "It was not compiled."
         lines = [*found, compiles, checked_text(checked, calls, _WIDTH)]
         told = {

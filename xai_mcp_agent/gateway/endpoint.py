@@ -9,14 +9,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import anyio
 
 from ..agent.planning_tools import EXECUTE_TOOL, executed
-from ..agent.toolsets import Available
+from ..agent.toolsets import Available, Toolset
 from ..bridge.agent_tools import planning_toolset
 from ..bridge.operations import Operations
 from ..bridge.source_toolset import SourceToolset
@@ -27,7 +28,8 @@ from ..core.errors import UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import OnProgress, Prompt, Resource, ToolResult
-from ..core.tools import META, ToolKey
+from ..core.tools import META, STATIC, ToolKey
+from ..search.meta_tools import TOOL_SEARCH
 from ..search.preferences import Preferences
 from ..views.plans import plan_text
 
@@ -41,6 +43,13 @@ SHOWN: tuple[Shown, ...] = ("auto", "all", "search")
 # A client that asks as we begin gets what is ready. Others come with a notice.
 _WAIT_SECONDS = 0.4
 _FIRST_WAIT_SECONDS = 8.0  # while nothing is ready at all
+_WORDS = {
+    TOOL_SEARCH.key: "Finds tools that are not listed here. Say in a few words what one step "
+    "needs, such as `create a calendar event`; search again for the next step rather than for the "
+    f"whole task. Call what it finds with `{EXECUTE_TOOL.name}`.",
+    EXECUTE_TOOL.key: "Calls a tool that is not listed here, and returns its result. Takes a name "
+    "that a search told, or an id, `server/tool`.",
+}
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PLAN_WIDTH = 100
 _NOT_IN_SCHEME = re.compile(r"[^a-zA-Z0-9.-]+")
@@ -52,13 +61,15 @@ class Options:
 
     `names` are sources and groups, all if none is named. Not `prefixed`: tools and prompts have
     the names that their servers give them, where only one has that name. `shown` says which tools
-    are listed, within `budget_tokens` or the budget of the settings.
+    are listed, within `budget_tokens` or the budget of the settings. In the folder `author`, if
+    any, a client may draw workflows.
     """
 
     names: tuple[str, ...] = ()
     prefixed: bool = True
     shown: Shown = "auto"
     budget_tokens: int | None = None
+    author: Path | None = None
 
 
 class Endpoint:
@@ -77,9 +88,15 @@ class Endpoint:
         self._preferences = preferences = own.preferences()
         self._sources = SourceToolset(own, choice, {})
         describe = partial(plan_text, width=_PLAN_WIDTH)
+        parts: list[Toolset] = [self._sources]
+        if options.author is not None:
+            from .authoring import AuthoringToolset  # half of the canvas, which few need
+
+            parts.append(AuthoringToolset(own, choice, options.author))
         self._tools, _ = agent_tools(
-            own, [self._sources], tell=logger.warning,
+            own, parts, tell=logger.warning,
             planning=partial(planning_toolset, own, describe, Preferences()),
+            called_with=EXECUTE_TOOL.name,
         )  # fmt: skip
         self._is_always_shown = preferences.is_always_shown
         self._reading = anyio.Lock()
@@ -114,8 +131,11 @@ class Endpoint:
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
         if self._fits(real):
             return [(self._name(x, available), x) for x in real]
-        own = [x for x in available.definitions if x.tool.key.kind == META.name]
-        always = [x for x in real if self._is_always_shown(x.tool.key)]
+        own = [_worded(x) for x in available.definitions if x.tool.key.kind == META.name]
+        always = [
+            x for x in real
+            if x.tool.key.kind == STATIC.name or self._is_always_shown(x.tool.key)
+        ]  # fmt: skip
         return [(self._name(x, available), x) for x in (*own, *always)]
 
     def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
@@ -151,7 +171,10 @@ class Endpoint:
         definition = await self._find(name)
         if definition.tool.key == EXECUTE_TOOL.key:
             available = await self._available()
-            definition, arguments = executed(arguments, available, self._tools.why_not)
+            try:
+                definition, arguments = executed(arguments, available, self._tools.why_not)
+            except UnknownTool as wrong:  # the model's mistake, not the client's
+                return ToolResult.of_text(str(wrong), is_error=True)
         invocation = ToolInvocation(
             definition.tool, arguments, caller, definition.name, None, on_progress, meta
         )
@@ -270,6 +293,13 @@ class Endpoint:
                 if source.features(self._operations.caller) is not None:
                     tasks.start_soon(listed, name)
         return [(name, x) for name in self.sources for x in answers.get(name, ())]
+
+
+def _worded(definition: ToolDefinition) -> ToolDefinition:
+    """One of our own tools in words for a client, which may call what is listed and no more."""
+    tool = definition.tool
+    words = _WORDS.get(tool.key)
+    return replace(definition, tool=replace(tool, description=words)) if words else definition
 
 
 def _show_waiting(missing: tuple[str, ...]) -> None:

@@ -234,7 +234,7 @@ class Tools(Context):
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
             limit = left_of(limit, anyio.current_time() - started)
-        progress = None if on_progress is None else as_async(on_progress)
+        progress = None if on_progress is None else _as_async(on_progress)
         invocation = ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
         return await engine.calls.run(invocation, engine.perform)
 
@@ -284,9 +284,7 @@ def _splits_of(name: str) -> Iterator[tuple[str, str]]:
         yield "/".join(parts[:count]), "/".join(parts[count:])
 
 
-def as_async(on_progress: Progress) -> OnProgress:
-    """The listener as a source calls it."""
-
+def _as_async(on_progress: Progress) -> OnProgress:
     async def progress(done: float, total: float | None, message: str) -> None:
         on_progress(done, total, message)
 
