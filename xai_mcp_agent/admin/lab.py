@@ -1,0 +1,120 @@
+"""The REST interface inside the lab's server: forwards to the process that keeps the servers.
+
+The lab's server holds no server and no secret itself: starting one there would hold it up for a
+second. Whoever is signed in to the lab may use it; `APIHandler` sees to that, and to XSRF.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+from tornado.iostream import StreamClosedError
+from tornado.web import RedirectHandler, authenticated
+
+from ..core.errors import XaiMcpError
+
+FindSocket = Callable[[], Path]
+"""Finds the socket of the process for the lab's folder; called in a thread. May raise ours."""
+
+_PATH = "xai-mcp-agent/admin"
+_TO = ("Accept", "Content-Type", "Last-Event-ID")
+_BACK = (
+    "Content-Type", "Content-Security-Policy", "Referrer-Policy", "Cache-Control", "Retry-After",
+    "Allow",
+)  # fmt: skip
+_CONNECT_SECONDS = 5.0
+_NOT_RUNNING = "No process keeps the servers of this folder."
+_START_IT = "Start one with `xai-mcp-agent serve --socket` in a terminal of the lab."
+
+
+class AdminHandler(APIHandler):
+    """Forwards a request, and streams the answer back."""
+
+    auth_resource = "xai-mcp-agent"
+
+    def initialize(self, find_socket: FindSocket) -> None:
+        """Take what finds the socket."""
+        self._find_socket = find_socket
+        self._forwarding: asyncio.Task[None] | None = None
+
+    @authenticated
+    @authorized
+    async def get(self, _: str) -> None:
+        """Read."""
+        assert self.xsrf_token  # sets the cookie, which the page sends with what it does
+        await self._forward()
+
+    @authenticated
+    @authorized
+    async def post(self, _: str) -> None:
+        """Do."""
+        await self._forward()
+
+    def on_connection_close(self) -> None:
+        """Let go of a stream, or a call, that nobody waits for any more."""
+        if self._forwarding is not None:
+            self._forwarding.cancel()
+
+    async def _forward(self) -> None:
+        import httpx2
+
+        try:
+            socket = await asyncio.to_thread(self._find_socket)
+            self._forwarding = asyncio.create_task(self._pass_on(socket))
+            with suppress(asyncio.CancelledError, StreamClosedError):
+                await self._forwarding
+        except httpx2.TransportError:
+            await self._refuse(_NOT_RUNNING, _START_IT)
+        except XaiMcpError as reason:
+            await self._refuse(str(reason), _START_IT)
+
+    async def _pass_on(self, socket: Path) -> None:
+        import httpx2
+
+        sent, here = self.request, url_path_join(self.base_url, _PATH)
+        url = sent.path.removeprefix(here) + (f"?{sent.query}" if sent.query else "")
+        client = httpx2.AsyncClient(
+            transport=httpx2.AsyncHTTPTransport(uds=str(socket)),
+            base_url="http://localhost",
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),  # a call may wait for a person
+        )
+        headers = {name: sent.headers[name] for name in _TO if name in sent.headers}
+        async with (
+            client,
+            client.stream(sent.method or "GET", url, headers=headers, content=sent.body) as answer,
+        ):
+            self.set_status(answer.status_code)
+            for name in _BACK:
+                if name in answer.headers:
+                    self.set_header(name, answer.headers[name])
+            async for piece in answer.aiter_bytes():
+                self.write(piece)  # pyright: ignore[reportUnknownMemberType]
+                await self.flush()
+        await self.finish(set_content_type=answer.headers.get("Content-Type", ""))
+
+    async def _refuse(self, detail: str, next_step: str) -> None:
+        self.set_status(503)
+        problem = {
+            "type": "urn:xai-mcp-agent:NotRunning", "title": "Not running", "status": 503,
+            "detail": detail, "next_step": next_step,
+        }  # fmt: skip
+        await self.finish(json.dumps(problem), set_content_type="application/problem+json")
+
+
+def add_handlers(app: ServerApp, find_socket: FindSocket) -> None:
+    """Serve it below this address of the lab's server."""
+    here = url_path_join(app.base_url, _PATH)
+    routes: list[Any] = [
+        (here, RedirectHandler, {"url": f"{here}/"}),
+        (f"{here}/(.*)", AdminHandler, {"find_socket": find_socket}),
+    ]
+    app.web_app.add_handlers(".*$", routes)
