@@ -131,6 +131,9 @@ def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
     assert package["version"] == pyproject["project"]["version"]
     assert f"static/{Path(package['jupyterlab']['_build']['load']).name}" in shipped
+    config = "data/etc/jupyter/jupyter_server_config.d/xai_mcp_agent.json"
+    assert [x for x in names_in(wheel) if x.endswith(config)]
+    assert "xai_mcp_agent/admin/page.html" in names_in(wheel)
 
 
 def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:

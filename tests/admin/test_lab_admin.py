@@ -5,6 +5,7 @@ Its address has a base path, as behind JupyterHub.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import urllib.error
@@ -23,39 +24,28 @@ from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import free_port, wait_until
 from tests.support.scripts import child_environment
 from xai_mcp_agent import Bridge
+from xai_mcp_agent.secrets.private_files import make_private_folder
+from xai_mcp_agent.sources.warm import place_of
 
 TOKEN = "of-the-lab"
 _STOP_SECONDS = 20.0
-_EXTENSION = """
-from pathlib import Path
-from xai_mcp_agent.admin.lab import add_handlers
-
-def _jupyter_server_extension_points():
-    return [{{"module": "admin_for_tests"}}]
-
-def _load_jupyter_server_extension(app):
-    add_handlers(app, lambda: Path({socket!r}))
-"""
 
 
 @contextmanager
-def jupyter(folder: Path, socket: Path) -> Generator[str]:
-    """A Jupyter server whose handler forwards to this socket; the address of our part."""
-    (folder / "admin_for_tests.py").write_text(_EXTENSION.format(socket=str(socket)), "utf-8")
+def jupyter(folder: Path) -> Generator[str]:
+    """A Jupyter server in this folder, with our extension; the address of that."""
     port = free_port()
     command = [
         sys.executable, "-m", "jupyter_server", "--no-browser", "--ip=127.0.0.1",
         f"--port={port}", "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}",
         "--allow-root", "--ServerApp.base_url=/user/ada/",
-        "--ServerApp.jpserver_extensions={'admin_for_tests': True}",
+        "--ServerApp.jpserver_extensions={'xai_mcp_agent.admin.lab': True}",
     ]  # fmt: skip
-    around = child_environment(folder)
-    around["PYTHONPATH"] = f"{folder}:{around['PYTHONPATH']}"
     address = f"http://127.0.0.1:{port}/user/ada"
     with (folder / "jupyter.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            command, cwd=folder, env=around, stdin=subprocess.DEVNULL, stdout=log,
-            stderr=subprocess.STDOUT,
+            command, cwd=folder, env=child_environment(folder), stdin=subprocess.DEVNULL,
+            stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
             wait_until(lambda: _answers(f"{address}/api"), "the Jupyter server answers")
@@ -88,11 +78,16 @@ def process() -> Generator[ExitStack]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, process: ExitStack) -> Generator[str]:
-    folder = tmp_path_factory.mktemp("jupyter")
-    socket = folder / "admin.sock"
-    bridge = process.enter_context(Bridge({"mcpServers": {"gallery": gallery_entry()}}))
-    process.enter_context(serving_admin(bridge, None, socket))
-    with jupyter(folder, socket) as address:
+    folder, servers = tmp_path_factory.mktemp("jupyter"), {"gallery": gallery_entry()}
+    settings = folder / "mcp_settings.json"
+    settings.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        place = place_of(settings)
+        make_private_folder(place.folder)
+        bridge = process.enter_context(Bridge.open(settings))
+        process.enter_context(serving_admin(bridge, None, place.admin_socket))
+    with jupyter(folder) as address:
         yield address
 
 

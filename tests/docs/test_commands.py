@@ -184,6 +184,11 @@ def unattended(reader: Reader, command: str) -> str:
     return reader.warmly(f"{command} 2>&1; test $? = 1")
 
 
+def elsewhere(reader: Reader, command: str) -> str:
+    """Nothing: tests/docs/test_admin_page.py does it, where something answers."""
+    return ""
+
+
 def load_only(reader: Reader, command: str) -> str:
     """Load it: it needs a browser, and makes other pictures each time."""
     return reader.in_checkout(command.replace("python -m", "python -c 'import", 1) + "'")
@@ -280,6 +285,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
     Known(r"XAI_MCP_TRANSCRIPT=runs\.jsonl python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent draw runs\.jsonl", warmly, "Written: runs_drawn.xircuits, 1 call"),
+    Known(r"curl -sSN? -H .* \S*\$ADMIN/.*", elsewhere),
     Known(r"xai-mcp-agent draw runs\.jsonl --list", warmly, "helper, 1 call"),
 ]
 

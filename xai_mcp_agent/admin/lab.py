@@ -110,8 +110,21 @@ class AdminHandler(APIHandler):
         await self.finish(json.dumps(problem), set_content_type="application/problem+json")
 
 
-def add_handlers(app: ServerApp, find_socket: FindSocket) -> None:
-    """Serve it below this address of the lab's server."""
+def _find_socket() -> Path:
+    from ..sources.warm import place_of  # reads settings: not while the lab starts
+
+    return place_of(None).admin_socket
+
+
+# Jupyter looks for these two by their names.
+def _jupyter_server_extension_points() -> list[dict[str, str]]:  # pyright: ignore[reportUnusedFunction]
+    return [{"module": __name__}]
+
+
+def _load_jupyter_server_extension(  # pyright: ignore[reportUnusedFunction]
+    app: ServerApp, find_socket: FindSocket = _find_socket
+) -> None:
+    """Serve it below an address of the lab's server."""
     here = url_path_join(app.base_url, _PATH)
     routes: list[Any] = [
         (here, RedirectHandler, {"url": f"{here}/"}),

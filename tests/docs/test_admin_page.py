@@ -1,0 +1,75 @@
+"""docs/admin.md is true: its commands do what it says, and no route, event or status is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Generator
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.support.admin import SECONDS, TOKEN, check, serving_admin
+from tests.support.pages import ROOT, Row, blocks_of, rows_of, text_of
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.admin.document import EVENTS, OPERATIONS
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.policy.approvals import ApprovalRequest
+
+PAGE = ROOT / "docs" / "admin.md"
+COMMANDS = [
+    x for block in blocks_of(PAGE) if block.language == "sh" for x in block.text.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """The interface for a folder as `xai-mcp-agent init` makes it."""
+    folder = init_folder(tmp_path_factory.mktemp("admin-page")).folder
+    with Bridge.open(folder / "mcp_settings.json") as bridge, serving_admin(bridge) as address:
+        bridge.connect(wait=True)
+        yield address
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_page_does_what_it_says(command: str, address: str) -> None:
+    is_stream = "/api/events" in command
+    limit = 3 if is_stream else SECONDS
+    written = "%{http_code} %{method} %{url_effective} %{content_type}"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} --max-time {limit} -w '\n{written}'"],
+        env={**os.environ, "ADMIN": address, "TOKEN": TOKEN}, capture_output=True, text=True,
+        timeout=2 * SECONDS,
+    )  # fmt: skip
+    body, _, facts = done.stdout.rpartition("\n")
+    status, method, url, media_type = facts.split(" ", 3)
+    assert status == "200", done
+    if is_stream:
+        assert "event: source\n" in body
+        return
+    answer = httpx2.Response(200, headers={"content-type": media_type}, content=body.encode())
+    check(method, urlsplit(url).path, answer)
+    assert json.loads(body)
+
+
+def _cells(column: str) -> list[str]:
+    return [x for row in rows_of(PAGE) if column in row.cells for x in _codes(row, column)]
+
+
+def _codes(row: Row, column: str) -> list[str]:
+    return row.codes(column) or [row.cells[column]]
+
+
+def test_every_route_event_and_status_is_on_the_page() -> None:
+    assert _cells("route") == [f"{x.method.upper()} {x.path}" for x in OPERATIONS]
+    assert _cells("event") == list(EVENTS)
+    statuses = {int(x) for cell in _cells("status") for x in re.findall(r"\d+", cell)}
+    assert statuses | {401, 421} == {401, 421, 403, *(y for x in OPERATIONS for y in x.problems)}
+
+
+def test_the_limit_on_the_page_is_that_of_the_code() -> None:
+    limit = ApprovalRequest("server", "tool", {}).limit_seconds
+    assert f"within {limit:g} seconds it is no" in text_of(PAGE)
