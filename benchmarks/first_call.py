@@ -33,7 +33,7 @@ asyncio.run(main())
 def rows() -> Iterator[Row]:
     """Measure the quickstart and the bare client in turn."""
     with tempfile.TemporaryDirectory() as folder:
-        script = _quickstart(Path(folder))
+        script = quickstart(Path(folder))
         ours, bare = [], []
         for _ in range(_ROUNDS):
             ours.append(_until_first_call([sys.executable, str(script)], folder))
@@ -42,7 +42,8 @@ def rows() -> Iterator[Row]:
     yield Row("the same / a bare client with one server", min(ours) / min(bare), "x", 1.5)
 
 
-def _quickstart(folder: Path) -> Path:
+def quickstart(folder: Path) -> Path:
+    """The compiled quickstart in a new working folder."""
     from xai_mcp_agent.cli.init import init_folder
 
     init_folder(folder)

@@ -296,7 +296,7 @@ class MCPServerStatus(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPCloseServer(Component):
-    """Closes an MCP server now. Otherwise all are closed when the workflow ends.
+    """Closes an MCP server now. Otherwise it ends with the workflow, in the lab a while later.
 
     ##### inPorts:
     - server_name (str): The server to close. Default: all.

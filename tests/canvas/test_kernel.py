@@ -1,7 +1,8 @@
 """Workflows in a real IPython kernel, where the lab's Run button executes them.
 
 An event loop runs there already, modules stay imported from run to run, and an interrupt goes to
-every process of the kernel's group.
+every process of the kernel's group. No server stays for the next run here; see
+`test_kernel_warm.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 from tests.support.kernels import Kernel, kernel
 from tests.support.model_endpoint import hangs, model_endpoint
-from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
@@ -53,7 +54,7 @@ def settings(pid_file: Path) -> Path:
         for name in ("library", "units")
     )
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
-    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    file.write_text(json.dumps({"mcpServers": servers, "keepWarm": 0}), encoding="utf-8")
     return file
 
 
@@ -128,17 +129,6 @@ def test_an_interrupt_ends_a_call_and_the_next_run_works(shell: Kernel, pid_file
     assert shell.value(BRIDGES) == "[]"
 
 
-def test_an_interrupt_does_not_reach_the_servers(shell: Kernel, pid_file: Path) -> None:
-    """They are ended in order instead: by the next run, or with the kernel."""
-    began = pid_file.with_name(f"{pid_file.name}.waiting")
-    began.unlink(missing_ok=True)
-    shell.interrupt_once(began.exists, "%run waiting.py")
-    interrupted = pid_in(pid_file)
-    assert is_running(interrupted)
-    shell.run("%run quickstart.py")
-    assert not is_running(interrupted)
-
-
 def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> None:
     with model_endpoint([hangs()]) as endpoint:
         flow = Workflow("thinking")
@@ -174,11 +164,8 @@ def test_outside_of_the_lab_the_message_is_not_folded(folder: Path, settings: Pa
     assert any(x.endswith("or add it under `mcpServers`.") for x in done.errors.splitlines())
 
 
-def test_what_a_failed_run_leaves_is_closed_by_the_next(shell: Kernel, pid_file: Path) -> None:
-    """IPython keeps the traceback, and so the run; nothing tells us that it is over."""
+def test_what_a_failed_run_used_ends_with_it(shell: Kernel, pid_file: Path) -> None:
+    """IPython keeps the traceback, and so the run."""
     assert shell.run("%run failing.py").error == "UnknownServer"
-    left = pid_in(pid_file)
-    assert is_running(left)
-    assert shell.run("%run quickstart.py").error == ""
-    wait_until(lambda: not is_running(left), "the server of the failed run ended")
+    assert not is_running(pid_in(pid_file))
     assert shell.value(BRIDGES) == "[]"

@@ -1,6 +1,7 @@
 """What may happen to a kernel while servers start, run and answer. Nothing is ever left behind.
 
-`Bridge` and nodes are used in cells here; compiled workflows are in `test_kernel.py`.
+`Bridge` and nodes are used in cells here; compiled workflows are in `test_kernel.py`. No server
+stays for the next run here; see `test_kernel_warm.py`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "stubborn": entry(journal=journal, ignore_eof=True, child="deaf"),
         "hanging": entry(journal=journal, hang=True),
     }
-    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    settings = json.dumps({"mcpServers": servers, "keepWarm": 0})
+    (folder / "mcp_settings.json").write_text(settings, "utf-8")
     return folder
 
 

@@ -15,11 +15,12 @@ import pytest
 
 from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
-from tests.support.processes import wait_until
+from tests.support.processes import is_running, wait_until
 from xai_mcp_agent.canvas import lease, servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.core.errors import SettingsError
 
 Ctx = dict[str, Any]
 
@@ -192,5 +193,16 @@ def test_a_new_run_finds_what_was_changed_in_the_settings_since_one_that_was_lef
     settle(file, monkeypatch, more=entry())
     new: Ctx = {}
     assert servers.call_tool(new, "more", "echo", {"text": "hi"}, None).text == "hi"
-    assert pid(new) != before
-    assert pid(left) == pid(new)
+    assert pid(new) == pid(left) == before
+
+
+def test_a_new_run_uses_nothing_that_nobody_agreed_to_since_one_that_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(tmp_path / "mcp_settings.json", monkeypatch)
+    left: Ctx = {}
+    before = int(pid(left))
+    monkeypatch.delenv("XAI_MCP_TRUST")
+    with pytest.raises(SettingsError, match="you have not agreed"):
+        pid({})
+    assert not is_running(before)

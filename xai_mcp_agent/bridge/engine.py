@@ -44,6 +44,7 @@ from ..secrets.masking import masked_logs, masked_result
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Source
+from ..sources.digest import digest_of_source
 from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool, StartQueue
@@ -87,6 +88,7 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.recorder = recorder
+        self.lock = lock
         self._host = host
         self.access = access
         self.signing_in: dict[str, Access] = {}  # by server, during a sign-in
@@ -100,6 +102,7 @@ class Engine:
         self.pool = SourcePool(self._make_source, observers)
         self.sessions = Sessions(self.pool, settings, self._source_of)
         self._starts = StartQueue()
+        self.digests: dict[str, str] = {}  # of the sources, when they were made
         self.definitions = Definitions()
         self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
@@ -275,6 +278,7 @@ class Engine:
                 name,
                 nearest(name, self.settings.sources),
             )
+        self.digests[name] = digest_of_source(settings)
         return self._source_of(settings, self.updates[name])
 
     def _source_of(self, settings: SourceSettings, updates: UpdateListeners) -> Source:

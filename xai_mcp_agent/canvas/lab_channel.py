@@ -96,11 +96,33 @@ class Run:
 runs = deque[Run](maxlen=_MOST_RUNS)
 
 
-def kernel() -> Any:
-    """The kernel that this code runs in, or None."""
+def shell() -> Any:
+    """The IPython that this code runs in, or None."""
     # Imported by a kernel before any code runs; a script need not load it to know.
     ipython = sys.modules.get("IPython")
-    return getattr(ipython.get_ipython() if ipython else None, "kernel", None)
+    return ipython.get_ipython() if ipython else None
+
+
+def kernel() -> Any:
+    """The kernel that this code runs in, or None."""
+    return getattr(shell(), "kernel", None)
+
+
+def at_end_of_cell(do: Callable[[BaseException | None], None]) -> None:
+    """Call this once when the cell that runs now has ended, with the error that stopped it."""
+    events, before = shell().events, last_error()
+
+    def once(_: object) -> None:
+        events.unregister("post_run_cell", once)
+        error = last_error()
+        do(None if error is before else error)
+
+    events.register("post_run_cell", once)
+
+
+def last_error() -> BaseException | None:
+    """The error that Python or the notebook has shown last."""
+    return getattr(sys, "last_value", None)
 
 
 def is_in_lab() -> bool:
@@ -129,7 +151,6 @@ def tell(event: str, **values: Any) -> None:
 
 def begin(path: str, **values: Any) -> None:
     """A run of this workflow begins; it ends with the cell that runs now."""
-    shell, before = kernel().shell, getattr(sys, "last_value", None)
     run = Run(kernel().get_parent()["header"]["msg_id"], path)
     runs.append(run)
     if threading.current_thread() is threading.main_thread():
@@ -137,13 +158,11 @@ def begin(path: str, **values: Any) -> None:
 
     close = _show_prints(run)
 
-    def end(_: object) -> None:
-        shell.events.unregister("post_run_cell", end)
+    def end(error: BaseException | None) -> None:
         close()
-        error = getattr(sys, "last_value", None)
-        _end(run, None if error is before else error)
+        _end(run, error)
 
-    shell.events.register("post_run_cell", end)
+    at_end_of_cell(end)
     tell("Began", path=path, time=time.time(), **values)
 
 

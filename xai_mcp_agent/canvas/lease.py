@@ -1,10 +1,13 @@
 """Leases: which bridge a workflow's run uses, and when it is closed.
 
 There is one bridge per process and settings file. A run finds it through its `ctx`,
-which holds a `BridgeLease` on it; when the last hold is gone the bridge is closed.
+which holds a `BridgeLease` on it; when the last hold is gone the bridge is closed. In a kernel it
+stays for a while instead, and the next run takes it over: see `bridge.operations.warm`.
+
 A run that ends drops its `ctx` and with it the hold. A run that failed in a notebook is kept
-alive by its traceback, so the next run in the same thread takes its hold along when it ends,
-unless that one was used meanwhile: then two runs alternate, and none ends the other's servers.
+alive by its traceback. In a kernel its hold ends with the cell. Elsewhere the next run in the same
+thread takes its hold along when it ends, unless that one was used meanwhile: then two runs
+alternate, and none ends the other's servers.
 """
 
 from __future__ import annotations
@@ -16,13 +19,16 @@ import queue
 import sys
 import threading
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..bridge.faces import Bridge
+from ..bridge.operations import Operations
 from ..bridge.source_toolset import Failure
+from ..console.console import Console
 from ..console.screen import warn_beside_runs
 from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
@@ -30,6 +36,7 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
+from .lab_channel import at_end_of_cell, kernel
 from .lessons.run import watch
 from .step_trace import StepTrace
 from .trust import agreed_settings
@@ -43,11 +50,12 @@ _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it 
 _lock = threading.RLock()
 _adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
-_environs: weakref.WeakKeyDictionary[Bridge, dict[str, str]] = weakref.WeakKeyDictionary()
+_resting: dict[Bridge, Future[None]] = {}  # those that no run uses, until their time is over
 _holds: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
 _uses = itertools.count()
 _own = threading.local()
-_keeper: dict[str, Any] | None = None  # the `ctx` of a process that keeps servers between runs
+_is_fork = False  # of a kernel: no run comes after it
+_has_told = False
 
 
 class _Claim(NamedTuple):
@@ -60,7 +68,8 @@ class _Claim(NamedTuple):
     steps: StepTrace
 
 
-_left = queue.SimpleQueue[_Claim | None]()  # may be added to in the middle of anything
+# What is to be released. May be added to in the middle of anything.
+_left = queue.SimpleQueue[Callable[[], None] | None]()
 _releasing: threading.Thread | None = None
 
 
@@ -147,17 +156,6 @@ def add_to_run(ctx: Any, source: SourceSettings) -> str:
     return name
 
 
-def keep_servers() -> None:
-    """Before each run of a process: servers of the last one go on, unless the settings changed."""
-    global _keeper
-    if _keeper is None:
-        _keeper = {}
-    elif hold := lease_of(_keeper):
-        hold.busy -= 1
-        _end_outdated()
-        hold.busy += 1
-
-
 def _is_live(hold: Any) -> bool:
     """One that was taken away may still have an open bridge, but nobody keeps it open for it."""
     return isinstance(hold, BridgeLease) and hold.is_held and hold.bridge.is_open
@@ -169,7 +167,6 @@ def _hold_of(ctx: Any) -> BridgeLease:
         came_back = isinstance(hold, BridgeLease)
         if not came_back:
             _tell_of_stale_components()
-            _end_outdated()
             watch(ctx)
         before = hold
         hold = ctx[_KEY] = _take_hold(came_back=came_back)
@@ -178,28 +175,62 @@ def _hold_of(ctx: Any) -> BridgeLease:
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
             hold.bridge.record_drawn(drawn)
-        if _keeper is not None and not _is_live(_keeper.get(_KEY)):
-            _keeper[_KEY] = own = _take_hold(came_back=True)
-            own.busy += 1  # no other run takes it
     hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
 
 
 def _take_hold(*, came_back: bool) -> BridgeLease:
     file = find_settings()
-    name = _name(file)
+    name = str(file.resolve()) if file else ""
+    bridge = _open_bridge(name)
     # Outside of the lock: a person may be asked, and other runs go on meanwhile.
-    settings = None if _open_bridge(name) else agreed_settings(load_settings(file))
+    goes_on = bridge is not None and (came_back or _is_in_use(bridge))
+    settings = None if goes_on else agreed_settings(load_settings(file))
     with _lock:
         bridge = _open_bridge(name)
+        if bridge and settings and not _is_in_use(bridge) and not _renew(bridge, settings):
+            bridge = None
         if bridge is None:
             loaded = settings or without_untrusted(load_settings(file))
             bridge = _bridges[name] = Bridge(loaded, warn=warn_beside_runs)
-            _environs[bridge] = dict(os.environ)
         _see_to_what_is_left()
         hold = BridgeLease(name, bridge, came_back=came_back)
         _holds.add(hold)
-        return hold
+        _stop_resting(bridge)
+    if kernel() and threading.current_thread() is threading.main_thread():
+        at_end_of_cell(partial(_end_with_cell, weakref.ref(hold)))
+    return hold
+
+
+def _renew(bridge: Bridge, settings: Settings) -> bool:
+    """Have the bridge use these settings; one that cannot is closed."""
+    if bridge.run(Operations.renew, settings):
+        return True
+    _stop_resting(bridge)
+    bridge.close()
+    return False
+
+
+def _stop_resting(bridge: Bridge) -> None:
+    if rest := _resting.pop(bridge, None):
+        rest.cancel()
+
+
+def _is_in_use(bridge: Bridge) -> bool:
+    """Whether a run goes on with it: in another thread, or in the middle of something in this."""
+    here = threading.get_ident()
+    with _lock:  # another thread may be adding one
+        holds = [x for x in _holds if x.bridge is bridge and x.is_held]
+    return any(x.busy or x.thread != here for x in holds)
+
+
+def _end_with_cell(of: weakref.ref[BridgeLease], error: BaseException | None) -> None:
+    """End the hold of a run that failed: its traceback would keep it."""
+    hold = of()
+    if error is not None and hold is not None and hold.is_held and not hold.busy:
+        with suppress(RuntimeError):  # it was closed
+            hold.bridge.submit(Operations.doubt)
+        hold.release()
 
 
 def _see_to_what_is_left() -> None:
@@ -219,28 +250,6 @@ def _end_releasing() -> threading.Thread | None:
     if ended is not None:
         _left.put(None)
     return ended
-
-
-def _end_outdated() -> None:
-    """Take the holds of earlier runs in this thread on what a new run would not find so now."""
-    here = threading.get_ident()
-    file = find_settings()
-    with _lock:  # another thread may be adding one
-        mine = [x for x in _holds if x.thread == here and x.name == _name(file)]
-    for hold in [x for x in mine if x.is_held and not x.busy]:
-        if _environs.get(hold.bridge) != os.environ or _facts(hold.bridge.settings) != _facts(
-            without_untrusted(load_settings(file))
-        ):
-            hold.release()
-
-
-def _facts(settings: Settings) -> tuple[Any, ...]:
-    """What makes settings the same as others."""
-    return settings.of_file, list(settings.problems), settings.store, settings.record
-
-
-def _name(file: Path | None) -> str:
-    return str(file.resolve()) if file else ""
 
 
 def _tell_of_stale_components() -> None:
@@ -273,31 +282,72 @@ def _collected(claim: _Claim, mark: object) -> None:
     if getattr(_own, "mark", None) is mark:
         _release(claim)
     else:
-        _left.put(claim)
+        _left.put(partial(_release, claim))
 
 
-def _release_left(left: queue.SimpleQueue[_Claim | None]) -> None:
+def _release_left(left: queue.SimpleQueue[Callable[[], None] | None]) -> None:
     """In a thread of its own, as long as there is a bridge."""
-    while (claim := left.get()) is not None:
+    while (release := left.get()) is not None:
         try:
-            _release(claim)
+            release()
         except Exception:
             logger.exception("A bridge that no run uses could not be closed")
-        del claim
+        del release
 
 
 def _release(claim: _Claim) -> None:
     claim.steps.teach(claim.bridge)
     _end_abandoned(claim.thread, claim.began)
+    _end_unused(claim.name, claim.bridge)
+
+
+def _end_unused(name: str, bridge: Bridge) -> None:
+    """Close the bridge, or leave it to the next run, if no run uses it."""
     with _lock:
-        if any(hold.bridge is claim.bridge and hold.is_held for hold in _holds):
+        if any(hold.bridge is bridge and hold.is_held for hold in _holds):
             return
-        if _bridges.get(claim.name) is claim.bridge:
-            del _bridges[claim.name]
+        if _bridges.get(name) is bridge:
+            del _bridges[name]  # a run that begins meanwhile has another
+        _resting.pop(bridge, None)
+    if _stays(name, bridge):
+        return
+    bridge.close()
+    with _lock:
         ended = _end_releasing() if not _bridges else None
-    claim.bridge.close()
     if ended is not None and ended is not threading.current_thread():
         ended.join(_END_SECONDS)
+
+
+def _stays(name: str, bridge: Bridge) -> bool:
+    """Leave the bridge to the next run of the kernel, if it has servers that stay."""
+    is_ending = not threading.main_thread().is_alive()  # of Python: no run comes any more
+    keeps_warm = kernel() and not _is_fork and bridge.settings.keep_warm_seconds
+    if not keeps_warm or is_ending or not bridge.is_open:
+        return False
+    stay = bridge.run(Operations.leave)
+    with _lock:
+        if not stay or name in _bridges:
+            return False
+        _bridges[name] = bridge
+        _resting[bridge] = rest = bridge.submit(Operations.rest)
+    end = partial(_end_unused, name, bridge)
+    rest.add_done_callback(lambda rested: rested.cancelled() or _left.put(end))
+    _tell_once(len(stay), max(stay))
+    return True
+
+
+def _tell_once(count: int, seconds: float) -> None:
+    """Say that servers stay, when they do so for the first time in this kernel."""
+    global _has_told
+    if _has_told:
+        return
+    _has_told = True
+    stay, end = "1 server stays", "it ends"
+    if count > 1:
+        stay, end = f"{count} servers stay", "they end"
+    time = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:g} seconds"
+    with Console("servers") as console:
+        console.tell("--", f"{stay} for the next run, for {time}; {end} with the kernel")
 
 
 def _end_abandoned(thread: int, began: int) -> None:
@@ -313,10 +363,11 @@ def _end_abandoned(thread: int, began: int) -> None:
 
 def _begin_anew() -> None:
     """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
-    global _lock, _adding, _left, _releasing
-    _lock, _adding = threading.RLock(), threading.Lock()
-    _left, _releasing = queue.SimpleQueue[_Claim | None](), None
+    global _lock, _adding, _left, _releasing, _is_fork
+    _lock, _adding, _is_fork = threading.RLock(), threading.Lock(), True
+    _left, _releasing = queue.SimpleQueue[Callable[[], None] | None](), None
     _bridges.clear()
+    _resting.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
-from ..secrets.secrets import Secrets
+from ..secrets.secrets import Secret, Secrets
 
 _KEY_BYTES = 32
 _LOCK_SECONDS = 5.0
@@ -46,6 +46,8 @@ def _plain(value: Any) -> Any:
     """The value as JSON holds it. The collected secrets are left out: they stand in the texts."""
     if isinstance(value, Secrets):
         return None
+    if isinstance(value, Secret):
+        return value.reveal()
     if is_dataclass(value) and not isinstance(value, type):
         return {x.name: _plain(getattr(value, x.name)) for x in fields(value)}
     if isinstance(value, Mapping):

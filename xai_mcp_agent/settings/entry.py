@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from ..core.calls import DefinitionLock
 from ..core.tools import SourceKind
@@ -31,6 +31,7 @@ FIRST = "first"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 WAIT_SECONDS = 20.0  # for a first start with a download, or that of many servers on few cores
+KEEP_WARM_SECONDS = 600.0  # for reading an answer and changing the workflow
 
 # A restart of a server or a short network failure costs a call or two, not five.
 _BREAKER_FAILURES = 5
@@ -69,6 +70,7 @@ def _lock(value: Any) -> DefinitionLock:
     raise mistake(problem, f'Write true, or "{FIRST}" to accept its first listing.')
 
 
+NotNegative = Annotated[float, Field(strict=True, ge=0)]
 Approval = Annotated[
     dict[str, ApprovalWord], read_by(_approval, ApprovalWord | dict[str, ApprovalWord])
 ]
@@ -81,7 +83,8 @@ class SourceSettings(Section):
     `auto_approve` are tools that need no approval (`ALL_TOOLS`: none does), and `approval` has
     words for patterns of tools. With `lock` its tools and instructions are held to the accepted
     ones. A run without a tool of a `required` source fails. Without a `breaker` it is called
-    however often it failed. A disabled entry keeps its texts as written. `secrets` are the known
+    however often it failed. In a kernel it stays for `keep_warm_seconds` after a run, or with None
+    for those of the settings. A disabled entry keeps its texts as written. `secrets` are the known
     secrets of the whole file; printing shows none of them.
     """
 
@@ -105,6 +108,7 @@ class SourceSettings(Section):
     breaker: Annotated[BreakerSettings | None, prepared_by(_breaker, BreakerSettings | bool)] = (
         BreakerSettings()
     )
+    keep_warm_seconds: NotNegative | None = None
     secrets: Annotated[Secrets, INTERNAL, WithJsonSchema({})] = field(
         default_factory=Secrets, compare=False, repr=False
     )

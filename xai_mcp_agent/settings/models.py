@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, ItemsView, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.names import did_you_mean, nearest
@@ -15,7 +16,7 @@ from ..core.tools import MCP, SourceKind
 from ..secrets.secrets import Secrets
 from .approval import ApprovalWord, ApprovalWords
 from .document import without_frames
-from .entry import WAIT_SECONDS, SourceSettings
+from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, SourceSettings
 from .openapi import OpenApiSettings
 from .parts import Guard, Part
 from .rules import Rule
@@ -30,6 +31,8 @@ from .sections import (
 )
 from .server import ServerSettings
 from .sources import AgentSettings, BuiltinSettings, FunctionSettings, WorkflowSettings
+
+T = TypeVar("T")
 
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
@@ -59,7 +62,8 @@ class Settings:
     sets of tools; no source has their names. `approval` and `rules` hold for all sources;
     `stored_rules` is the lowest revision of the rules of the store, None if they are not used.
     `required` are the sources without which no run begins, also unusable ones. `wait_seconds` is
-    how long a run with one ready source waits for the others, unless they are named.
+    how long a run with one ready source waits for the others, unless they are named. In a kernel
+    sources stay for `keep_warm_seconds` after a run.
     """
 
     file: str
@@ -87,6 +91,7 @@ class Settings:
     registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
     required: frozenset[str] = frozenset()
     wait_seconds: float = WAIT_SECONDS
+    keep_warm_seconds: float = KEEP_WARM_SECONDS
 
     def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
         """Add a source that the file does not have, and return its name.
@@ -107,6 +112,23 @@ class Settings:
         if name in taken and before != replace(source, name=name):
             return False
         return name in self.added and before.origin == source.origin
+
+    def exchange_sources(self, other: Settings) -> None:
+        """Have the sources of another reading of the file; those that a run added stay."""
+        self.secrets.update(other.secrets.texts)
+        self.added.difference_update(other.names)
+        ours = {name: replace(x, secrets=self.secrets) for name, x in other.sources.items()}
+        _refill(self.sources, {**ours, **{name: self.sources[name] for name in self.added}})
+        _refill(self.problems, other.problems)
+        _refill(self.problem_kinds, other.problem_kinds)
+
+    @property
+    def beside_sources(self) -> Settings:
+        """The settings without the sources and what belongs to them."""
+        return replace(
+            self, sources={}, problems={}, problem_kinds={}, added=set(), parts=(), guards=(),
+            searched=(), secrets=Secrets(),
+        )  # fmt: skip
 
     @property
     def of_file(self) -> dict[str, SourceSettings]:
@@ -198,6 +220,11 @@ class Settings:
             f"No {noun} {name!r} in {self.file}. {hint} Correct the name, or add it under {where}."
         )
         return UnknownServer(message, name, names)
+
+
+def _refill(values: dict[str, T], others: Mapping[str, T]) -> None:
+    values.clear()
+    values.update(others)
 
 
 def _no_file(name: str, searched: tuple[str, ...]) -> str:

@@ -26,7 +26,7 @@ from .interpolation import split_variables, variables_in
 
 # Keys that start nothing, reach nothing and let nothing through.
 _HARMLESS = frozenset({
-    "breaker", "description", "disabled", "elicitationTimeout", "enabled",
+    "breaker", "description", "disabled", "elicitationTimeout", "enabled", "keepWarm",
     "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "required",
     "startTimeout", "start_timeout", "timeout",
 })  # fmt: skip

@@ -15,7 +15,7 @@ from ..core.errors import SettingsError
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
 from .approval import ApprovalWord
 from .document import Place, kind_of
-from .entry import WAIT_SECONDS, Approval
+from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, Approval, NotNegative
 from .fields import (
     Count,
     OptionalUrl,
@@ -182,7 +182,8 @@ class OtherSections(Section):
     record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
         frozenset()
     )
-    wait_seconds: Annotated[float, Field(strict=True, ge=0)] = WAIT_SECONDS
+    wait_seconds: NotNegative = WAIT_SECONDS
+    keep_warm_seconds: NotNegative = KEEP_WARM_SECONDS
 
     @classmethod
     def is_fatal(cls, path: KeyPath, value: Any) -> bool:

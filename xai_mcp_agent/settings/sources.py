@@ -15,7 +15,7 @@ from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
 from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import MASK
-from .entry import START_TIMEOUT_SECONDS, SourceSettings
+from .entry import START_TIMEOUT_SECONDS, NotNegative, SourceSettings
 from .fields import (
     Environment,
     Headers,
@@ -40,6 +40,7 @@ WORKFLOW_SUFFIXES = (".xircuits", ".py")
 # Agents and workflows think, and call tools of their own.
 AGENT_TIMEOUT_SECONDS = 300.0
 WORKFLOW_TIMEOUT_SECONDS = 300.0
+_NOT_KEPT = 0.0  # warm: they start at once, and what functions remember belongs to one run
 
 
 def _function_file(value: Any) -> Any:
@@ -69,6 +70,7 @@ class FunctionSettings(SourceSettings):
     example: ClassVar = '{"file": ...} or {"module": ...}'
 
     transport: Annotated[str, INTERNAL] = "python"
+    keep_warm_seconds: NotNegative | None = _NOT_KEPT
     file: Annotated[Path, BeforeValidator(_function_file)] = ""
     module: Annotated[str, read_by(_module)] = ""
     folder: Annotated[Path, Field(validate_default=True)] = ""
@@ -112,6 +114,7 @@ class BuiltinSettings(SourceSettings):
     example: ClassVar = '{"tools": ["calculate"]}'
 
     transport: Annotated[str, INTERNAL] = "built in"
+    keep_warm_seconds: NotNegative | None = _NOT_KEPT
     tools: Annotated[Texts, AfterValidator(_builtin_tools)]
     workspace: Path = ""
 
@@ -219,6 +222,7 @@ class WorkflowSettings(SourceSettings):
     example: ClassVar = '{"file": ...}'
 
     transport: Annotated[str, INTERNAL] = "process"
+    keep_warm_seconds: NotNegative | None = _NOT_KEPT
     file: Annotated[Path, BeforeValidator(_workflow_file)]
     description: Text = ""
     arguments: dict[str, Annotated[Any, read_by(_json_value, Any)]] = field(

@@ -112,6 +112,10 @@ class SourceFeatures(Protocol):
         """Do not tell it any more."""
         ...
 
+    def doubt(self) -> None:
+        """Check the connection in the background; the next request waits for the outcome."""
+        ...
+
     async def ping(self) -> float:
         """Have the source answer now; how many seconds that took."""
         ...

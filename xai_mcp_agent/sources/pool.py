@@ -59,9 +59,7 @@ class SourcePool(Generic[K]):
         async with anyio.create_task_group() as self._tasks:
             ready()
             await stop.wait()
-            async with anyio.create_task_group() as stopping:
-                for name in list(self._sources):
-                    stopping.start_soon(self.stop, name)
+            await self.stop_all(list(self._sources))
             self._tasks.cancel_scope.cancel()
 
     def start(self, name: K) -> Source:
@@ -112,6 +110,12 @@ class SourcePool(Generic[K]):
                 await owner.ended.wait()
         finally:
             owner.scope.cancel()
+
+    async def stop_all(self, keys: Iterable[K]) -> None:
+        """Close these, all at once."""
+        async with anyio.create_task_group() as tasks:
+            for key in keys:
+                tasks.start_soon(self.stop, key)
 
     def running(self) -> Mapping[K, Source]:
         """The sources that were asked for so far."""

@@ -11,9 +11,10 @@ from .resources import Resources
 from .rules import Rules
 from .runs import Runs
 from .signing_in import SigningIn
+from .warm import Warm
 
 
-class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn):
+class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn, Warm):
     """The operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
 
     def for_caller(self, caller: Caller, own: OwnTools | None = None) -> Operations:

@@ -21,7 +21,7 @@ from ...console.surface import surface_of
 from ...console.text import wrap
 from ...core.errors import node_in
 from ...core.json import JsonObject
-from ..lab_channel import kernel, tell
+from ..lab_channel import at_end_of_cell, kernel, last_error, shell, tell
 from .goals import Judged, judge
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
@@ -44,7 +44,7 @@ class LessonRun:
         self._lesson = lesson
         self._first = first
         self._events: list[JsonObject] = []
-        self._error_before = _last_error()
+        self._error_before = last_error()
 
     def note(self, event: JsonObject) -> None:
         """Take down an event of the transcript."""
@@ -65,7 +65,7 @@ class LessonRun:
 
     def judged(self) -> list[Judged]:
         """Its goals, after its end; of a run with an error only what it stopped with is missing."""
-        error = _last_error()
+        error = last_error()
         if error is None or error is self._error_before:
             ended: list[JsonObject] = [*_executed(self._first), {"event": "WorkflowFinished"}]
             return judge(self._lesson.all_goals, [*self._events, *ended])
@@ -131,22 +131,10 @@ def _show(text: str) -> None:
 
 def _at_end_of_run(do: Callable[[], None]) -> None:
     """Call this once when the cell that runs now has ended; elsewhere when the process ends."""
-    shell = _shell()
-    if shell is None:
+    if shell() is None:
         atexit.register(do)
-        return
-
-    def once(_: object) -> None:
-        shell.events.unregister("post_run_cell", once)
-        do()
-
-    shell.events.register("post_run_cell", once)
-
-
-def _shell() -> Any:
-    """The IPython in which this runs; None elsewhere."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython else None
+    else:
+        at_end_of_cell(lambda _: do())
 
 
 def _first_node() -> Any:
@@ -169,11 +157,6 @@ def _executed(first: Any) -> Iterator[JsonObject]:
         text = str(node.msg.value)[:_MOST_CHARS].strip() if name == "Print" else ""
         yield {"event": "Executed", "node": name, "text": text}
         node = getattr(node, "next", None)
-
-
-def _last_error() -> BaseException | None:
-    """What Python or the notebook has shown last as an error."""
-    return getattr(sys, "last_value", None)
 
 
 def _problem_of(error: BaseException) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ...core.errors import BadSetting
 from .. import lab_channel
-from ..lease import keep_servers
 from .chat import chats, turn
 
 _BASE = "xai_components.base"
@@ -31,7 +30,6 @@ def ask(path: str, question: str = "") -> None:
     lab_channel.follow_nodes()
     script = _compile(Path(path))
     _drop_changed_modules()
-    keep_servers()
     sys.path.insert(0, str(script.parent))
     words, sys.argv = sys.argv, [str(script)]  # Xircuits reads its arguments there
     try:

@@ -93,6 +93,11 @@ class McpFeatures:
         raw, _ = await self._get("completion/complete", what, complete)
         return convert.completion_of(raw)
 
+    def doubt(self) -> None:
+        """Have the server pinged before the next request; see `Health.suspect`."""
+        if session := self._source.usable:
+            session.health.suspect()
+
     async def ping(self) -> float:
         """Have the server answer; how many seconds that took, once it was connected."""
         return await self._source.over_a_session(

@@ -1,0 +1,204 @@
+"""Servers stay in a kernel between two runs, and only what changed starts anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import fault_server
+from tests.support.fault_server import entry
+from tests.support.journals import calls_in, none_runs, pids_in
+from tests.support.kernels import Kernel, Ran, kernel
+from tests.support.processes import is_running, wait_until
+
+BEGIN = """
+import os
+from tests.support.canvas import make, play
+from xai_mcp_agent.mcp_components import MCPCallTool
+
+def call(*servers, tool="pid"):
+    nodes = [make(MCPCallTool, server_name=x, tool_name=tool) for x in servers]
+    play({}, *nodes)
+    return nodes[-1].text.value
+"""
+BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name.startswith('xai-mcp')]"
+SAID = "for the next run, for 10 minutes;"
+
+Settle = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the kernel runs."""
+    return tmp_path_factory.mktemp("warm")
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[Kernel]:
+    """One kernel for all tests here."""
+    with kernel(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def shell(running: Kernel) -> Kernel:
+    """The kernel, with what these tests need; the test before may have ended it."""
+    if running.value("'call' in dir()") != "True":
+        assert not running.run(BEGIN).error
+    return running
+
+
+@pytest.fixture
+def settle(folder: Path, shell: Kernel) -> Settle:
+    """Call it with sections and servers; they are the settings from the next run on.
+
+    A run without any has ended what an earlier test left.
+    """
+
+    def settle(sections: dict[str, Any] | None = None, **servers: Any) -> None:
+        text = json.dumps({"mcpServers": servers, **(sections or {})})
+        (folder / "mcp_settings.json").write_text(text, encoding="utf-8")
+
+    settle()
+    assert shell.run("call('it')").error == "UnknownServer"
+    return settle
+
+
+def pids(shell: Kernel, *servers: str) -> list[int]:
+    """The processes of these servers, each asked in a run of its own."""
+    return [last_number(shell.run(f"print(call({x!r}))")) for x in servers]
+
+
+def last_number(ran: Ran) -> int:
+    """The number on the last line."""
+    return int(ran.output.splitlines()[-1])
+
+
+def test_the_next_run_has_the_same_server_and_this_is_said_once(
+    shell: Kernel, settle: Settle
+) -> None:
+    settle(it=entry())
+    runs = [shell.run("print(call('it'))") for _ in range(3)]
+    used = {last_number(x) for x in runs}
+    assert len(used) == 1
+    assert is_running(used.pop())
+    assert sum(SAID in x.output for x in runs) <= 1  # an earlier test may have heard it
+
+
+IN_TOKEN = {**entry(), "env": {"T": "${TOKEN:-none}"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error"),
+    [
+        (entry(), entry(instructions="Another one."), ""),
+        (entry(), {**entry(), "env": {"LEVEL": "2"}}, ""),
+        (IN_TOKEN, IN_TOKEN, ""),
+        (entry(), {**entry(), "timeout": "long"}, "SettingsError"),
+        (entry(), {**entry(), "disabled": True}, "UnknownServer"),
+        (entry(), None, "UnknownServer"),
+    ],
+    ids=["an argument", "a variable", "a token", "a mistake", "switched off", "removed"],
+)
+def test_only_a_server_whose_entry_has_changed_starts_anew(
+    shell: Kernel, settle: Settle, before: Any, after: Any, error: str
+) -> None:
+    settle(it=before, other=entry())
+    first, other = pids(shell, "it", "other")
+    settle(**({"it": after} if after else {}), other=entry(), more=entry())
+    shell.run("os.environ['TOKEN'] = 'sesame'")
+    assert pids(shell, "other", "more")[0] == other
+    assert not is_running(first)
+    assert shell.run("call('it')").error == error
+    shell.run("del os.environ['TOKEN']")
+
+
+def test_a_server_whose_program_was_saved_starts_anew(
+    shell: Kernel, settle: Settle, tmp_path: Path
+) -> None:
+    """As a learner does who writes one."""
+    program = tmp_path / "mine.py"
+    shutil.copy(fault_server.__file__, program)
+    mine = entry()
+    mine["args"] = ["-S", "-E", str(program), "{}"]
+    settle(it=mine)
+    first = pids(shell, "it")
+    assert pids(shell, "it") == first
+    program.write_text(program.read_text(encoding="utf-8") + "\n# Changed.\n", encoding="utf-8")
+    assert pids(shell, "it") != first
+
+
+def test_another_change_of_the_settings_counts_from_the_next_run_on(
+    shell: Kernel, settle: Settle
+) -> None:
+    settle(it=entry())
+    first = pids(shell, "it")
+    settle({"toolSearch": {"blocked": ["it/echo"]}}, it=entry())
+    assert pids(shell, "it") != first
+    assert not is_running(first[0])
+
+
+def test_a_server_that_is_not_to_stay_ends_with_the_run(shell: Kernel, settle: Settle) -> None:
+    settle(it={**entry(), "keepWarm": 0}, other=entry())
+    ran = shell.run("print(call('other'), call('it'))")
+    other, it = map(int, ran.output.splitlines()[-1].split())
+    assert (is_running(it), is_running(other)) == (False, True)
+
+
+@pytest.mark.parametrize("code", ["call('it')", "call('it', 'nobody')"])
+def test_servers_end_when_their_time_is_over(
+    shell: Kernel, settle: Settle, code: str, tmp_path: Path
+) -> None:
+    """Also after a run that failed, which its traceback keeps alive."""
+    settle({"keepWarm": 0.3}, it=entry(journal=str(tmp_path / "journal")))
+    shell.run(code)
+    wait_until(lambda: none_runs(tmp_path / "journal"), "the server ended")
+    wait_until(lambda: shell.value(BRIDGES) == "[]", "the bridge ended")
+    assert len(pids(shell, "it")) == 1
+
+
+def test_a_server_may_end_before_the_others(shell: Kernel, settle: Settle) -> None:
+    settle(it={**entry(), "keepWarm": 0.3}, other=entry())
+    it, other = pids(shell, "it", "other")
+    wait_until(lambda: not is_running(it), "its time is over")
+    assert pids(shell, "other") == [other]
+
+
+@pytest.mark.parametrize(("tool", "stays"), [("never", True), ("freeze", False)])
+def test_after_an_interrupt_a_server_is_used_again_if_it_answers(
+    shell: Kernel, settle: Settle, tmp_path: Path, tool: str, stays: bool
+) -> None:
+    journal = tmp_path / "journal"
+    settle(it=entry(journal=str(journal)))
+    first = pids(shell, "it")
+    ran = shell.interrupt_once(lambda: calls_in(journal) == 2, f"call('it', tool={tool!r})")
+    assert ran.error == "KeyboardInterrupt"
+    assert (pids(shell, "it") == first) == stays
+
+
+def test_a_run_that_failed_leaves_its_servers_to_the_next(
+    shell: Kernel, settle: Settle, tmp_path: Path
+) -> None:
+    settle(it=entry(journal=str(tmp_path / "journal")))
+    assert shell.run("call('it', 'nobody')").error == "UnknownServer"
+    assert pids(shell, "it") == pids_in(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
+def test_nothing_stays_when_the_kernel_ends(
+    shell: Kernel, settle: Settle, tmp_path: Path, end: int | None
+) -> None:
+    journal = tmp_path / "journal"
+    settle(it=entry(journal=str(journal), child="polite", ignore_eof=True))
+    shell.run("call('it')")
+    assert len(pids_in(journal)) == 2
+    if end is not None:
+        shell.end_by(end)
+    shell.restart()
+    wait_until(lambda: none_runs(journal), "all are gone")

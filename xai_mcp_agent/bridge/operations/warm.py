@@ -1,0 +1,86 @@
+"""Warm sources: what becomes of them between two runs of a kernel.
+
+When no run uses a bridge, its sources stay for as long as the settings say. The next run takes them
+over, and only what has changed since then starts anew.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import anyio
+
+from ...history.place import find_place
+from ...policy.lockfile import find_lock
+from ...settings.digest import digest_of
+from ...settings.models import Settings
+from ...sources.digest import KEY, digest_of_source
+from ..context import Context
+
+
+class Warm(Context):
+    """Sources between two runs. The caller knows that no run uses the bridge."""
+
+    async def doubt(self) -> None:
+        """Have every server pinged in the background, after a run that failed or was interrupted.
+
+        The next request waits for the answer; without one the server is connected anew.
+        """
+        for source in self.engine.pool.running().values():
+            if features := source.features(self.caller):
+                features.doubt()
+
+    async def leave(self) -> list[float]:
+        """End the sources that do not stay after a run; how many seconds each of the others does.
+
+        Those that are not ready end too: the next run gives them a new start.
+        """
+        engine, settings = self.engine, self.engine.settings
+        seconds = self._seconds()
+        running = engine.pool.running().items()
+        await engine.pool.stop_all(
+            [name for name, x in running if not seconds[name] or x.state != "ready"]
+        )
+        for name in settings.added.copy():
+            settings.added.remove(name)
+            del settings.sources[name]
+        return [seconds[name] for name in engine.pool.running()]
+
+    async def rest(self) -> None:
+        """End the sources that stay, each when its time is over; returns when none is left."""
+        began, seconds = anyio.current_time(), self._seconds()
+        limit_of = seconds.__getitem__
+        for limit, names in groupby(sorted(seconds, key=limit_of), limit_of):
+            await anyio.sleep_until(began + limit)
+            await self.engine.pool.stop_all(names)
+
+    async def renew(self, settings: Settings) -> bool:
+        """Use the sources of these settings, as a new bridge would; the same ones go on.
+
+        False, and nothing is done, if these settings need a new bridge: more than sources changed.
+        """
+        engine, current = self.engine, self.engine.settings
+        now = current.beside_sources, engine.recorder.place, engine.lock
+        then = settings.beside_sources, find_place(settings), find_lock(settings)
+        if digest_of(now, KEY) != digest_of(then, KEY):
+            return False
+        current.exchange_sources(settings)
+        for name in current.sources:
+            engine.breakers.reset(name)
+        await engine.pool.stop_all([x for x in engine.pool.running() if not self._is_same(x)])
+        return True
+
+    def _seconds(self) -> dict[str, float]:
+        """How long each source that runs stays after a run."""
+        most, of_file = self.engine.settings.keep_warm_seconds, self.engine.settings.of_file
+        seconds = dict.fromkeys(self.engine.pool.running(), 0.0)
+        for name in seconds.keys() & of_file:
+            own = of_file[name].keep_warm_seconds
+            seconds[name] = most if own is None else min(own, most)
+        return seconds
+
+    def _is_same(self, name: str) -> bool:
+        entry = self.engine.settings.sources.get(name)
+        if entry is None or entry.disabled:
+            return False
+        return digest_of_source(entry) == self.engine.digests[name]
