@@ -1,4 +1,8 @@
-"""Results of tool calls, resources and prompts: lists of parts, the same for every source."""
+"""Results of tool calls, resources and prompts: lists of parts, the same for every source.
+
+`more` is what a source says of a value beside its fields, as MCP writes it: `annotations`, `_meta`,
+`size`, `title`. It is for programs.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ class TextPart:
     """Plain text."""
 
     text: str
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class ImagePart:
 
     data: str
     mime_type: str
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,7 @@ class AudioPart:
 
     data: str
     mime_type: str
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +55,22 @@ class LinkPart:
     name: str
     description: str | None = None
     mime_type: str | None = None
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcePart:
-    """A resource with its content: `text`, or `data` as base64 text when it is binary."""
+    """A resource with its content: `text`, or `data` as base64 text when it is binary.
+
+    `around` is what is said of the part of a result that holds it.
+    """
 
     uri: str
     text: str | None = None
     data: str | None = None
     mime_type: str | None = None
+    more: JsonObject | None = None
+    around: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,7 @@ def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
 
 def result_as_json(result: ToolResult) -> JsonObject:
     """Return a result as JSON, for `result_from_json`; without `is_outage`."""
-    parts = [{"part": type(x).__name__, **asdict(x)} for x in result.parts]
+    parts = [{"part": type(x).__name__, **fields_of(x)} for x in result.parts]
     names = ("structured", "is_error", "notes", "meta")
     return {"parts": parts, **{x: getattr(result, x) for x in names}}
 
@@ -139,6 +152,12 @@ def result_from_json(value: JsonObject) -> ToolResult:
     parts = [dict(x) for x in fields.pop("parts")]
     made = tuple(_PARTS[x.pop("part")](**x) for x in parts)
     return ToolResult(made, notes=tuple(fields.pop("notes")), **fields)
+
+
+def fields_of(value: ResultPart | Resource | Prompt) -> JsonObject:
+    """The fields of a value as JSON; what is said beside them only if there is something."""
+    fields = asdict(value)
+    return {x: y for x, y in fields.items() if y is not None or x not in ("more", "around")}
 
 
 def describe(part: ResultPart) -> str:
@@ -175,6 +194,7 @@ class Resource:
     is_template: bool = False
     title: str | None = None
     icons: tuple[Icon, ...] = ()
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +204,7 @@ class PromptArgument:
     name: str
     description: str = ""
     required: bool = False
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +216,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
     title: str | None = None
     icons: tuple[Icon, ...] = ()
+    more: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,14 @@ def tool_json(name: str, tool: Tool) -> JsonObject:
 def prompt_json(name: str, prompt: Prompt) -> JsonObject:
     """A prompt under the name that the client uses."""
     arguments = [
-        _without_nothing({"name": x.name, "description": x.description, "required": x.required})
+        _without_nothing(
+            {
+                "name": x.name,
+                "title": x.title,
+                "description": x.description,
+                "required": x.required,
+            }
+        )
         for x in prompt.arguments
     ]
     return _without_nothing({
@@ -58,6 +65,7 @@ def prompt_json(name: str, prompt: Prompt) -> JsonObject:
         "description": prompt.description,
         "arguments": arguments,
         "icons": _icons(prompt.icons),
+        **(prompt.more or {}),
     })  # fmt: skip
 
 
@@ -70,6 +78,7 @@ def resource_json(uri: str, resource: Resource) -> JsonObject:
         "description": resource.description,
         "mimeType": resource.mime_type,
         "icons": _icons(resource.icons),
+        **(resource.more or {}),
     })  # fmt: skip
 
 
@@ -111,24 +120,24 @@ def completion_json(completion: Completion) -> JsonObject:
 def part_json(part: ResultPart) -> JsonObject:
     """One part of a result or of a prompt; what no client knows goes as it came."""
     match part:
-        case TextPart(text):
-            return {"type": "text", "text": text}
-        case ImagePart(data, mime_type):
-            return {"type": "image", "data": data, "mimeType": mime_type}
-        case AudioPart(data, mime_type):
-            return {"type": "audio", "data": data, "mimeType": mime_type}
-        case LinkPart(uri, name, description, mime_type):
+        case TextPart(text, more):
+            return {"type": "text", "text": text, **(more or {})}
+        case ImagePart(data, mime_type, more):
+            return {"type": "image", "data": data, "mimeType": mime_type, **(more or {})}
+        case AudioPart(data, mime_type, more):
+            return {"type": "audio", "data": data, "mimeType": mime_type, **(more or {})}
+        case LinkPart(uri, name, description, mime_type, more):
             fields = {"uri": uri, "name": name, "description": description, "mimeType": mime_type}
-            return {"type": "resource_link", **_without_nothing(fields)}
-        case ResourcePart():
-            return {"type": "resource", "resource": _contents(part)}
+            return {"type": "resource_link", **_without_nothing(fields), **(more or {})}
+        case ResourcePart(around=around):
+            return {"type": "resource", "resource": _contents(part), **(around or {})}
         case UnknownPart(_, raw):
             return as_object(raw) or {"type": "text", "text": str(raw)}
 
 
 def _contents(part: ResourcePart) -> JsonObject:
     shown = {"uri": part.uri, "mimeType": part.mime_type, "text": part.text, "blob": part.data}
-    return {name: x for name, x in shown.items() if x is not None}
+    return {name: x for name, x in shown.items() if x is not None} | (part.more or {})
 
 
 def _annotations(annotations: ToolAnnotations) -> JsonObject:

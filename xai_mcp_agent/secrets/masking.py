@@ -58,16 +58,19 @@ def _masked(result: ToolResult, mask: Mask) -> ToolResult:
 
 
 def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
+    if isinstance(part, UnknownPart):
+        return replace(part, raw=_masked_value(part.raw, mask))
+    if part.more is not None:
+        part = replace(part, more=_masked_value(part.more, mask))
     match part:
         case TextPart(text):
-            return TextPart(mask(text))
+            return replace(part, text=mask(text))
         case LinkPart(uri, name, description):
             shown = description and mask(description)
             return replace(part, uri=mask(uri), name=mask(name), description=shown)
-        case ResourcePart(uri, text):
-            return replace(part, uri=mask(uri), text=text and mask(text))
-        case UnknownPart(raw=raw):
-            return replace(part, raw=_masked_value(raw, mask))
+        case ResourcePart(uri, text, around=around):
+            around = around and _masked_value(around, mask)
+            return replace(part, uri=mask(uri), text=text and mask(text), around=around)
         case _:
             return part
 

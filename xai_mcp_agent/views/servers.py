@@ -19,6 +19,7 @@ from ..core.results import (
     ResourcePart,
     ToolResult,
     describe,
+    fields_of,
 )
 from ..history.place import StoreStatus
 from .history import change_json, changes_text
@@ -130,12 +131,12 @@ def result_json(result: ToolResult) -> JsonObject:
 def parts_json(result: ToolResult) -> list[JsonObject]:
     """Every part of a result with its kind: text, image, audio, link, resource, unknown."""
     kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
-    return [{"kind": k, **asdict(p)} for k, p in zip(kinds, result.parts, strict=True)]
+    return [{"kind": k, **fields_of(p)} for k, p in zip(kinds, result.parts, strict=True)]
 
 
 def feature_json(found: Resource | ResourcePart | Prompt) -> JsonObject:
     """Something that a server has besides tools: every field."""
-    return asdict(found)
+    return fields_of(found)
 
 
 def message_json(message: PromptMessage) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ from xai_mcp_agent import (
     TextPart,
     bytes_of,
 )
+from xai_mcp_agent.gateway.content import part_json, prompt_json, resource_json
+from xai_mcp_agent.sources.mcp.convert import part_of, prompt_of, resource_of
 
 WAYS = ["stdio", "http_old"]
 DAY = "notes://day/{day}"
@@ -128,6 +131,33 @@ async def test_the_same_from_a_program_with_a_loop(books: Bridge):
     assert await aio.instructions("stdio")
     assert await aio.list_prompts("stdio")
     assert await aio.get_prompt("stdio", "describe", {"day": "x"})
+
+
+SAID = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"acme/cost": 1}}
+BLOCKS = [
+    {"type": "text", "text": "x", **SAID},
+    {"type": "image", "data": PNG, "mimeType": "image/png", **SAID},
+    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav", **SAID},
+    {"type": "resource_link", "uri": "a:b", "name": "b", "size": 3, "title": "B", **SAID},
+    {"type": "resource", "resource": {"uri": "a:b", "text": "x", "_meta": {"a": 1}}, **SAID},
+]
+ODD = {"annotations": {"audience": "all", "priority": 7}, "_meta": "none", "size": "large"}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda x: x["type"])
+def test_what_is_said_of_a_part_reaches_other_clients(block: dict[str, Any]):
+    assert part_json(part_of(block)) == block
+    plain = {x: y for x, y in block.items() if x not in SAID}
+    assert part_json(part_of(plain)) == plain
+    assert part_json(part_of({**plain, "annotations": ODD["annotations"], "_meta": 7})) == plain
+
+
+def test_what_is_said_of_a_resource_or_a_prompt_reaches_other_clients():
+    resource = {"uri": "a:b", "name": "b", "title": "B", "mimeType": "a/b", "size": 3, **SAID}
+    assert resource_json("a:b", resource_of(resource)) == resource
+    prompt = {"name": "b", "arguments": [{"name": "a", "title": "A", "required": True}], **SAID}
+    assert prompt_json("b", prompt_of(prompt)) == prompt
+    assert resource_of({"uri": "a:b", "name": "b", **ODD}).more is None
 
 
 ODD_RESOURCES = [

@@ -8,6 +8,7 @@ compared, and programs use them; whoever shows them cleans them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
@@ -76,17 +77,19 @@ def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
 def part_of(block: Any) -> ResultPart:
     """One content block; one that lacks what its kind must have is kept as it came."""
     match block:
-        case str() | {"type": "text", "text": str()}:
-            return TextPart(block if isinstance(block, str) else block["text"])
+        case str():
+            return TextPart(block)
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text, _more(block))
         case {"type": "image", "data": str(data), "mimeType": str(mime_type)}:
-            return ImagePart(data, mime_type)
+            return ImagePart(data, mime_type, _more(block))
         case {"type": "audio", "data": str(data), "mimeType": str(mime_type)}:
-            return AudioPart(data, mime_type)
+            return AudioPart(data, mime_type, _more(block))
         case {"type": "resource_link", "uri": str(uri), "name": str(name)}:
-            description = _text(block.get("description")) or None
-            return LinkPart(uri, name, description, _text(block.get("mimeType")) or None)
+            description, kind = (_text(block.get(x)) or None for x in ("description", "mimeType"))
+            return LinkPart(uri, name, description, kind, _more(block, "size", "title"))
         case {"type": "resource", "resource": contents} if part := resource_part_of(contents):
-            return part
+            return replace(part, around=_more(block))
         case {"type": kind}:
             return UnknownPart(kind=str(kind), raw=block)
         case _:
@@ -104,6 +107,7 @@ def resource_part_of(contents: Any) -> ResourcePart | None:
         text if isinstance(text, str) else None,
         data if isinstance(data, str) else None,
         kind if isinstance(kind, str) else None,
+        _more(fields),
     )
 
 
@@ -137,19 +141,26 @@ def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
         is_template=is_template,
         title=_shown(raw.get("title")) or None,
         icons=_icons(raw.get("icons")),
+        more=_more(raw, "size"),
     )
 
 
 def prompt_of(raw: JsonObject) -> Prompt:
     """A listed prompt with its arguments."""
     arguments = tuple(
-        PromptArgument(x["name"], _shown(x.get("description")), x.get("required") is True)
+        PromptArgument(
+            x["name"],
+            _shown(x.get("description")),
+            x.get("required") is True,
+            _shown(x.get("title")) or None,
+        )
         for x in map(as_object, as_list(raw.get("arguments")))
         if isinstance(x.get("name"), str)
     )
     title = _shown(raw.get("title")) or None
     description = _shown(raw.get("description"))
-    return Prompt(raw["name"], description, arguments, title, _icons(raw.get("icons")))
+    icons, more = _icons(raw.get("icons")), _more(raw)
+    return Prompt(raw["name"], description, arguments, title, icons, more)
 
 
 def prompt_message_of(raw: JsonObject) -> PromptMessage:
@@ -162,12 +173,12 @@ def seen_part(part: ResultPart) -> ResultPart:
     """The same part for a model: its words as they look, and not endless."""
     match part:
         case TextPart(text):
-            return TextPart(visible_text(text, _MOST_PROMPT_CHARS))
-        case LinkPart(uri, name, description, mime_type):
-            return LinkPart(visible(uri), _shown(name), _shown(description) or None, mime_type)
-        case ResourcePart(uri, text, data, mime_type):
-            seen = None if text is None else visible_text(text, _MOST_PROMPT_CHARS)
-            return ResourcePart(uri, seen, data, mime_type)
+            return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
+        case LinkPart(uri, name, description):
+            said = _shown(description) or None
+            return replace(part, uri=visible(uri), name=_shown(name), description=said)
+        case ResourcePart(text=str(text)):
+            return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case _:
             return part
 
@@ -200,6 +211,28 @@ def _tags(meta: JsonObject) -> tuple[str, ...]:
     places = [as_object(meta.get(x)) for x in _TAGGED]
     texts = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
     return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
+
+
+def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
+    """These fields, the annotations and `_meta`, where they are valid: other clients get them."""
+    valid: JsonObject = {
+        "_meta": as_object(raw.get("_meta")),
+        "annotations": _annotations(as_object(raw.get("annotations"))),
+        "size": size if isinstance(size := raw.get("size"), int) else None,
+        "title": _shown(raw.get("title")),
+    }
+    return {x: y for x, y in valid.items() if y and x in ("_meta", "annotations", *fields)} or None
+
+
+def _annotations(raw: JsonObject) -> JsonObject:
+    priority, modified = raw.get("priority"), raw.get("lastModified")
+    readers = [x for x in as_list(raw.get("audience")) if x in ("user", "assistant")]
+    valid: JsonObject = {"audience": readers} if readers else {}
+    if isinstance(priority, int | float) and 0 <= priority <= 1:
+        valid["priority"] = priority
+    if isinstance(modified, str):
+        valid["lastModified"] = modified
+    return valid
 
 
 def _shown(text: Any) -> str:
