@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import status_of
-from xai_mcp_agent import Bridge, ServerError
+from xai_mcp_agent import Bridge, ImagePart, LinkPart, ResourcePart, ServerError, TextPart
 
 KEY = "sesame-open-9876"
 _SERVER = """
@@ -18,6 +18,7 @@ import os
 from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult
 
 key = os.environ["API_TOKEN"]
 server = MCPServer(f"of {key}", log_level="CRITICAL")
@@ -25,6 +26,17 @@ server = MCPServer(f"of {key}", log_level="CRITICAL")
 @server.tool()
 def show() -> dict[str, Any]:
     return {"key": key, key: [1, True, None, f"it is {key}"]}
+
+@server.tool()
+def say() -> CallToolResult:
+    said = {"_meta": {"k": key}, "size": 1, "title": key}
+    inside = {"uri": "a:b", "text": key, "_meta": {"k": key}}
+    return CallToolResult.model_validate({"content": [
+        {"type": "text", "text": "x", "_meta": {"k": key}},
+        {"type": "image", "data": "AAAA", "mimeType": "image/png", "_meta": {"k": key}},
+        {"type": "resource_link", "uri": "a:b", "name": "b", **said},
+        {"type": "resource", "resource": inside, "_meta": {"k": key}},
+    ]})
 
 @server.tool()
 def refuse() -> str:
@@ -58,6 +70,18 @@ def test_a_result_has_no_secret_of_the_settings(bridge: Bridge, source: str) -> 
     assert result.structured["key"] == "***"
 
 
+def test_what_is_said_of_the_parts_of_a_result_has_no_secret(bridge: Bridge) -> None:
+    result = bridge.call_tool("it", "say")
+    assert KEY not in repr(result)
+    text, image, link, resource = result.parts
+    assert isinstance(text, TextPart)
+    assert isinstance(image, ImagePart)
+    assert isinstance(link, LinkPart)
+    assert isinstance(resource, ResourcePart)
+    assert (text.more, image.more, resource.more, resource.around) == ({"_meta": {"k": "***"}},) * 4
+    assert link.more == {"_meta": {"k": "***"}, "size": 1, "title": "***"}
+
+
 def test_what_is_no_secret_stays_as_it_is(bridge: Bridge) -> None:
     assert bridge.call_tool("it", "show").structured["***"] == [1, True, None, "it is ***"]
 
@@ -71,6 +95,7 @@ def test_the_traceback_of_a_refused_call_has_no_secret(bridge: Bridge) -> None:
     with pytest.raises(ServerError, match=r"\*\*\* is not good") as caught:
         bridge.call_tool("it", "refuse")
     beneath: list[BaseException | None] = [caught.value]
+    assert caught.value.data == {"key": "***"}
     assert KEY not in "".join(traceback.format_exception(caught.value))
     while beneath:
         error = beneath.pop()
