@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
 from starlette.routing import Route
@@ -22,7 +23,10 @@ from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalRequest, Bridge
 from xai_mcp_agent.admin.app import admin_app
 from xai_mcp_agent.admin.document import OPERATIONS, document
+from xai_mcp_agent.admin.events import ApprovalDesk, EventStream
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.errors import NotApproved
 
 BROKEN = {"command": "/nowhere/at-all", "args": ["--token", "sk-secret-value-123456789"]}
 PAPER = {"tool": "shredder/shred", "arguments": {"paper": "contract"}}
@@ -154,9 +158,8 @@ def test_no_route_no_method_and_no_json_are_problems_too(client: AdminClient) ->
     }
     for status, answer in answers.items():
         assert answer.status_code == status
-    for status in (404, 405, 400):
-        assert answers[status].headers["content-type"] == "application/problem+json"
-        assert answers[status].json()["next_step"]
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["next_step"]
 
 
 def test_without_a_token_nothing_but_the_page_is_served(client: AdminClient) -> None:
@@ -248,6 +251,26 @@ def test_nobody_in_time_is_no(client: AdminClient, monkeypatch: pytest.MonkeyPat
     assert "0.2 s" in problem["detail"]
 
 
+def test_calls_of_others_are_asked_for_while_somebody_reads(
+    bridge: Bridge, client: AdminClient
+) -> None:
+    """A client of the gateway that cannot be asked itself; with no page open nobody is there."""
+
+    async def shred(operations: Operations) -> str:
+        claude = operations.for_caller(Caller("gateway", "Claude"))
+        return (await claude.execute_tool(PAPER["tool"], PAPER["arguments"])).text  # pyright: ignore[reportArgumentType]
+
+    with client.events() as events:
+        call = bridge.submit(shred)
+        asked = next_event(events, "approval", agent="Claude").data
+        client.post(f"/api/approvals/{asked['id']}", body={"answer": "once"})
+        assert call.result(SECONDS) == "shredded contract"
+    desks = bridge.aio.engine.approvals.hosts
+    wait_until(lambda: not any(getattr(x, "is_watched", False) for x in desks), "nobody reads")
+    with pytest.raises(NotApproved, match="nobody has the admin page open"):
+        bridge.run(shred)
+
+
 def test_who_goes_is_not_waited_for(client: AdminClient) -> None:
     """Neither the call at its server nor a question about it is left behind."""
     with client.events() as events:
@@ -286,6 +309,28 @@ def test_a_client_that_missed_much_is_told_to_read_anew(
     monkeypatch.setattr("xai_mcp_agent.admin.events._MOST_EVENTS", 3)
     with client.events(**{"Last-Event-ID": "1"}) as events:
         next_event(events, "reread")
+
+
+def test_a_client_of_another_history_begins_anew(client: AdminClient) -> None:
+    with client.events(**{"Last-Event-ID": "9" * 18}) as events:
+        next_event(events, "history")
+
+
+def test_a_client_that_takes_nothing_is_cut_off(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xai_mcp_agent.admin.events._SEND_SECONDS", 0.1)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await anyio.sleep_forever()
+
+    async def stream(operations: Operations) -> None:
+        with anyio.fail_after(SECONDS):
+            response = EventStream(operations, ApprovalDesk(), 0)
+            await response({"type": "http"}, anyio.sleep_forever, send)  # pyright: ignore[reportArgumentType]
+
+    bridge.run(stream)
 
 
 def test_a_client_that_goes_leaves_nothing_behind(bridge: Bridge, client: AdminClient) -> None:
@@ -332,6 +377,21 @@ def test_a_locked_tool_is_read_and_then_accepted(tmp_path: Path) -> None:
         assert client.post("/api/tools/gallery/add/accept", body=body)["choices"]
         assert client.get("/api/tools/gallery/add")["review"] is None
         assert client.post("/api/call", body=call)["structured"] == {"result": 3}
+
+
+def test_a_refresh_that_the_history_cannot_take_is_an_error(tmp_path: Path) -> None:
+    """spec/4: 500, and the inventory may be there in part."""
+    (tmp_path / "file").touch()
+    with (
+        Bridge(
+            {"mcpServers": {"gallery": gallery_entry()}}, store=tmp_path / "file/h.db"
+        ) as bridge,
+        serving_admin(bridge) as address,
+        AdminClient(address) as client,
+    ):
+        problem = client.post("/api/sources/gallery/refresh", 500)
+        assert "was listed" in problem["detail"]
+        assert client.get("/api/tools")["total"] > 0
 
 
 def test_over_a_socket_no_token_is_needed(tmp_path: Path) -> None:

@@ -153,7 +153,10 @@ def test_its_page_works_in_the_lab(address: str) -> None:
 
 
 def test_without_a_process_it_says_what_to_do(client: AdminClient, process: ExitStack) -> None:
-    process.close()
+    with client.events() as events:
+        next_event(events, "source", name="gallery")
+        process.close()
+        assert [x.name for x in events if x.name not in ("source", "history")] == []
     answer = client.http.get("/api/sources")
     assert answer.status_code == 503
     assert answer.headers["content-type"] == "application/problem+json"

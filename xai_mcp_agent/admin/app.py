@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 CALLER = "admin"
 _PAGE = Path(__file__).with_name("page.html")
-_MOST_BODY_BYTES = 4 << 20
+_MOST_DIGITS = 18  # of what a database takes for a number
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -71,7 +71,6 @@ def admin_app(
         routes=admin.routes(),
         middleware=[guard],
         exception_handlers=handlers(operations.engine.recorder.mask),
-        max_body_size=_MOST_BODY_BYTES,
     )
 
 
@@ -219,8 +218,7 @@ class _Admin:
             since = moment(query.since, now()) if query.since else None
         except BadTime as why:
             raise BadRequest([f"since: {why}"]) from None
-        before = _read_cursor(query.cursor)
-        until = int(before) if before.isdecimal() else None
+        until = _position(_read_cursor(query.cursor))
         events = await self._operations.history(
             query.source, query.tool, since=since, until=until, limit=query.limit
         )
@@ -266,8 +264,8 @@ class _Admin:
         return {"id": request.path_params["id"], "answer": body.answer}
 
     async def events(self, request: Request) -> Response:
-        after = request.headers.get("last-event-id", "")
-        return EventStream(self._operations, self._desk, int(after) if after.isdecimal() else 0)
+        after = _position(request.headers.get("last-event-id", ""))
+        return EventStream(self._operations, self._desk, after or 0)
 
 
 Endpoint = Callable[[Request], Awaitable[JsonObject]]
@@ -308,6 +306,11 @@ def _choices(choices: Sequence[Choice]) -> JsonObject:
 def _place(key: ToolKey) -> str:
     """The place of a tool in a list: by its source, then by its name."""
     return f"{key.source}\0{key.name}"
+
+
+def _position(text: str) -> int | None:
+    """The position of an event; None for what is none."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def _cursor(place: str) -> str:

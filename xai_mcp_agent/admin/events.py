@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
 
@@ -100,9 +101,14 @@ class WatchedDesk(Nobody):
         super().__init__(_NO_QUESTIONS)
         self._desk = desk
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody reads events."""
+        return bool(self._desk.on_change)
+
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The answer at the desk, if somebody is there."""
-        if not self._desk.on_change:
+        if not self.is_watched:
             return ApprovalAnswer.nobody("nobody has the admin page open")
         return await self._desk.approve(request)
 
@@ -152,6 +158,7 @@ class EventStream(Response):
     async def _send_all(self, send: Send, scope: anyio.CancelScope) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
+        await self._check_position()
         with anyio.move_on_after(_SEND_SECONDS) as limit:
             silent = 0
             while True:
@@ -169,6 +176,13 @@ class EventStream(Response):
                     await self._woken.wait()
                     await anyio.sleep(_BURST_SECONDS)
         scope.cancel()
+
+    async def _check_position(self) -> None:
+        """Begin anew for a client of another history, such as that of a process before."""
+        with suppress(StoreFailed):
+            newest = await self._operations.look_up(lambda kept: kept.newest_position())
+            if self._after > newest:
+                self._after = 0
 
     async def _changes(self) -> list[ServerEvent]:
         sources = [*await self._changed_sources()]

@@ -73,7 +73,10 @@ class AdminHandler(APIHandler):
             with suppress(asyncio.CancelledError, StreamClosedError):
                 await self._forwarding
         except httpx2.TransportError:
-            await self._refuse(_NOT_RUNNING, _START_IT)
+            if self._headers_written:  # it ended during a stream, which ends with it
+                await self.finish()
+            else:
+                await self._refuse(_NOT_RUNNING, _START_IT)
         except XaiMcpError as reason:
             await self._refuse(str(reason), _START_IT)
 

@@ -39,6 +39,7 @@ _STATUS: tuple[tuple[type[XaiMcpError], int], ...] = (
     (errors.SourceError, 502),
     (errors.ModelError, 502),
 )
+_MOST_BODY_BYTES = 4 << 20
 _NEXT_STEP = re.compile(r"\n\s*Next step: ")
 _WORDS = {
     "missing": "it is missing.",
@@ -93,10 +94,15 @@ async def read_body(model: type[M], request: Request) -> M:
     """The JSON of a request, checked; nothing counts as an empty object.
 
     Raises:
-        BadRequest: it does not fit, or is no JSON.
+        BadRequest: it does not fit, is no JSON, or too large.
     """
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _MOST_BODY_BYTES:
+            raise BadRequest([f"The body is larger than {_MOST_BODY_BYTES >> 20} MB."], 413)
     try:
-        value: object = json.loads(await request.body() or b"{}")
+        value: object = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         raise BadRequest(["The body is no JSON."], 400) from None
     return read(model, value)
