@@ -238,7 +238,8 @@ class AuthoringToolset(Toolset):
 
     def _source(self, operations: Operations, place: Path) -> WorkflowSource:
         engine, file = operations.engine, str(place)
-        env = {ENVIRONMENT_VARIABLE: engine.settings.file} if engine.settings.file else {}
+        of_gateway = engine.settings.file  # or words, where the settings are of no file
+        env = {ENVIRONMENT_VARIABLE: of_gateway} if os.path.isfile(of_gateway) else {}
         settings = WorkflowSettings(name=tool_name(file), file=file, env=env)
         return WorkflowSource(settings, engine.recorder.mask)
 
