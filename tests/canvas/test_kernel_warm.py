@@ -27,6 +27,19 @@ def call(*servers, tool="pid"):
     play({}, *nodes)
     return nodes[-1].text.value
 """
+FORK = """
+from xai_mcp_agent.canvas import lease
+
+child = os.fork()
+if not child:
+    left = 1
+    try:
+        call("it")
+        left = len(lease._bridges)
+    finally:
+        os._exit(left)
+print(os.waitpid(child, 0)[1])
+"""
 BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name.startswith('xai-mcp')]"
 SAID = "for the next run, for 10 minutes;"
 
@@ -188,6 +201,22 @@ def test_a_run_that_failed_leaves_its_servers_to_the_next(
     settle(it=entry(journal=str(tmp_path / "journal")))
     assert shell.run("call('it', 'nobody')").error == "UnknownServer"
     assert pids(shell, "it") == pids_in(tmp_path / "journal")
+
+
+def test_a_breaker_that_a_run_opened_is_closed_for_the_next(shell: Kernel, settle: Settle) -> None:
+    settle(it={**entry(), "breaker": {"failures": 1, "seconds": 300}}, other=entry())
+    (other,) = pids(shell, "other")
+    assert shell.run("call('it', tool='die')").error
+    assert pids(shell, "it")
+    assert pids(shell, "other") == [other]
+
+
+def test_in_a_fork_of_the_kernel_nothing_stays(shell: Kernel, settle: Settle) -> None:
+    """No run comes after it there."""
+    settle(it=entry())
+    ours = pids(shell, "it")
+    assert last_number(shell.run(FORK)) == 0
+    assert pids(shell, "it") == ours
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None], ids=str)

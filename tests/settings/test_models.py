@@ -97,3 +97,16 @@ def test_a_name_that_would_garble_a_terminal_is_shown_escaped() -> None:
     with pytest.raises(UnknownServer) as caught:
         settings_from({"\x1b[31mred": {"command": "a"}, "": {}}).server("x")
     assert "\x1b" not in str(caught.value)
+
+
+def test_settings_that_were_read_again_replace_all_sources_but_the_added_ones() -> None:
+    settings = settings_from({"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}})
+    settings.add(ServerSettings(name="mine", command="mine"))
+    settings.add(ServerSettings(name="late", command="late"))
+    again = {"b": {"command": "c", "env": {"TOKEN": "sesame-12"}}, "bad": {}, "late": {"url": "x"}}
+    settings.exchange_sources(settings_from({"mcpServers": again}))
+    assert {name: x.command for name, x in settings.servers.items()} == {"b": "c", "mine": "mine"}
+    assert settings.added == {"mine"}
+    assert sorted(settings.problems) == ["bad", "late"]
+    assert "sesame-12" not in settings.servers["b"].secrets.redact("sesame-12")
+    assert "sesame-12" not in settings.secrets.redact("sesame-12")
