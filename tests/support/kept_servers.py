@@ -52,6 +52,12 @@ class KeptServers:
         places = list(warm.live_places(self.file))
         return [{**facts, **warm.ask(place, status=True)} for place, facts in places]
 
+    def stop(self) -> None:
+        """End them."""
+        for place, _ in list(warm.live_places(self.file)):
+            warm.ask(place, stop=True)
+            wait_until(lambda: not place.lock.exists(), "it has ended")  # noqa: B023
+
     def left(self) -> list[Path]:
         """The folders of processes."""
         folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "xai-mcp-agent"
@@ -83,13 +89,11 @@ def kept_servers() -> Generator[KeptServers]:
     folder = Path(tempfile.mkdtemp(prefix="kept-"))
     entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"})
     kept = KeptServers(folder / "mcp_settings.json")
-    kept.file.write_text(json.dumps({"mcpServers": {"gallery": entry}, "store": "memory"}))
+    kept.file.write_text(json.dumps({"mcpServers": {"gallery": entry}}))
     folders = {name: str(folder / x) for name, x in _FOLDERS.items()}
     with mock.patch.dict(os.environ, {**folders, "XAI_MCP_TRUST": "1"}):
         try:
             yield kept
         finally:
-            for place, _ in list(warm.live_places(kept.file)):
-                warm.ask(place, stop=True)
-                wait_until(lambda: not place.lock.exists(), "it has ended")  # noqa: B023
+            kept.stop()
             shutil.rmtree(folder)

@@ -49,6 +49,7 @@ from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool, StartQueue
 from ..sources.registry import SourceContext, make_source
+from ..sources.warm import WarmRoute
 from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import Rulings, calls_of_today, stored_rules
@@ -73,7 +74,7 @@ class Engine:
     `host` answers questions of servers where the caller has no host; `access` signs in to servers;
     `recorder` writes the history; `embed` makes the vectors to search by meaning, instead of the
     model of the settings. `lock` is the file of people's decisions, which else stay in memory;
-    `warn` gets what a person should know.
+    `warn` gets what a person should know. `route` leads to servers that another process keeps.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class Engine:
         embed: Embed | None = None,
         lock: Path | None = None,
         warn: Callable[[str], None] = logger.warning,
+        route: WarmRoute | None = None,
     ) -> None:
         self.settings = settings
+        self._route = route
         self.recorder = recorder
         self.lock = lock
         self._host = host
@@ -286,7 +289,7 @@ class Engine:
         context = SourceContext(
             self.recorder.mask, self._host, updates, access, self._starts, self.settings.sources
         )
-        return make_source(settings, context)
+        return make_source(self._route(settings) if self._route else settings, context)
 
 
 class _Observers:

@@ -31,6 +31,7 @@ from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from ..sources.mcp.auth.token_store import Access, TokenStore
+from ..sources.warm import WarmRoute
 from .callback_host import host_for
 from .engine import Engine
 from .operations import Operations
@@ -250,7 +251,8 @@ class Bridge(_Face, adapt=_waits):
         )
         access = Access(TokenStore(folder), sign_in)
         host, lock = host_for(answer, approve), find_lock(loaded, lock)
-        self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn))
+        route = WarmRoute(loaded, warn)
+        self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn, route))
         """The same methods as coroutines, for callers that own a loop."""
 
     @classmethod

@@ -101,7 +101,8 @@ async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
     async with Gateway(operations) as gateway:
 
         async def mcp(read: Any, write: Any, server: str) -> None:
-            await gateway.serve(read, write, (server,) if server else None)
+            names = (server,) if server else None
+            await gateway.serve(read, write, names, as_it_is=bool(server))
 
         yield process.Served(mcp, admin_app(operations, token=None, hosts=None))
 

@@ -28,8 +28,6 @@ _HINTS = {
     "open_world": "openWorldHint",
 }  # fmt: skip
 _SERVER = "io.modelcontextprotocol/serverInfo"  # of the far server; the client's is the gateway
-# fastmcp gives none to a tool without a docstring, and some clients leave such tools out.
-_NO_DESCRIPTION = "A tool of {}, which does not describe it."
 
 
 def tool_json(name: str, tool: Tool) -> JsonObject:
@@ -37,7 +35,7 @@ def tool_json(name: str, tool: Tool) -> JsonObject:
     return _without_nothing({
         "name": name,
         "title": tool.title,
-        "description": tool.description or _NO_DESCRIPTION.format(tool.source),
+        "description": tool.description,
         "inputSchema": tool.input_schema,
         "outputSchema": tool.output_schema,
         "annotations": _annotations(tool.annotations),

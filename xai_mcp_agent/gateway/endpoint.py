@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +29,7 @@ from ..core.errors import UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import OnProgress, Prompt, Resource, ToolResult
-from ..core.tools import META, STATIC, ToolKey
+from ..core.tools import META, STATIC, Tool, ToolKey
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.preferences import Preferences
 from ..views.plans import plan_text
@@ -52,6 +53,8 @@ _WORDS = {
 }
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PLAN_WIDTH = 100
+# fastmcp gives none to a tool without a docstring, and some clients leave such tools out.
+_NO_DESCRIPTION = "A tool of {}, which does not describe it."
 _NOT_IN_SCHEME = re.compile(r"[^a-zA-Z0-9.-]+")
 
 
@@ -62,10 +65,11 @@ class Options:
     `names` are sources and groups, all if none is named. Not `prefixed`: tools and prompts have
     the names that their servers give them, where only one has that name. `shown` says which tools
     are listed, within `budget_tokens` or the budget of the settings. In the folder `author`, if
-    any, a client may draw workflows.
+    any, a client may draw workflows. `as_it_is`: see `kept`.
     """
 
     names: tuple[str, ...] = ()
+    as_it_is: bool = False
     prefixed: bool = True
     shown: Shown = "auto"
     budget_tokens: int | None = None
@@ -124,19 +128,25 @@ class Endpoint:
         with anyio.move_on_after(self._ready_by - anyio.current_time()):
             await self._connected.wait()
 
-    async def listed(self) -> list[tuple[str, ToolDefinition]]:
+    @property
+    def title(self) -> tuple[str, str]:
+        """What a client reads of the server that it speaks to: its title and its version."""
+        return "Tools of xai-mcp-agent", version("xai-mcp-agent")
+
+    async def listed(self) -> list[tuple[str, Tool]]:
         """The tools that a client sees, under their names, in a stable order."""
         await self.ready()
         available = await self._available()
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
         if self._fits(real):
-            return [(self._name(x, available), x) for x in real]
+            return [(self._name(x, available), _described(x.tool)) for x in real]
         own = [_worded(x) for x in available.definitions if x.tool.key.kind == META.name]
         always = [
             x for x in real
             if x.tool.key.kind == STATIC.name or self._is_always_shown(x.tool.key)
         ]  # fmt: skip
-        return [(self._name(x, available), x) for x in (*own, *always)]
+        shown = (*own, *always)
+        return [(self._name(x, available), _described(x.tool)) for x in shown]
 
     def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
         if self._options.shown != "auto":
@@ -300,6 +310,12 @@ def _worded(definition: ToolDefinition) -> ToolDefinition:
     tool = definition.tool
     words = _WORDS.get(tool.key)
     return replace(definition, tool=replace(tool, description=words)) if words else definition
+
+
+def _described(tool: Tool) -> Tool:
+    if tool.description:
+        return tool
+    return replace(tool, description=_NO_DESCRIPTION.format(tool.source))
 
 
 def _show_waiting(missing: tuple[str, ...]) -> None:

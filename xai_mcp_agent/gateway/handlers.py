@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from functools import partial
-from importlib.metadata import version
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -47,10 +46,11 @@ _CACHED: tuple[CacheableMethod, ...] = (
 
 def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
     """A server of the SDK: for one `client`, or for all that come over HTTP."""
+    title, version = service.endpoint.title
     server = Server[Any](
         "xai-mcp-agent",
-        version=version("xai-mcp-agent"),
-        title="Tools of xai-mcp-agent",
+        version=version,
+        title=title,
         instructions=service.instructions or None,
         cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in _CACHED},
         get_tool_input_schema=service.endpoint.schema,
@@ -93,7 +93,7 @@ class _Handlers:
     async def list_tools(self, context: Request, params: Page) -> JsonObject:
         """tools/list."""
         self._service.client_of(context, self._client)
-        tools = [tool_json(name, x.tool) for name, x in await self._endpoint.listed()]
+        tools = [tool_json(name, x) for name, x in await self._endpoint.listed()]
         return _page(tools, "tools", params)
 
     async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> JsonObject:

@@ -38,7 +38,7 @@ class Gateway:
     def __init__(self, operations: Operations, options: Options = _EVERYTHING) -> None:
         self._operations = operations
         self._options = options
-        self._services: dict[tuple[str, ...], Service] = {}
+        self._services: dict[Options, Service] = {}
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Gateway:
@@ -56,7 +56,7 @@ class Gateway:
         for service in self._services.values():
             service.follow(change)
 
-    def service(self, names: tuple[str, ...] | None = None) -> Service:
+    def service(self, names: tuple[str, ...] | None = None, *, as_it_is: bool = False) -> Service:
         """The service of these sources and groups; its sources begin to connect.
 
         Raises:
@@ -64,17 +64,24 @@ class Gateway:
         """
         assert self._tasks is not None, "the gateway is not running"
         names = self._options.names if names is None else names
-        if names not in self._services:
-            options = replace(self._options, names=names)
+        options = replace(self._options, names=names, as_it_is=as_it_is)
+        if options not in self._services:
             service = Service(self._operations, options, self._tasks)
-            self._services[names] = service
+            self._services[options] = service
             self._tasks.start_soon(service.endpoint.connect)
             self._tasks.start_soon(service.announce)
-        return self._services[names]
+        return self._services[options]
 
-    async def serve(self, read: Any, write: Any, names: tuple[str, ...] | None = None) -> None:
+    async def serve(
+        self,
+        read: Any,
+        write: Any,
+        names: tuple[str, ...] | None = None,
+        *,
+        as_it_is: bool = False,
+    ) -> None:
         """Serve one client over two streams of messages, until it closes them."""
-        service, client = self.service(names), Client()
+        service, client = self.service(names, as_it_is=as_it_is), Client()
         await service.ready()
         server = sdk_server(service, client)
         options = server.create_initialization_options(NotificationOptions(True, True, True))

@@ -31,6 +31,7 @@ from ..core.json import JsonObject, as_object
 from .client import Client, Notices, Request, caller_of, is_modern, name_of
 from .endpoint import Endpoint, Options
 from .exchanges import Exchange, Exchanges, NoSuchExchange
+from .kept import KeptServer
 
 Do: TypeAlias = Callable[[Caller, Notices], Awaitable[JsonObject]]
 """Does what a client requests, as this caller."""
@@ -47,7 +48,7 @@ class Service:
     """Serves one endpoint to any number of clients."""
 
     def __init__(self, operations: Operations, options: Options, tasks: TaskGroup) -> None:
-        self.endpoint = Endpoint(operations, options)
+        self.endpoint = (KeptServer if options.as_it_is else Endpoint)(operations, options)
         self.operations = operations
         self._toolbelt = ",".join(options.names)
         self._tasks = tasks

@@ -224,10 +224,16 @@ class WarmRoute:
     def __call__(self, source: SourceSettings) -> SourceSettings:
         """The settings by which the bridge reaches a source.
 
-        A server behind a URL runs already, and what a run adds is unknown to others.
+        A server behind a URL runs already, and what a run adds is unknown to others. One that is
+        not kept between runs has a state that is not to be shared either.
         """
-        is_kept = isinstance(source, ServerSettings) and source.transport == "stdio"
-        if self._place is None or not is_kept or source.name in self._added:
+        is_shared = (
+            isinstance(source, ServerSettings)
+            and source.transport == "stdio"
+            and source.keep_warm_seconds != 0
+            and source.name not in self._added
+        )
+        if self._place is None or not is_shared:
             return source
         try:
             if not is_live(self._place):

@@ -1,0 +1,88 @@
+"""`XAI_MCP_WARM=1`: runs reach stdio servers in the process that keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.support.kept_servers import KeptServers, kept_servers
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent import Bridge, Tool
+from xai_mcp_agent.settings.load import load_settings
+from xai_mcp_agent.sources import warm
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no such sockets")
+
+
+@pytest.fixture
+def kept() -> Generator[KeptServers]:
+    with kept_servers() as kept:
+        yield kept
+
+
+def process_of(bridge: Bridge) -> int:
+    return bridge.call_tool("gallery", "process").structured["result"]
+
+
+def seen(bridge: Bridge) -> dict[str, Any]:
+    """What a run sees of the server."""
+    status = next(x for x in bridge.servers() if x.name == "gallery")
+    tools: list[Tool] = bridge.list_tools("gallery")
+    return {
+        "tools": tools, "server": status.server, "instructions": status.instructions,
+        "prompts": bridge.list_prompts("gallery"), "resources": bridge.list_resources("gallery"),
+        "parts": bridge.call_tool("gallery", "parts").parts,
+        "error": bridge.call_tool("gallery", "refuse").text,
+    }  # fmt: skip
+
+
+def test_runs_share_the_process_of_a_server_and_see_the_same_as_without(
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Bridge.open(kept.file) as bridge:
+        alone, as_usual = process_of(bridge), seen(bridge)
+    monkeypatch.setenv(warm.WARM_VARIABLE, "1")
+    with Bridge.open(kept.file) as one, Bridge.open(kept.file) as other:
+        shared = process_of(one)
+        assert process_of(other) == shared != alone
+        assert seen(one) == as_usual
+    (process,) = kept.processes()
+    assert (process["connections"], is_running(shared)) == (0, True)
+    kept.stop()
+    with Bridge.open(kept.file) as bridge:
+        # The calls of three runs. The process that keeps the server writes down none.
+        assert [x.calls for x in bridge.stats().sources] == [3 + 3 + 1]
+
+
+def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_usual(
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(warm.WARM_VARIABLE, "1")
+    with Bridge.open(kept.file) as bridge:
+        first = process_of(bridge)
+        (process,) = kept.processes()
+        os.kill(process["pid"], 9)
+        wait_until(lambda: not is_running(first), "its server has ended")
+        assert process_of(bridge) != first
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(kept.file.parent / ("long" * 30)))
+    words: list[str] = []
+    with Bridge(load_settings(kept.file), warn=words.append) as bridge:
+        assert is_running(process_of(bridge))
+    assert [x for x in words if "too long for the path of a socket" in x]
+
+
+@pytest.mark.parametrize(
+    "entry", [{"url": "http://127.0.0.1:9/mcp"}, {"command": "notes", "keepWarm": 0}]
+)
+def test_servers_behind_a_url_and_those_with_a_state_are_not_shared(
+    entry: dict[str, Any], kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(warm.WARM_VARIABLE, "1")
+    kept.file.write_text(json.dumps({"mcpServers": {"notes": entry}}))
+    settings = load_settings(kept.file)
+    assert warm.WarmRoute(settings, pytest.fail)(settings.sources["notes"]).through == ()
+    assert kept.left() == []
