@@ -265,3 +265,16 @@ async def test_a_group_is_a_server_of_its_own(era: str) -> None:
         "groups": {"sums": {"include": ["gallery/add"]}},
     }
     await with_gateway(settings, play, names=("sums",))
+
+
+async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: str) -> None:
+    """`"session": "client"`, for servers that keep state."""
+
+    async def play(connect: Connect, operations: Operations) -> None:
+        async with connect(mode=era) as one, connect(mode=era) as other:
+            processes = [text_of(await x.call_tool("gallery_process")) for x in (one, other)]
+            assert processes[0] != processes[1]
+            assert [x.sessions for x in await operations.servers()] == [3]
+        assert [x.sessions for x in await operations.servers()] == [1]
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry(session="client")}}, play)

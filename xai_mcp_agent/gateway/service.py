@@ -157,9 +157,11 @@ class Service:
             await self.forget(client)
 
     async def forget(self, client: Client) -> None:
-        """End what a client that has gone listened for."""
-        for uri in list(client.subscriptions):
-            await self.unsubscribe(client, uri)
+        """End what a client that has gone listened for, and the sessions of its own."""
+        with anyio.CancelScope(shield=True):  # its connection may have been cancelled
+            for uri in list(client.subscriptions):
+                await self.unsubscribe(client, uri)
+            await self.operations.engine.sessions.forget_client(client.id)
 
 
 @contextmanager
