@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import jsonschema.validators  # noqa: F401 - the SDK would import it in the middle of a call
 from mcp import Client
 from mcp.shared.memory import create_client_server_memory_streams
 

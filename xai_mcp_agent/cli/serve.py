@@ -18,9 +18,11 @@ from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.shell import shown_command
 from ..gateway import process
+from ..gateway.endpoint import Options, Shown
 from ..settings.load import find_settings
 from ..sources import warm
-from .bridges import open_bridge
+from . import serving
+from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, echo_json, say
 
 _STOP_SECONDS = 20.0  # stubborn servers take a few seconds to end
@@ -32,6 +34,51 @@ _VARIABLES = (
 
 
 def serve(
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Serve the client that starts this command.")
+    ] = False,
+    http: Annotated[bool, typer.Option("--http", help="Serve clients over HTTP.")] = False,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME", help="Only this group or server; may be repeated."),
+    ] = None,
+    tools: Annotated[
+        Shown,
+        typer.Option(
+            "--tools",
+            help="List all tools, or those to search with, or the latter where not all fit.",
+        ),
+    ] = "all",
+    unprefixed: Annotated[
+        bool,
+        typer.Option("--unprefixed", help="Leave out the server's name where a name is unique."),
+    ] = False,
+    author: Annotated[
+        bool,
+        typer.Option("--author", help="Let clients draw and run workflows below this folder."),
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="The port of --http; 0 takes a free one."),
+    ] = 8765,
+    host: Annotated[str, typer.Option("--host", help="The address of --http.")] = "127.0.0.1",
+    token: Annotated[
+        str,
+        typer.Option(
+            "--token",
+            envvar="XAI_MCP_TOKEN",
+            show_envvar=True,
+            help="The token that clients send over HTTP; a new one each time by default.",
+        ),
+    ] = "",
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Need no token: any program of this machine may call."),
+    ] = False,
+    admin: Annotated[
+        bool,
+        typer.Option("--admin", help="With --http, also serve the REST interface and its page."),
+    ] = False,
     socket: Annotated[
         bool, typer.Option("--socket", help="Keep the servers for all clients of this user.")
     ] = False,
@@ -54,12 +101,25 @@ def serve(
 ) -> None:
     """Serve the tools, prompts and resources of your servers to other programs, over MCP.
 
-    With --socket one process keeps the servers of a settings file for all your clients. It ends
-    when nobody used it for a while.
+    A client starts it with --stdio, or finds it at an address with --http. With --socket one
+    process keeps the servers for all your clients, and ends when nobody used it for a while.
     """
-    if [socket, attach, status, stop].count(True) != 1:
-        raise typer.BadParameter("Give one of --socket, --attach, --status and --stop.")
-    if status:
+    if [stdio, http, socket, attach, status, stop].count(True) != 1:
+        raise typer.BadParameter(
+            "Give one of --stdio, --http, --socket, --attach, --status and --stop."
+        )
+    if stdio or http:
+        options = Options(
+            tuple(group or ()), not unprefixed, tools, author=Path.cwd() if author else None
+        )
+        with open_bridge(settings) as bridge:
+            require_settings(bridge)
+            if stdio:
+                serving.serve_stdio(bridge, options)
+            else:
+                access = serving.Access(host, port, token, needs_token=not no_token)
+                serving.serve_http(bridge, options, access, with_admin=admin)
+    elif status:
         _show_status(_file_of(settings), as_json=as_json)
     elif stop:
         _stop(_file_of(settings))

@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import typer
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..gateway.endpoint import Options
+from ..sources.mcp import sdk
 from .output import say
 
-NAME = "xai"  # of our server in the settings of a client
+_NAME = "xai"  # of our server in the settings of a client
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_ANYWHERE = ("0.0.0.0", "::")
+_END_SECONDS = 1  # for requests over HTTP that are under way
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the endpoint is over HTTP, and what a client must send; without a token a new one."""
+
+    host: str
+    port: int
+    token: str = ""
+    needs_token: bool = True
+
+    def __post_init__(self) -> None:
+        if self.host not in _LOOPBACK and not (self.token and self.needs_token):
+            raise typer.BadParameter(
+                f"{self.host} can be reached from other machines: give the token that clients "
+                "must send, as --token or in XAI_MCP_TOKEN."
+            )
 
 
 def serve_stdio(bridge: Bridge, options: Options) -> None:
     """Serve one client over stdin and stdout, until it closes them."""
-    # They get going while the SDK is imported.
-    bridge.start(*(options.names or bridge.usable_servers()))
+    if sys.stdin.isatty():
+        say("A client starts this command. Write into its settings:", to_stderr=True)
+        command = ["xai-mcp-agent", *sys.argv[1:]]
+        _say_all(_command_settings([*command, *_place_of(bridge, command)]))
+    _start(bridge, options)
     from ..gateway.server import Gateway
     from ..gateway.stdio import stdio_streams
 
@@ -36,59 +63,81 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
     _run(bridge, serve)
 
 
-def serve_http(
-    bridge: Bridge,
-    options: Options,
-    host: str,
-    port: int,
-    wrap: Callable[[Operations, Any], Any],
-    ready: Callable[[str], None],
-) -> None:
+def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: bool) -> None:
     """Serve any number of clients over HTTP, until interrupted.
-
-    `wrap` makes the application of the gateway's, `ready` gets the address of the endpoint.
 
     Raises:
         BadSetting: the port cannot be used.
     """
-    listening = _listen(host, port)
-    address = f"http://{host}:{listening.getsockname()[1]}"
+    listening = _listen(access.host, access.port)
+    _start(bridge, options)
     import uvicorn
+    from starlette.routing import Mount
 
+    from ..admin.app import admin_app
+    from ..gateway.guard import Guard, new_token
     from ..gateway.server import Gateway
+
+    token = (access.token or new_token()) if access.needs_token else None
+    hosts = None if access.host in _ANYWHERE else {access.host, *_LOOPBACK}
+    address = f"http://{access.host}:{listening.getsockname()[1]}"
 
     async def serve(operations: Operations) -> None:
         async with Gateway(operations, options) as gateway, anyio.create_task_group() as tasks:
-            app = wrap(operations, gateway)
-            config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-            server = uvicorn.Server(config)
-            tasks.start_soon(server.serve, [listening])
-            ready(address)
+            others = [Mount("/", admin_app(operations, token, hosts))] if with_admin else []
+            app = Guard(gateway.http_app(others), token=token, hosts=hosts, open_paths={"/"})
+            config = uvicorn.Config(
+                app,
+                log_level="warning",
+                lifespan="off",
+                timeout_graceful_shutdown=_END_SECONDS,
+            )
+            tasks.start_soon(uvicorn.Server(config).serve, [listening])
+            say(f"Serving {address}/mcp until Ctrl-C. Write into the settings of a client:")
+            _say_all(_address_settings(f"{address}/mcp", token))
+            if with_admin:
+                say(f"Status page: {address}/" + (f"#token={token}" if token else ""))
+            sys.stdout.flush()
 
     with listening:
         _run(bridge, serve)
 
 
-def client_settings(arguments: Sequence[str]) -> list[str]:
-    """Lines to paste into the settings of well-known clients, for this command."""
-    entry: JsonObject = {"command": arguments[0], "args": list(arguments[1:])}
+def _start(bridge: Bridge, options: Options) -> None:
+    """Start the servers, which get going while the SDK is imported."""
+    bridge.start(*(options.names or bridge.usable_servers()))
+    sdk.load_now()
+
+
+def _command_settings(command: list[str]) -> list[str]:
+    entry: JsonObject = {"command": command[0], "args": command[1:]}
     return [
-        f"Claude Code:  claude mcp add {NAME} -- {shlex.join(arguments)}",
-        f"Claude Desktop, Cursor:  {json.dumps({'mcpServers': {NAME: entry}})}",
-        f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {NAME: entry}})}",
+        f"Claude Code:  claude mcp add {_NAME} -- {shlex.join(command)}",
+        f"Claude Desktop, Cursor:  {json.dumps({'mcpServers': {_NAME: entry}})}",
+        f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {_NAME: entry}})}",
     ]
 
 
-def address_settings(url: str, token: str | None) -> list[str]:
-    """The same for an address."""
+def _address_settings(url: str, token: str | None) -> list[str]:
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
     entry: JsonObject = {"type": "http", "url": url, **headers}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     return [
-        f"Claude Code:  claude mcp add --transport http {NAME} {url}{header}",
-        f"Cursor:  {json.dumps({'mcpServers': {NAME: entry}})}",
-        f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {NAME: entry}})}",
+        f"Claude Code:  claude mcp add --transport http {_NAME} {url}{header}",
+        f"Cursor:  {json.dumps({'mcpServers': {_NAME: entry}})}",
+        f"VS Code (.vscode/mcp.json):  {json.dumps({'servers': {_NAME: entry}})}",
     ]
+
+
+def _place_of(bridge: Bridge, command: list[str]) -> list[str]:
+    """The option that names the settings file, which the client's own folder may not have."""
+    file = bridge.settings.file
+    return ["--settings", os.path.abspath(file)] if file and "--settings" not in command else []
+
+
+def _say_all(lines: list[str]) -> None:
+    for line in lines:
+        typer.echo(f"  {line}", err=True)
 
 
 def _run(bridge: Bridge, serve: Callable[[Operations], Coroutine[Any, Any, None]]) -> None:
@@ -105,8 +154,7 @@ def _run(bridge: Bridge, serve: Callable[[Operations], Coroutine[Any, Any, None]
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

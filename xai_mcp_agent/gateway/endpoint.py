@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -71,7 +71,7 @@ class Options:
     names: tuple[str, ...] = ()
     as_it_is: bool = False
     prefixed: bool = True
-    shown: Shown = "auto"
+    shown: Shown = "all"
     budget_tokens: int | None = None
     author: Path | None = None
 
@@ -154,6 +154,12 @@ class Endpoint:
         budget = self._options.budget_tokens or self._operations.settings.search.budget_tokens
         return sum(x.tokens for x in tools) <= budget
 
+    async def lists(self) -> dict[str, object]:
+        """All that it lists, by kind. Tools are the same object as long as none changes."""
+        prompts, resources = await self.prompts(), await self._operations.resources()
+        own = {x: resources.get(x) for x in self.sources}
+        return {"tools": await self._available(), "prompts": prompts, "resources": own}
+
     async def instructions(self) -> str:
         """What the sources say of their use, as far as it may be read."""
         available = await self._available()
@@ -216,7 +222,8 @@ class Endpoint:
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
         """All prompts by the names that the client knows, each with its source."""
-        found = await self._each(self._operations.list_prompts)
+        prompts = await self._operations.prompts()
+        found = [(source, x) for source in self.sources for x in prompts.get(source, ())]
         names = ShownNames(sources=self.sources)
         counts = _counts(x.name for _, x in found)
         is_plain = not self._options.prefixed
@@ -243,9 +250,9 @@ class Endpoint:
 
         The first source that has a URI keeps it. For others it is `source+URI`.
         """
-        found = await self._each(self._operations.list_resources)
+        listed = await self._operations.resources()
         uris: dict[str, tuple[str, Resource]] = {}
-        for source, resource in found:
+        for source, resource in ((x, r) for x in self.sources for r in listed.get(x, ())):
             uri = resource.uri
             if uri in uris and uris[uri][0] != source:
                 uri = f"{_scheme(source)}+{uri}"
@@ -283,26 +290,6 @@ class Endpoint:
             raise UnknownTool(f"No server has a template {uri!r}. {did_you_mean(uri, templates)}")
         source, resource = templates[uri]
         return source, resource.uri
-
-    async def _each(self, ask: Callable[[str], Any]) -> list[tuple[str, Any]]:
-        """The items of every source that is ready, in the order of the sources."""
-        running = self._operations.engine.pool.running()
-        answers: dict[str, list[Any]] = {}
-
-        async def listed(name: str) -> None:
-            try:
-                answers[name] = await ask(name)
-            except XaiMcpError as problem:
-                logger.info("%s", problem)
-
-        async with anyio.create_task_group() as tasks:
-            for name in self.sources:
-                source = running.get(name)
-                if source is None or source.state != "ready":
-                    continue
-                if source.features(self._operations.caller) is not None:
-                    tasks.start_soon(listed, name)
-        return [(name, x) for name in self.sources for x in answers.get(name, ())]
 
 
 def _worded(definition: ToolDefinition) -> ToolDefinition:

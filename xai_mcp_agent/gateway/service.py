@@ -20,6 +20,7 @@ from mcp.server.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
     ToolsListChanged,
 )
 
@@ -140,16 +141,25 @@ class Service:
 
     async def announce(self) -> None:
         """Tell all clients of changes, for ever."""
+        lists = await self.endpoint.lists()
         while True:
             await self._changed.wait()
             await anyio.sleep(_SETTLE_SECONDS)
             self._changed = anyio.Event()
-            for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
-                await self.bus.publish(event)
-            for connection in list(self._connections):
-                await connection.send_tool_list_changed()
-                await connection.send_prompt_list_changed()
-                await connection.send_resource_list_changed()
+            before, lists = lists, await self.endpoint.lists()
+            if lists["tools"] is not before["tools"]:
+                await self._tell(ToolsListChanged(), Connection.send_tool_list_changed)
+            if lists["prompts"] != before["prompts"]:
+                await self._tell(PromptsListChanged(), Connection.send_prompt_list_changed)
+            if lists["resources"] != before["resources"]:
+                await self._tell(ResourcesListChanged(), Connection.send_resource_list_changed)
+
+    async def _tell(
+        self, event: ServerEvent, send: Callable[[Connection], Awaitable[None]]
+    ) -> None:
+        await self.bus.publish(event)
+        for connection in list(self._connections):
+            await send(connection)
 
     async def _left(self, connection: Connection) -> None:
         client = self._connections.pop(connection, None)

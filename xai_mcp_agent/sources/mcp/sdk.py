@@ -22,6 +22,16 @@ NAME = "xai-mcp-agent"
 is_loaded = threading.Event()
 """Set once in a process."""
 
+_importing = threading.Lock()
+
+
+def load_now() -> None:
+    """Import it in this thread, or wait until another one has.
+
+    Two threads that import its parts meet modules that are imported halfway.
+    """
+    _import_libraries()
+
 
 async def load(given_up: anyio.Event) -> None:
     """Import what sessions need, in a thread: other servers are being served.
@@ -53,8 +63,9 @@ def _load(imported: Future[None]) -> None:
 
 
 def _import_libraries() -> None:
-    import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    with _importing:
+        import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
     for name in ("mcp", "client"):  # as the SDK calls its loggers
         # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
