@@ -52,6 +52,8 @@ async def with_gateway(
 
             with anyio.fail_after(60):
                 await operations.wait_for(*(x for x in settings["mcpServers"] if x != "deaf"))
+                if "deaf" not in settings["mcpServers"]:
+                    await gateway.service().endpoint.connected.wait()
                 await play(connect, operations)
 
     with Bridge(settings, store="memory") as bridge:

@@ -104,7 +104,7 @@ class Endpoint:
         )  # fmt: skip
         self._is_always_shown = preferences.is_always_shown
         self._reading = anyio.Lock()
-        self._connected = anyio.Event()
+        self.connected = anyio.Event()
         self._ready_by = anyio.current_time() + _FIRST_WAIT_SECONDS
 
     @property
@@ -121,12 +121,12 @@ class Endpoint:
         except XaiMcpError as problem:  # each call says so, too
             logger.warning("%s", problem)
         finally:
-            self._connected.set()
+            self.connected.set()
 
     async def ready(self) -> None:
         """Wait until something is ready, or for a few seconds from the start on."""
         with anyio.move_on_after(self._ready_by - anyio.current_time()):
-            await self._connected.wait()
+            await self.connected.wait()
 
     @property
     def title(self) -> tuple[str, str]:
