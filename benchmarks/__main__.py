@@ -11,7 +11,18 @@ from importlib import import_module
 from . import page
 from .rows import Row
 
-NAMES = ("calls", "turn", "ready", "imports", "first_call", "warm", "screen", "history", "rules")
+NAMES = (
+    "calls",
+    "turn",
+    "ready",
+    "imports",
+    "first_call",
+    "warm",
+    "attach",
+    "screen",
+    "history",
+    "rules",
+)
 _COMMAND = "make bench"
 
 

@@ -228,6 +228,7 @@ COMMANDS = [
     Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
     Known(r"xai-mcp-agent (add|remove) .*", help_of, "Usage"),
+    Known(r"xai-mcp-agent serve .*", help_of, "Usage"),
     Known(r"xai-mcp-agent discover --take NAME", help_only, "Usage"),
     Known(r"xai-mcp-agent discover", warmly),
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
