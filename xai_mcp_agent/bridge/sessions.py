@@ -58,8 +58,9 @@ class Sessions:
         self._updates = defaultdict[Session, UpdateListeners](UpdateListeners)
         self._used_at: dict[Session, float] = {}
         self._calls = Counter[Session]()  # that are under way
-        # Of one era, or with trouble in the other: until the main session is stopped.
+        # Servers; known until the main session is stopped.
         self._of_one_era: set[str] = set()
+        self._of_both_eras: set[str] = set()
 
     async def serve(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Keep the sessions until `stop` is set, or they are idle for long."""
@@ -150,7 +151,10 @@ class Sessions:
         elif key is not None:
             try:
                 await self._start(key).ready(caller)
+                self._of_both_eras.add(server)
             except SourceFailed as cause:
+                if server in self._of_both_eras:
+                    raise  # it has trouble, and will speak it again
                 logger.info("%s is only used in its own era: %s", server, cause.problem)
                 self._of_one_era.add(server)
                 await self._stop_where(lambda x: x == key)
@@ -188,6 +192,7 @@ class Sessions:
     async def _stop_all_of(self, server: str) -> None:
         """Stop with the main session: what is known of the server may have changed."""
         self._of_one_era.discard(server)
+        self._of_both_eras.discard(server)
         await self._stop_where(lambda x: x.server == server)
 
     async def _stop_where(self, is_meant: Callable[[Session], bool]) -> None:

@@ -154,7 +154,8 @@ def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
                 await operations.for_caller(far_client("other")).call_tool(
                     "stdio_old", "declared", timeout_seconds=0.2
                 )
-            for caller in (far_client("asked"), PROGRAM):  # these need not wait
+            unasked = far_client("unasked", able={"roots": {}})
+            for caller in (far_client("asked"), unasked, PROGRAM):  # these need not wait
                 await operations.for_caller(caller).call_tool("stdio_old", "declared")
             return await super().answer(question)
 

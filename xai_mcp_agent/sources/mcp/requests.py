@@ -64,12 +64,6 @@ class Request:
         far = self.caller.far if self.may_ask else None
         return far if far and far.is_modern and far.respond else None
 
-    @property
-    def client_id(self) -> str:
-        """The id of the far client that the server may ask because of it; else empty."""
-        far = self.caller.far if self.may_ask else None
-        return far.id if far and far.can_be_asked else ""
-
     async def respond(self, requests: JsonObject) -> JsonObject:
         """The responses of the far client to the requests of an input-required result.
 
@@ -234,15 +228,25 @@ class Requests:
             TimeoutError: none are left.
         """
         is_told = self._connection.settings.transport == "http"
-        if is_told or not request.client_id or self._is_modern:
+        client = self._client_of(request)
+        if is_told or not client or self._is_modern:
             return seconds
         began = monotonic()
         with anyio.fail_after(seconds):
-            while others := {x.client_id for x in self._open if x.client_id}:
-                if self._pauses and others == {request.client_id}:
+            while others := {self._client_of(x) for x in self._open} - {""}:
+                if self._pauses and others == {client}:
                     break
                 await self._changed.wait()
         return left_of(seconds, monotonic() - began)
+
+    def _client_of(self, request: Request) -> str:
+        """The id of the far client that the server may ask because of a request; else empty."""
+        far, settings = request.caller.far, self._connection.settings
+        if far is None or not request.may_ask:
+            return ""
+        may_elicit = settings.elicitation == "ask" and "elicitation" in far.capabilities
+        may_sample = settings.sampling == "allow" and "sampling" in far.capabilities
+        return far.id if may_elicit or may_sample else ""
 
     def _tell_change(self) -> None:
         self._changed.set()
