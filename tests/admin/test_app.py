@@ -36,7 +36,8 @@ PAPER = {"tool": "shredder/shred", "arguments": {"paper": "contract"}}
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
     folder = tmp_path_factory.mktemp("admin")
     servers = {
-        "gallery": gallery_entry(), "shredder": shredder_entry(), "broken": BROKEN,
+        "gallery": gallery_entry(startTimeout=100),
+        "shredder": {**shredder_entry(), "startTimeout": 100}, "broken": BROKEN,
         "asleep": {**gallery_entry(), "disabled": True}, "wrong": {"command": 7},
     }  # fmt: skip
     with Bridge({"mcpServers": servers}, store=folder / "history.db") as bridge:

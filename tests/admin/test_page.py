@@ -33,8 +33,9 @@ def running() -> Generator[Browser]:
 @pytest.fixture(scope="module")
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
     servers = {
-        "gallery": gallery_entry(), "shredder": shredder_entry(), "evil": {"command": EVIL},
-        "locked": gallery_entry(lock=True),
+        "gallery": gallery_entry(startTimeout=100),
+        "shredder": {**shredder_entry(), "startTimeout": 100}, "evil": {"command": EVIL},
+        "locked": gallery_entry(lock=True, startTimeout=100),
     }  # fmt: skip
     folder = tmp_path_factory.mktemp("page")
     options = {"store": folder / "history.db", "lock": folder / "lock.json"}
