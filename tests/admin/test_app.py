@@ -286,6 +286,7 @@ def test_who_goes_is_not_waited_for(client: AdminClient) -> None:
 def test_events_tell_of_sources_inventories_and_calls(bridge: Bridge, client: AdminClient) -> None:
     with client.events() as events:
         assert next_event(events, "source", name="gallery").data["state"] == "ready"
+        assert next_event(events, "history", change="discovered").data["count"] > 1
         client.post("/api/call", body={"tool": "gallery/grow", "arguments": {"name": "fresh"}})
         inventory, called = all_events(
             events, ("inventory", {"source": "gallery"}), ("history", {"tool": "grow"})

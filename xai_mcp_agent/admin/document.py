@@ -59,6 +59,13 @@ def _schemas() -> JsonObject:
         "annotations": _OBJECT, "tags": _list(_TEXT), "operation": _or_null(_OBJECT),
         "note": _or_null(_TEXT), "is_enabled": _FLAG, "is_changed": _FLAG, "is_held": _FLAG,
     }  # fmt: skip
+    event = {
+        "position": _COUNT, "time": _TIME, "context_id": _TEXT, "event_kind": _TEXT,
+        "source": _TEXT, "change": _TEXT, "payload": _OBJECT, "extends": _list(_ANY),
+        "related_to": _list(_ANY), "reinforces": _list(_ANY), "contradicts": _list(_ANY),
+        "kind": _TEXT, "tool_source": _TEXT, "tool": _or_null(_TEXT), "definition": _ANY,
+        "reason": _or_null(_TEXT), "run": _or_null(_TEXT),
+    }  # fmt: skip
     other = _record(
         server=_TEXT, tool=_TEXT, score=_NUMBER, confidence=_NUMBER, reasons=_list(_TEXT)
     )
@@ -90,12 +97,8 @@ def _schemas() -> JsonObject:
         ),
         "Review": _fields(Review),
         "Choices": _record(choices=_list(_fields(Choice))),
-        "Event": _record(
-            position=_COUNT, time=_TIME, context_id=_TEXT, event_kind=_TEXT, source=_TEXT,
-            change=_TEXT, payload=_OBJECT, extends=_list(_ANY), related_to=_list(_ANY),
-            reinforces=_list(_ANY), contradicts=_list(_ANY), kind=_TEXT, tool_source=_TEXT,
-            tool=_or_null(_TEXT), definition=_ANY, reason=_or_null(_TEXT), run=_or_null(_TEXT),
-        ),
+        "Event": _record(**event),
+        "EventOfStream": _record(**event, count={**_COUNT, "minimum": 1}),
         "Events": _record(events=_list(_ref("Event")), next_cursor=_or_null(_TEXT)),
         "Graph": {"type": "object", "required": ["nodes", "edges"]},
         "Selected": _record(
@@ -127,7 +130,7 @@ def _schemas() -> JsonObject:
 EVENTS = {
     "source": "Source",
     "inventory": "InventoryChange",
-    "history": "Event",
+    "history": "EventOfStream",
     "approval": "Approval",
     "approval_over": "Answered",
     "reread": "Nothing",

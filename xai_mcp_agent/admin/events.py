@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import TypeAlias
 
 import anyio
@@ -21,6 +22,7 @@ from ..core.errors import StoreFailed
 from ..core.events import SourceStatus
 from ..core.json import JsonObject
 from ..core.tools import Tool
+from ..history.event import Event
 from ..views.history import event_json
 from ..views.servers import status_json
 from .problems import UnknownApproval
@@ -35,7 +37,8 @@ _LOOK_SECONDS = 1.0
 _BURST_SECONDS = 0.05  # a listing and what is written of it come one after the other
 _KEEP_ALIVE_LOOKS = 15  # a proxy closes what is silent for a minute
 _SEND_SECONDS = 30.0
-_FIRST_ROWS, _MOST_EVENTS = 30, 200
+_FIRST_EVENTS, _MOST_EVENTS, _MOST_ROWS = 30, 200, 2000
+_OF_LISTINGS = ("seeded", "discovered", "confirmed", "returned", "unavailable")
 
 ServerEvent: TypeAlias = tuple[str, JsonObject, int | None]
 """Its name, its data, and the position in the history, if it has one."""
@@ -205,19 +208,19 @@ class EventStream(Response):
 
     async def _new_events(self) -> list[ServerEvent]:
         is_first = not self._after
-        rows = _FIRST_ROWS if is_first else _MOST_EVENTS
         try:
-            events = await self._operations.history(after=self._after, limit=rows)
+            events = await self._operations.history(after=self._after, limit=_MOST_ROWS)
         except StoreFailed:  # everything else is still told
             return []
         if not events:
             return []
         self._after = events[-1].position
+        folded = [list(alike) for _, alike in groupby(events, _burst)]
+        newest = folded[-_FIRST_EVENTS:] if is_first else folded[-_MOST_EVENTS:]
         told: list[ServerEvent] = [
-            ("history", event_json(x), x.position) for x in events[-_MOST_EVENTS:]
+            ("history", {**event_json(x[-1]), "count": len(x)}, x[-1].position) for x in newest
         ]
-        # A row has an event for each tool of its source.
-        missed = len(events) > len(told) or len({x.position for x in events}) == rows
+        missed = len(folded) > len(told) or len({x.position for x in events}) == _MOST_ROWS
         return [("reread", {}, None), *told] if missed and not is_first else told
 
     def _changed_calls(self) -> Iterator[ServerEvent]:
@@ -228,6 +231,13 @@ class EventStream(Response):
             yield "approval_over", {"id": gone, "answer": scope}, None
         for call in (x for name, x in self._calls.items() if name not in before):
             yield "approval", call.as_json(), None
+
+
+def _burst(event: Event) -> object:
+    """Equal for events that say the same of all tools of a source: hundreds come with one."""
+    subject = event.subject
+    is_listing = subject.tool and event.change in _OF_LISTINGS
+    return (event.change, subject.source) if is_listing else (event.position, subject)
 
 
 def _written(event: ServerEvent) -> str:
