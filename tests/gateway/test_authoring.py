@@ -24,7 +24,7 @@ Connect = Callable[..., FarClient]
 CALLS: list[dict[str, Any]] = [
     {"tool": "library/find_books", "arguments": {"subject": "the sea"}},
     {
-        "tool": "library/lend",
+        "tool": "library_lend",
         "arguments": {"reader": "Grace"},
         "from": {"book_id": "results[0].books[0].id"},
     },
@@ -155,7 +155,10 @@ def test_no_other_file_is_written(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ({"tool": "library/len"}, "Call 1: no tool 'library/len' can be used. Did you mean"),
+        (
+            {"tool": "library/len"},
+            "Call 1: There is no tool 'library/len'. Did you mean 'library_lend'",
+        ),
         ({"tool": "library/lend", "from": {"book_id": "the id"}}, "`from` of 'book_id': Line 1: "),
         ({"tool": "library/lend", "from": {"book_id": "results[0]"}}, "does not come before it"),
     ],

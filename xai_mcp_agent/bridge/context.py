@@ -27,9 +27,6 @@ from .rules import ranking_rules
 if TYPE_CHECKING:
     from ..agent.discovery import Search
 
-LATE = "it is not ready yet; its tools come as soon as it is."
-"""Why a source that is starting has no tools."""
-
 
 @dataclass(frozen=True)
 class OwnTools:

@@ -16,7 +16,7 @@ from ..core.errors import SourceFailed, XaiMcpError
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool
-from .context import LATE, Context
+from .context import Context
 
 # A server that hung gets this long at the next run, instead of its whole limit again. One that
 # failed at once may work by now, and is waited for as before.
@@ -24,6 +24,7 @@ _SECOND_CHANCE_SECONDS = 1.0
 _SLOW_SECONDS = 2.0
 _MOST_NAMES = 5
 _QUICK_TOOLS = 100  # chosen on the event loop in milliseconds, also by dozens of patterns
+_LATE = "it is not ready yet; its tools come as soon as it is."
 _OWN_TOOLS = "drawn and built-in tools"
 _UNDECIDED = (
     "{}: left out, because it cannot be looked up which tools a person has switched off. {}"
@@ -91,7 +92,7 @@ class SourceToolset(Toolset):
                         connecting.start_soon(wait_for, name)
         show_waiting(())
         for name in missing:
-            self._failures[name] = Failure(SourceFailed(name, LATE), True, is_late=True)
+            self._failures[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
         return self._describe_left_out()
 
     async def tools(self) -> Sequence[Tool]:

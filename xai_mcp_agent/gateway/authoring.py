@@ -16,11 +16,11 @@ from typing import Any
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
-from ..agent.toolsets import Toolset
+from ..agent.toolsets import Available, Toolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
+from ..bridge.toolbox import AskAvailable
 from ..canvas.fitting import calls_of_workflow
-from ..catalog.groups import ToolChoice
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
 from ..core.names import did_you_mean
@@ -47,7 +47,6 @@ _SUFFIX = ".xircuits"
 _INNER = "xircuits_workflow"  # the type of a node that is a workflow itself
 _LONGEST_SECONDS = 3600.0
 _MOST_CALLS = 50
-_WAIT_SECONDS = 1.0  # for servers that are not ready; the endpoint has waited already
 _WIDTH = 1_000  # of a line: whoever shows it breaks it
 _NO_PLAN = "No tool fits {!r}. Say it in other words, or give the `calls`."
 _FILE = Field(
@@ -57,7 +56,7 @@ _FILE = Field(
 
 
 class _Call(BaseModel):
-    tool: str = Field(description="The id of a tool, `server/tool`.")
+    tool: str = Field(description="The name of a tool, or its id, `server/tool`.")
     arguments: dict[str, Any] = Field({}, description="Arguments that are known, by parameter.")
     taken: dict[str, str] = Field(
         {},
@@ -116,12 +115,12 @@ _TOOLS = (_MAKE, _CHECK, _RUN)
 class AuthoringToolset(Toolset):
     """`make_workflow`, `check_workflow` and `run_workflow`, on files below `folder`.
 
-    A workflow may call the tools of `choice`. What the settings start is not redrawn.
+    A workflow may call the tools that are `available`. What the settings start is not redrawn.
     """
 
-    def __init__(self, operations: Operations, choice: ToolChoice, folder: Path) -> None:
+    def __init__(self, operations: Operations, folder: Path, available: AskAvailable) -> None:
         self._operations = operations
-        self._choice = choice
+        self._available = available
         self._folder = folder.resolve()
         started = started_files(operations.engine.settings.sources.values())
         self._workspace = Workspace(str(self._folder), started)
@@ -148,17 +147,20 @@ class AuthoringToolset(Toolset):
             return ToolResult.of_text(str(wrong), is_error=True)
 
     async def _usable(self, operations: Operations) -> UsableTools:
-        return await operations.usable_tools(self._choice, wait_seconds=_WAIT_SECONDS)
+        tools = [x.tool for x in (await self._available()).definitions]
+        of_sources = {x.key: x for x in tools if x.source}
+        return await operations.allowed(of_sources, operations.preferences())
 
     async def _make(self, operations: Operations, asked: _Make) -> ToolResult:
         path = self._path(asked.file)
         if bool(asked.calls) == bool(asked.goal.strip()):
             raise ValueError("Give either `calls` or a `goal`.")
-        usable = await self._usable(operations)
         if asked.goal:
+            usable = await self._usable(operations)
             calls = calls_of_plan(await operations.plan_among(usable, asked.goal))
         else:
-            calls = [_drawn(number, x, usable) for number, x in enumerate(asked.calls, 1)]
+            tools = await self._available()
+            calls = [_drawn(number, x, tools) for number, x in enumerate(asked.calls, 1)]
         if not calls:
             raise ValueError(_NO_PLAN.format(asked.goal))
         text = draw(Path(path).stem, calls, our_components()).text()
@@ -205,7 +207,9 @@ class AuthoringToolset(Toolset):
             found = problems(document, place.stem, self._classes(document))
             code = code_in(document)
             inner = [x["name"] for x in nodes_of(document) if x["extras"].get("type") == _INNER]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as cause:
+        except (
+            OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError
+        ) as cause:  # fmt: skip
             raise ValueError(
                 f"{place.name} is no workflow of Xircuits: {type(cause).__name__}: {cause}."
             ) from cause
@@ -267,17 +271,14 @@ class AuthoringToolset(Toolset):
         return self._workspace.place(path)
 
 
-def _drawn(number: int, call: _Call, usable: UsableTools) -> DrawnCall:
-    by_id = {str(x): x for x in usable.tools}
-    key = by_id.get(call.tool)
-    if key is None:
-        raise ValueError(
-            f"Call {number}: no tool {call.tool!r} can be used. {did_you_mean(call.tool, by_id)}"
-        )
+def _drawn(number: int, call: _Call, tools: Available) -> DrawnCall:
+    found = tools.find(call.tool)
+    if found is None or not found.tool.source:
+        raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
     arguments = dict(call.arguments)
     for name, written in call.taken.items():
         try:
             arguments[name] = read_value(written)
         except BadStep as wrong:
             raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {wrong}") from wrong
-    return DrawnCall(key.source, key.name, arguments)
+    return DrawnCall(found.tool.source, found.tool.name, arguments)

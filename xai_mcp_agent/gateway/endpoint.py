@@ -96,7 +96,7 @@ class Endpoint:
         if options.author is not None:
             from .authoring import AuthoringToolset  # half of the canvas, which few need
 
-            parts.append(AuthoringToolset(own, choice, options.author))
+            parts.append(AuthoringToolset(own, options.author, lambda: self._tools.available()))
         self._tools, _ = agent_tools(
             own, parts, tell=logger.warning,
             planning=partial(planning_toolset, own, describe, Preferences()),

@@ -187,15 +187,14 @@ class Search(Tools):
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
         own: Sequence[Tool] = (),
-        wait_seconds: float | None = None,
     ) -> UsableTools:
         """The tools of a choice, or of all, that agents may use now, and `own` ones.
 
-        All sources are connected for it, and waited for no longer than `wait_seconds`. Tools are
-        left out that are switched off, not accepted yet, blocked by the settings or the
-        `preferences`, or denied with any arguments: as for an agent, whoever the caller is.
+        All sources are connected for it. Tools are left out that are switched off, not accepted
+        yet, blocked by the settings or the `preferences`, or denied with any arguments: as for an
+        agent, whoever the caller is.
         """
-        tools, failed = await self.connected(choice, wait_seconds)
+        tools, failed = await self.connected(choice)
         return await self._usable_of(tools, self.preferences(preferences), own, failed)
 
     async def _usable_of(

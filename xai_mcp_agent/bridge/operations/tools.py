@@ -18,7 +18,7 @@ from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import MCP, Tool, ToolKey
 from ...settings.entry import SourceSettings
-from ..context import LATE, Context, raise_first
+from ..context import Context, raise_first
 
 if TYPE_CHECKING:
     from ...catalog.groups import ToolChoice
@@ -168,20 +168,13 @@ class Tools(Context):
         return {x.key: self.entry(x) for of_source in tools.values() for x in of_source}
 
     async def connected(
-        self, choice: ToolChoice | None, wait_seconds: float | None = None
+        self, choice: ToolChoice | None
     ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
-        """The tools of a choice, or of all, by source; and why sources failed to connect.
-
-        Each source is waited for to its own limit, and all of them for no more than `wait_seconds`.
-        """
+        """The tools of a choice, or of all, by source; and why sources failed to connect."""
         names = list(self.settings.usable if choice is None else choice.all_sources)
         problems = self.settings.problems if choice is None else {}
         failed = {name: str(reason) for name, reason in problems.items()}
-        with anyio.move_on_after(wait_seconds) as wait:
-            failed |= {name: str(why) for name, why in (await self.wait_for(*names)).items()}
-        if wait.cancelled_caught:
-            late = (x for x in self.engine.pool.statuses().values() if x.state != "ready")
-            failed |= {x.name: x.error or LATE for x in late if x.name in names}
+        failed |= {name: str(why) for name, why in (await self.wait_for(*names)).items()}
         tools: dict[str, Sequence[Tool]] = {}
         for name in (x for x in names if x not in failed):
             try:
