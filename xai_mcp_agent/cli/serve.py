@@ -110,7 +110,10 @@ def serve(
         )
     if stdio or http:
         options = Options(
-            tuple(group or ()), not unprefixed, tools, author=Path.cwd() if author else None
+            tuple(group or ()),
+            prefixed=not unprefixed,
+            shown=tools,
+            author=Path.cwd() if author else None,
         )
         with open_bridge(settings) as bridge:
             require_settings(bridge)

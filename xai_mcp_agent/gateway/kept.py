@@ -53,7 +53,8 @@ class KeptServer(Endpoint):
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
         """The prompts of the server."""
-        return {x.name: (y, x) for y, x in await self._each(self._operations.list_prompts)}
+        name = self._name_of_server
+        return {x.name: (name, x) for x in (await self._operations.prompts()).get(name, ())}
 
     @property
     def _name_of_server(self) -> str:
