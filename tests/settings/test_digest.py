@@ -31,8 +31,14 @@ def test_other_values_have_another_digest(entry: dict[str, Any]) -> None:
     assert digest_of(read(entry), KEY) != digest_of(read({"command": "notes"}), KEY)
 
 
-def test_a_changed_variable_and_another_key_give_another_digest() -> None:
-    entry = {"command": "notes", "env": {"TOKEN": "${TOKEN}"}}
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "notes", "env": {"TOKEN": "${TOKEN}"}},
+        {"url": "https://a.example", "auth": {"clientId": "a", "clientSecret": "${TOKEN}"}},
+    ],
+)
+def test_a_changed_variable_and_another_key_give_another_digest(entry: dict[str, Any]) -> None:
     one, other = (read(entry, TOKEN=x).sources["notes"] for x in ("sesame-1", "sesame-2"))
     assert len({digest_of(one, KEY), digest_of(other, KEY), digest_of(one, b"another")}) == 3
 
