@@ -280,3 +280,21 @@ async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: st
         assert [x.sessions for x in await operations.servers()] == [1]
 
     await with_gateway({"mcpServers": {"gallery": gallery_entry(session="client")}}, play)
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+async def test_what_a_server_logs_during_a_call_reaches_its_client(era: str) -> None:
+    """On 2026-07-28 from the level on that the request names, before that from `logLevel` on."""
+    logged: list[str] = []
+
+    async def log(params: types.LoggingMessageNotificationParams) -> None:
+        logged.append(f"{params.level} {params.data}")
+
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era, logging_callback=log, log_level="debug") as client:
+            for level in ("debug", "error"):
+                await client.call_tool("asking_log", {"level": level, "text": "the disk is full"})
+
+    await with_gateway({"mcpServers": {"asking": asking_entry()}}, play)
+    all_of_it = ["debug the disk is full", "error the disk is full"]
+    assert logged == (all_of_it[1:] if era == "legacy" else all_of_it)

@@ -98,7 +98,10 @@ class _Handlers:
 
     async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> JsonObject:
         """tools/call. What a model can mend is a result that says so; the rest is an error."""
-        meta = {x: y for x, y in meta_of(context).items() if not x.startswith(_OF_CONNECTION)}
+        sent = meta_of(context)
+        meta = {x: y for x, y in sent.items() if not x.startswith(_OF_CONNECTION)}
+        if (level := sent.get(types.LOG_LEVEL_META_KEY)) is not None:
+            meta[types.LOG_LEVEL_META_KEY] = level  # of this request alone
         token = meta.pop("progressToken", None)
 
         async def call(caller: Caller, notices: Notices) -> JsonObject:
