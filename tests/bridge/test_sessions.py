@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
@@ -127,6 +129,18 @@ def test_a_session_beside_the_main_one_ends_when_it_is_idle(monkeypatch: pytest.
         assert is_running(main)
         assert status_of(bridge, "it").sessions == 2, "somebody listens to the other one"
         forget(bridge, listening.name)
+
+
+def test_a_session_beside_the_main_one_heals_like_any_other():
+    with gallery(session="client") as bridge:
+        for caller in (OLDER, NEWER):
+            own = process_of(bridge, caller)
+            os.kill(own, signal.SIGKILL)
+            wait_until(partial(is_ended, own), "it was killed")
+            assert process_of(bridge, caller) != own
+        eras = [of_caller(bridge, x, era_of) for x in (OLDER, NEWER)]
+        assert eras == ["2025-11-25", "2026-07-28"]
+        assert status_of(bridge, "it").sessions == 3
 
 
 def is_ended(process: int) -> bool:
