@@ -1,0 +1,125 @@
+"""`xai-mcp-agent serve` as clients meet it: a real process, over stdin and stdout and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support.fault_server import entry
+from tests.support.gateways import text_of
+from tests.support.journals import none_runs
+from tests.support.mcp_servers import gallery_entry
+from tests.support.processes import wait_until
+from xai_mcp_agent.cli.main import run
+
+PROGRAM = "from xai_mcp_agent.cli.main import run; run()"
+TOKEN = "a token of a test"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder whose settings are trusted, and have a server with a journal."""
+    servers = {
+        "gallery": gallery_entry(),
+        "other": entry(journal=str(tmp_path / "journal")),
+    }
+    settings = {"mcpServers": servers, "groups": {"sums": {"include": ["gallery/add"]}}}
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(settings))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        run(["trust", "--yes"])
+    return tmp_path
+
+
+@contextmanager
+def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """The process of `serve --http`, and the address that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "serve", "--http", "--port", "0", *words],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "XAI_MCP_TOKEN": TOKEN},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+/mcp", line)
+        assert found, line
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@pytest.mark.anyio
+async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -> None:
+    """Only messages of the protocol are on stdout; nothing is left when the client has gone."""
+    environment = {x: y for x, y in os.environ.items() if x != "XAI_MCP_SETTINGS"}
+    command = StdioServerParameters(
+        command=sys.executable, args=["-c", PROGRAM, "serve", "--stdio"], env=environment,
+        cwd=str(folder),
+    )  # fmt: skip
+    with anyio.fail_after(100):
+        async with Client(command) as client:
+            added = await client.call_tool("gallery_add", {"a": 1, "b": 2})
+            assert text_of(added) == "3"
+            assert "other_echo" in {x.name for x in (await client.list_tools()).tools}
+    wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
+
+
+@pytest.mark.anyio
+async def test_over_http_each_group_has_an_address_and_each_client_needs_the_token(
+    folder: Path,
+) -> None:
+    """Other hosts, other origins and other tokens are refused; the page needs none to be read."""
+    with serving("--admin") as (process, address):
+        base = address.removesuffix("/mcp")
+        with_token = {"Authorization": f"Bearer {TOKEN}"}
+        async with httpx2.AsyncClient(timeout=60) as http:
+            for path, headers, status in [
+                ("/mcp", {}, 401),
+                ("/mcp", {"Authorization": "Bearer other"}, 401),
+                ("/mcp", {**with_token, "Host": "example.org"}, 421),
+                ("/mcp", {**with_token, "Origin": "http://example.org"}, 403),
+                ("/api/sources", {}, 401),
+                ("/api/sources", with_token, 200),
+                ("/", {}, 200),
+            ]:
+                answer = await http.get(base + path, headers=headers)
+                assert (path, answer.status_code) == (path, status)
+        async with httpx2.AsyncClient(headers=with_token, timeout=60) as http:
+            for mode in ("auto", "legacy"):
+                transport = streamable_http_client(f"{address}/sums", http_client=http)
+                async with Client(transport, mode=mode) as client:
+                    assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
+                    added = await client.call_tool("gallery_add", {"a": 2, "b": 2})
+                    assert text_of(added) == "4"
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
+
+
+def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started."""
+    for words, told in {
+        (): "Give one of --stdio, --http, --socket",
+        ("--stdio", "--http"): "Give one of --stdio, --http, --socket",
+        ("--http", "--host", "0.0.0.0"): "give the token that clients must send",
+        ("--http", "--no-token", "--token", "x", "--host", "0.0.0.0"): "can be reached from other",
+        ("--http", "--group", "gallry", "--port", "0"): "gallery",
+    }.items():
+        with pytest.raises(SystemExit) as ended:
+            run(["serve", *words])
+        assert ended.value.code != 0
+        assert told in " ".join(capsys.readouterr().err.split()), words
