@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -65,6 +68,29 @@ def test_who_may_reach_it(status: int, path: str, headers: dict[str, str]) -> No
         assert problem["detail"]
         assert problem["next_step"]
         assert TOKEN not in answer.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("has_begun", [True, False])
+async def test_requests_under_way_end_with_the_server(has_begun: bool) -> None:
+    """uvicorn cancels them, and logs a traceback of what does not end by itself."""
+    sent: list[Any] = []
+
+    async def endless(_: Any, receive: Any, send: Any) -> None:
+        if has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}
+    task = asyncio.create_task(Guard(endless, token=None)(scope, asyncio.Event().wait, send))  # pyright: ignore[reportArgumentType]
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait_for(task, 10)
+    assert sent[0]["status"] == (200 if has_begun else 503)
+    assert not sent[-1].get("more_body")
 
 
 def test_over_a_socket_of_its_owner_no_token_is_needed() -> None:

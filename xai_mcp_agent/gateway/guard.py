@@ -6,6 +6,7 @@ Bound to this machine, they are still within reach of every page in its browser:
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
@@ -47,6 +48,11 @@ class Problem(JsonResponse):
         super().__init__({**body, "detail": detail, "next_step": next_step, **more}, status)
 
 
+_ENDS = Problem(
+    503, "Ends", "Ends", "What serves this is ending.", "Start it again, and ask again."
+)
+
+
 def new_token() -> str:
     """A token that nobody can guess."""
     return secrets.token_urlsafe(32)
@@ -79,15 +85,26 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        has_begun = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         problem = self._problem(Headers(scope=scope), _path(scope))
-        await (problem or self._app)(scope, receive, send_with_headers)
+        try:
+            await (problem or self._app)(scope, receive, send_with_headers)
+        except asyncio.CancelledError:
+            # The server ends. Of a request that breaks off uvicorn would log a traceback.
+            if has_begun:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                await _ENDS(scope, receive, send_with_headers)
 
     def _problem(self, headers: Headers, path: str) -> Problem | None:
         host, origin = headers.get("host", ""), headers.get("origin")
