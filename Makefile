@@ -30,7 +30,7 @@ help:
 	@echo "make walk    count the files that one call enters (ARGS=--verbose names them)"
 	@echo "make bench   measure and print the figures (ARGS are passed on)"
 	@echo "make bench-smoke  run every benchmark in its smallest form; no figure counts"
-	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
+	@echo "make conformance   run the public conformance suite of MCP, as client and as server (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
 	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/search.md"
 	@echo "make bench-drawing DATA=folder  draw the plans in a folder, and make their calls"

@@ -1,12 +1,15 @@
-"""`make conformance`: the client scenarios one after another, with the bridge as the client."""
+"""`make conformance`: the client scenarios with the bridge as the client, then the server scenarios
+with the gateway as the server."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 
 from . import report, suite
+from .server_half import run_servers, server_scenarios
 from .suite import CannotRun, Outcome, Scenario
 
 
@@ -17,11 +20,12 @@ def main(arguments: list[str]) -> int:
         suite.install()
         if wanted.install:
             return 0
-        chosen = _chosen(suite.scenarios(), wanted.names)
+        known = [*suite.client_scenarios(), *server_scenarios()]
+        chosen = _chosen(known, wanted.names)
     except CannotRun as cause:
         print(f"Conformance: not run, {cause}", file=sys.stderr)
         return 3
-    outcomes = [_told(scenario) for scenario in chosen]
+    outcomes = [_told(outcome) for outcome in _run(chosen)]
     print(report.summary(outcomes))
     if wanted.write:
         page = report.PAGE.read_text()
@@ -31,7 +35,10 @@ def main(arguments: list[str]) -> int:
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
-    about = "scenarios (tools_call), specs (2026-07-28) or sets (extension); all if none is named"
+    about = (
+        "scenarios (tools_call), specs (2026-07-28), sets (extension) or sides (client, server); "
+        "all if none is named"
+    )
     parser.add_argument("names", nargs="*", help=about)
     parser.add_argument("--install", action="store_true", help="only fetch what is needed")
     parser.add_argument("--write", action="store_true", help=f"write {report.PAGE.name}")
@@ -42,11 +49,12 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def _chosen(scenarios: list[Scenario], names: list[str]) -> list[Scenario]:
-    """Those with one of the names, at one of the specs, of one of the sets."""
+    """Those with one of the names, at one of the specs, of one of the sets, of one of the sides."""
     known = {
         "name": {x.name for x in scenarios},
         "spec": {x.spec for x in scenarios},
         "kind": {x.kind for x in scenarios},
+        "side": {x.side for x in scenarios},
     }
     strangers = [x for x in names if not any(x in values for values in known.values())]
     if strangers:
@@ -60,8 +68,12 @@ def _chosen(scenarios: list[Scenario], names: list[str]) -> list[Scenario]:
     ]  # fmt: skip
 
 
-def _told(scenario: Scenario) -> Outcome:
-    outcome = suite.run(scenario)
+def _run(scenarios: list[Scenario]) -> Iterator[Outcome]:
+    yield from (suite.run(x) for x in scenarios if x.side == "client")
+    yield from run_servers([x for x in scenarios if x.side == "server"])
+
+
+def _told(outcome: Outcome) -> Outcome:
     print(report.line(outcome), flush=True)
     return outcome
 

@@ -12,18 +12,21 @@ BEGIN = "<!-- Written by `make conformance ARGS=--write`: begin -->"
 END = "<!-- end -->"
 
 _TITLES = {
-    "required": "required of a client, {spec}",
-    "later": "added after the release of {spec}",
+    "required": "required of a {side}, {spec}",
+    "later": "added for a {side} after the release of {spec}",
     "back-compat": "OAuth of {spec}, for older servers",
-    "extension": "extensions, reported and not scored",
+    "pending": "pending for a {side}, {spec}, reported and not scored",
+    "extension": "extensions for a {side}, reported and not scored",
 }
 
 
 def line(outcome: Outcome) -> str:
     """One scenario on one line, and what failed below it."""
     scenario = outcome.scenario
-    name = f"{scenario.spec or scenario.kind:<11}{scenario.name:<42}"
-    text = f"{name}{outcome.verdict:<8}{_counts(outcome):<28}{outcome.seconds:5.1f} s"
+    name = f"{scenario.spec or scenario.kind:<11}{scenario.name:<48}"
+    # Those for servers run a whole set at a time.
+    seconds = f"{outcome.seconds:5.1f} s" if outcome.seconds else ""
+    text = f"{name}{outcome.verdict:<8}{_counts(outcome):<28}{seconds}".rstrip()
     return "\n".join([text, *(f"    {x}" for x in outcome.words.splitlines())])
 
 
@@ -70,7 +73,9 @@ def _rows(outcomes: list[Outcome]) -> Iterator[str]:
 
 def _sets(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Outcome]]]:
     def title(outcome: Outcome) -> str:
-        return _TITLES[outcome.scenario.kind].format(spec=outcome.scenario.spec)
+        return _TITLES[outcome.scenario.kind].format(
+            spec=outcome.scenario.spec, side=outcome.scenario.side
+        )
 
     return [(text, list(found)) for text, found in groupby(outcomes, title)]
 

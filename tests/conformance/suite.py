@@ -24,7 +24,7 @@ NODE = "node@22.23.3"  # the suite needs 22; what a machine has may be older
 # Whose frozen sets are run.
 SPECS = ("2025-11-25", "2026-07-28")
 OLD_SPEC = "2025-03-26"
-_KINDS = ("required", "later", "back-compat", "extension")
+KINDS = ("required", "later", "back-compat", "pending", "extension")
 _STATUSES = ("SUCCESS", "FAILURE", "WARNING")
 # The suite splits it at blanks and hands it to a shell.
 _DRIVER = shlex.join([sys.executable, "-m", "tests.conformance.driver"])
@@ -38,9 +38,11 @@ _SCENARIO_SECONDS = _DRIVER_SECONDS + 20
 _SHOWN_CHARS = 2000
 _SHOWN_LINES = 3
 
-Set: TypeAlias = Literal["required", "back-compat", "later", "extension"]
+Set: TypeAlias = Literal["required", "back-compat", "later", "pending", "extension"]
 """required: of a frozen set. back-compat: for the OAuth of 2025-03-26. later: added to a set after
-its release. extension: reported and never scored."""
+its release. pending: the suite's own example does not pass it; it and extension are reported and
+never scored."""
+Side: TypeAlias = Literal["client", "server"]
 
 
 class CannotRun(Exception):
@@ -49,16 +51,20 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario at one version of the protocol; an extension belongs to none."""
+    """One scenario at one version of the protocol; an extension for clients belongs to none.
+
+    `side` is the side under test: the bridge is the client, the gateway the server.
+    """
 
     name: str
     spec: str
     kind: Set
+    side: Side = "client"
 
     @property
     def is_scored(self) -> bool:
         """Whether a failure of it fails the run."""
-        return self.kind != "extension"
+        return self.kind not in ("pending", "extension")
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def install() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     options = ["--prefix", str(FOLDER), "--silent", "--no-audit", "--no-fund", "--no-save"]
     try:
-        done = _run([npm, "install", *options, SUITE, NODE], _INSTALL_SECONDS)
+        done = run_command([npm, "install", *options, SUITE, NODE], _INSTALL_SECONDS)
     except subprocess.TimeoutExpired as cause:
         raise CannotRun(f"npm was not done within {_INSTALL_SECONDS} s.") from cause
     if done.returncode:
@@ -99,7 +105,7 @@ def install() -> None:
     stamp.write_text(wanted)
 
 
-def scenarios() -> list[Scenario]:
+def client_scenarios() -> list[Scenario]:
     """Every scenario for clients that the suite has, as its own lists say.
 
     Raises:
@@ -115,7 +121,7 @@ def scenarios() -> list[Scenario]:
             known = {(x.name, x.spec) for x in found}
             later = [x for x in versions if x in SPECS and (name, x) not in known]
             found += [Scenario(name, spec, "later") for spec in later]
-    return sorted(found, key=lambda x: (_KINDS.index(x.kind), x.spec))
+    return sorted(found, key=lambda x: (KINDS.index(x.kind), x.spec))
 
 
 def run(scenario: Scenario) -> Outcome:
@@ -127,7 +133,7 @@ def run(scenario: Scenario) -> Outcome:
         command = ["client", "--command", _DRIVER, "--scenario", scenario.name, *spec, *limit]
         started = time.monotonic()
         try:
-            done = _run([*_suite(), *command, "-o", folder], _SCENARIO_SECONDS)
+            done = run_command([*program(), *command, "-o", folder], _SCENARIO_SECONDS)
         except subprocess.TimeoutExpired:
             words = f"the suite did not end within {_SCENARIO_SECONDS} s"
             return Outcome(scenario, "failed", seconds=time.monotonic() - started, words=words)
@@ -163,13 +169,13 @@ def _why_skipped(checks: list[dict[str, Any]], output: str) -> str:
 
 def _required(spec: str) -> list[str]:
     """The scenarios for clients of one frozen set."""
-    section = _clients_of(_ask("list", "--requirements", spec))
+    section = _clients_of(ask("list", "--requirements", spec))
     return re.findall(r"^  - (\S+)$", section.partition("\n\n")[0], re.MULTILINE)
 
 
 def _offered() -> dict[str, list[str]]:
     """Every scenario for clients, with the versions it can be run at."""
-    found = re.findall(r"^  - (\S+) \[(.+)\]$", _clients_of(_ask("list")), re.MULTILINE)
+    found = re.findall(r"^  - (\S+) \[(.+)\]$", _clients_of(ask("list")), re.MULTILINE)
     return {name: versions.split(",") for name, versions in found}
 
 
@@ -178,20 +184,26 @@ def _clients_of(listed: str) -> str:
     return section.partition("\n\n")[0]
 
 
-def _suite() -> list[str]:
+def program() -> list[str]:
+    """The command that starts the suite."""
     modules = FOLDER / "node_modules"
     program = modules / SUITE.rpartition("@")[0] / "dist" / "index.js"
     return [str(modules / ".bin" / "node"), str(program)]
 
 
-def _ask(*arguments: str) -> str:
-    done = _run([*_suite(), *arguments], _ASK_SECONDS)
+def ask(*arguments: str) -> str:
+    """What the suite writes, asked for with these arguments.
+
+    Raises:
+        CannotRun: the suite does not start.
+    """
+    done = run_command([*program(), *arguments], _ASK_SECONDS)
     if done.returncode:
         raise CannotRun(f"the suite does not start: {done.stderr.strip()[-_SHOWN_CHARS:]}")
     return done.stdout
 
 
-def _run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+def run_command(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
     """Run a command; when it is not done in time, it is ended with all that it started."""
     child = subprocess.Popen(
         command,

@@ -8,6 +8,7 @@ import pytest
 
 from . import report
 from .driver import sample
+from .server_half import listed
 from .suite import Outcome, Scenario, judged
 
 ECHO = Scenario("tools_call", "2026-07-28", "required")
@@ -57,6 +58,30 @@ def test_the_page_gets_the_results_between_its_marks():
     assert "old" not in text
     assert text.startswith("# Head\n")
     assert text.endswith("tail\n")
+
+
+def test_scenarios_for_servers_are_of_the_kind_that_the_suite_lists_them_under():
+    listing = """Required for 2025-11-25 (2 scenarios, frozen; run at the 2025-11-25 wire):
+
+Server scenarios (test against a server):
+  - ping
+
+Client scenarios (test against a client):
+  - initialize
+
+Run and reported, but never scored:
+  added-after-release (2):
+    - server-session-lifecycle [server]
+    - json-schema-2020-12-preservation [client]
+  pending (1):
+    - server-sse-polling [server]
+"""
+    found = {x.name: (x.kind, x.is_scored) for x in listed("2025-11-25", listing)}
+    assert found == {
+        "ping": ("required", True),
+        "server-session-lifecycle": ("later", True),
+        "server-sse-polling": ("pending", False),
+    }
 
 
 def test_arguments_are_made_from_the_schema():
