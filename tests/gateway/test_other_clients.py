@@ -12,11 +12,12 @@ import pytest
 
 from benchmarks.peers.environments import environment, variables
 from benchmarks.peers.peers import PEERS
-from tests.support import other_clients, stdio_gateway
+from tests.support import other_clients
 from tests.support.gateways import ERAS
 from tests.support.mcp_servers import gallery_entry
 from tests.support.warm_python import warm_python
 
+_COMMAND = "from xai_mcp_agent.cli.main import run; run()"
 _SECONDS = 100.0
 CLIENTS = [(name, era) for name in ("sdk", "fastmcp") for era in ERAS]
 
@@ -38,7 +39,7 @@ def test_it_lists_calls_reads_and_is_told_what_is_wrong(
 ) -> None:
     settings = {"mcpServers": {"gallery": gallery_entry()}, "store": "memory"}
     (tmp_path / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    gateway = [warm_python(), stdio_gateway.__file__]
+    gateway = [warm_python(), "-c", _COMMAND, "serve", "--stdio"]
     done = subprocess.run(
         [python_of(client), other_clients.__file__, client.replace("-", "_"), era, *gateway],
         cwd=tmp_path, env=variables(), capture_output=True, text=True, timeout=_SECONDS,
