@@ -55,7 +55,9 @@ _FILE = Field(
 )
 
 
-class _Call(BaseModel):
+class Call(BaseModel):
+    """One call of a tool."""
+
     tool: str = Field(description="The name of a tool, or its id, `server/tool`.")
     arguments: dict[str, Any] = Field({}, description="Arguments that are known, by parameter.")
     taken: dict[str, str] = Field(
@@ -69,7 +71,7 @@ class _Call(BaseModel):
 
 class _Make(BaseModel):
     file: str = _FILE
-    calls: list[_Call] = Field(
+    calls: list[Call] = Field(
         [], max_length=_MOST_CALLS, description="The calls, in their order. Or give a `goal`."
     )
     goal: str = Field("", description="What is to be done; the calls are planned from it.")
@@ -88,6 +90,7 @@ class _Run(BaseModel):
 
 def _tool(name: str, does: str, takes: type[BaseModel], annotations: ToolAnnotations) -> Tool:
     schema = takes.model_json_schema(schema_generator=ToolSchema)
+    del schema["title"]  # the name of the class
     return Tool(ToolKey(STATIC.name, "", name), does, schema, annotations=annotations)
 
 
@@ -271,7 +274,7 @@ class AuthoringToolset(Toolset):
         return self._workspace.place(path)
 
 
-def _drawn(number: int, call: _Call, tools: Available) -> DrawnCall:
+def _drawn(number: int, call: Call, tools: Available) -> DrawnCall:
     found = tools.find(call.tool)
     if found is None or not found.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
