@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from xai_mcp_agent.bridge import sessions
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import SessionsUsedUp
+from xai_mcp_agent.sources.mcp.source import McpSource
 
 OLDER = far_client("older", is_modern=False)
 NEWER = far_client("newer", respond=Responding("newer"))
@@ -146,6 +148,21 @@ def test_a_session_beside_the_main_one_heals_like_any_other():
 def is_ended(process: int) -> bool:
     """Whether a process is gone."""
     return not is_running(process)
+
+
+def test_nothing_is_left_of_clients_that_have_left():
+    """A gateway over HTTP meets a thousand clients that never come back."""
+    with fault_http() as peer, bridge_with(it=peer.entry(session="client")) as bridge:
+
+        async def echo(operations: Operations) -> ToolResult:
+            return await operations.call_tool("it", "echo", {"text": "hello"})
+
+        for number in range(20):
+            client = far_client(f"client{number}", respond=Responding(""))
+            assert of_caller(bridge, client, echo).text == "hello"
+            forget(bridge, client.name)
+        gc.collect()
+        assert sum(isinstance(x, McpSource) for x in gc.get_objects()) == 1
 
 
 def test_the_history_hears_of_the_main_session_alone():

@@ -111,7 +111,7 @@ class Sessions:
     def updates(self, server: str, caller: Caller) -> UpdateListeners | None:
         """Who listens for changes over the session of the caller; None for the main session."""
         key = self._key(server, caller)
-        return None if key is None else self._updates[key]
+        return None if key is None else self._updates.get(key)
 
     def count(self, server: str) -> int:
         """The number of sessions beside the main one."""

@@ -50,7 +50,7 @@ class SourcePool(Generic[K]):
         self._make = make
         self._observer = observer
         self._sources: dict[K, Source] = {}
-        # By key, the one that was started last; it may be ending.
+        # By key, the one that was started last, until it has ended.
         self._owners: dict[K, _Owner] = {}
         self._tasks: TaskGroup | None = None
 
@@ -141,6 +141,8 @@ class SourcePool(Generic[K]):
             owner.ended.set()
             if self._sources.get(name) is source:
                 del self._sources[name]  # asked for again, it is made anew
+            if self._owners.get(name) is owner:
+                del self._owners[name]
 
 
 @dataclass
