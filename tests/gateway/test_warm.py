@@ -12,6 +12,7 @@ import pytest
 from tests.support.kept_servers import KeptServers, kept_servers
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import Bridge, Tool
+from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.sources import warm
 
@@ -86,3 +87,17 @@ def test_servers_behind_a_url_and_those_with_a_state_are_not_shared(
     settings = load_settings(kept.file)
     assert warm.WarmRoute(settings, pytest.fail)(settings.sources["notes"]).through == ()
     assert kept.left() == []
+
+
+@pytest.mark.parametrize("is_on", ["1", "0"])
+def test_for_changed_settings_a_kernel_has_a_new_bridge_if_another_process_keeps_the_servers(
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch, is_on: str
+) -> None:
+    """That process has other settings, too."""
+    monkeypatch.setenv(warm.WARM_VARIABLE, is_on)
+    with Bridge(load_settings(kept.file)) as bridge:
+        assert bridge.run(Operations.renew, load_settings(kept.file))
+        changed = json.loads(kept.file.read_text())
+        changed["mcpServers"]["more"] = {"command": "more"}
+        kept.file.write_text(json.dumps(changed))
+        assert bridge.run(Operations.renew, load_settings(kept.file)) == (is_on == "0")

@@ -89,7 +89,7 @@ class Engine:
         route: WarmRoute | None = None,
     ) -> None:
         self.settings = settings
-        self._route = route
+        self.route = route
         self.recorder = recorder
         self.lock = lock
         self._host = host
@@ -289,7 +289,7 @@ class Engine:
         context = SourceContext(
             self.recorder.mask, self._host, updates, access, self._starts, self.settings.sources
         )
-        return make_source(self._route(settings) if self._route else settings, context)
+        return make_source(self.route(settings) if self.route else settings, context)
 
 
 class _Observers:

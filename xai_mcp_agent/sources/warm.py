@@ -205,7 +205,7 @@ def ensure(place: WarmPlace, options: Sequence[str] = ()) -> None:
 
 
 class WarmRoute:
-    """The way of a bridge to its stdio servers, where they are kept by another process.
+    """The way of a bridge to its stdio servers, where they are kept by another process at `place`.
 
     `warn` gets the reason when they cannot be reached there.
     """
@@ -213,11 +213,11 @@ class WarmRoute:
     def __init__(self, settings: Settings, warn: Callable[[str], None]) -> None:
         self._added = settings.added
         self._warn = warn
-        self._place: WarmPlace | None = None
+        self.place: WarmPlace | None = None
         is_on = os.environ.get(WARM_VARIABLE, "").strip().lower() in _ON
         if is_on and settings.file and not settings.is_from_python:
             try:
-                self._place = place_of(settings.file)
+                self.place = place_of(settings.file)
             except XaiMcpError as reason:
                 self._give_up(reason)
 
@@ -233,19 +233,19 @@ class WarmRoute:
             and source.keep_warm_seconds != 0
             and source.name not in self._added
         )
-        if self._place is None or not is_shared:
+        if self.place is None or not is_shared:
             return source
         try:
-            if not is_live(self._place):
-                start(self._place)
+            if not is_live(self.place):
+                start(self.place)
         except OSError as reason:
             self._give_up(reason)
             return source
         first = json.dumps({"server": source.name})
-        return replace(source, through=(*self._place.relay, f"{START_SECONDS:g}", first))
+        return replace(source, through=(*self.place.relay, f"{START_SECONDS:g}", first))
 
     def _give_up(self, reason: Exception) -> None:
-        self._place = None
+        self.place = None
         self._warn(f"{WARM_VARIABLE} has no effect, and servers are started for this run: {reason}")
 
 

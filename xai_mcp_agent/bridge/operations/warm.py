@@ -6,6 +6,7 @@ over, and only what has changed since then starts anew.
 
 from __future__ import annotations
 
+import logging
 from itertools import groupby
 
 import anyio
@@ -15,7 +16,10 @@ from ...policy.lockfile import find_lock
 from ...settings.digest import digest_of
 from ...settings.models import Settings
 from ...sources.digest import KEY, digest_of_source
+from ...sources.warm import WarmRoute
 from ..context import Context
+
+logger = logging.getLogger(__name__)
 
 
 class Warm(Context):
@@ -57,11 +61,14 @@ class Warm(Context):
     async def renew(self, settings: Settings) -> bool:
         """Use the sources of these settings, as a new bridge would; the same ones go on.
 
-        False, and nothing is done, if these settings need a new bridge: more than sources changed.
+        False, and nothing is done, if these settings need a new bridge: more than sources changed,
+        or another process keeps the servers.
         """
         engine, current = self.engine, self.engine.settings
-        now = current.beside_sources, engine.recorder.place, engine.lock
-        then = settings.beside_sources, find_place(settings), find_lock(settings)
+        kept_at = engine.route.place if engine.route else None
+        now = current.beside_sources, engine.recorder.place, engine.lock, kept_at
+        kept_at = WarmRoute(settings, logger.info).place
+        then = settings.beside_sources, find_place(settings), find_lock(settings), kept_at
         if digest_of(now, KEY) != digest_of(then, KEY):
             return False
         current.exchange_sources(settings)
