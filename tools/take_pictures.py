@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import Browser, FloatRect, Locator
 
+from tests.support.admin import TOKEN, AdminClient, serving_admin
 from tests.support.lab import SMALL, browser, lab, open_lab
 from tests.support.lab_palette import Palette
 from tests.support.lab_panel import Panel
+from xai_mcp_agent import Bridge
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
@@ -108,6 +111,28 @@ def take_drawn(running: Browser, address: str, folder: Path) -> Path:
     return file
 
 
+def take_admin(running: Browser, folder: Path) -> Path:
+    """The page of the REST interface, with a call that waits."""
+    file, book = IMAGES / "admin.png", {"book_id": 7}
+    call = {"tool": "library/return_book", "arguments": book}
+    settings = folder / "mcp_settings.json"
+    with (
+        Bridge.open(settings) as bridge, serving_admin(bridge) as address,
+        AdminClient(address) as client, ThreadPoolExecutor() as pool,
+    ):  # fmt: skip
+        bridge.connect(wait=True)
+        page = running.new_page(viewport={"width": SMALL[0], "height": SMALL[1]})
+        page.goto(f"{address}/#token={TOKEN}")
+        page.get_by_text("Tools of library").wait_for()
+        waiting = pool.submit(client.http.post, "/api/call", json=call)
+        page.get_by_role("button", name="Make this call").wait_for()
+        page.screenshot(path=file)
+        page.get_by_role("button", name="Do not make it").click()
+        waiting.result()
+        page.close()
+    return file
+
+
 def _around(entries: list[Locator]) -> FloatRect:
     """The part of the page with these, the heading over them, and what is beside them."""
     boxes = [box for entry in entries if (box := entry.bounding_box())]
@@ -128,6 +153,7 @@ def main() -> None:
                 *take_cards(running, address),
                 take_palette(running, address),
                 take_drawn(running, address, working),
+                take_admin(running, working),
             )
             for file in pictures:
                 print(file)
