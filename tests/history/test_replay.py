@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.histories import rebuild
-from xai_mcp_agent import Event, Records, Subject, Tool, ToolKey, settings_from
+from xai_mcp_agent import Event, Prompt, Records, Subject, Tool, ToolKey, settings_from
 from xai_mcp_agent.catalog.catalog import Catalog
 from xai_mcp_agent.core.events import (
     Inventory,
@@ -112,8 +112,11 @@ def report_of(step: Step, time: datetime) -> Report:
         case "is called":
             return Called(Subject(MCP, step.source, "c"), time, 0.25)
         case what:
-            is_new = what == "connects"
-            return Listed(subject, time, tools, is_new, "stdio", is_forced=what == "is forced")
+            is_new, is_forced = what == "connects", what == "is forced"
+            prompts = tuple(Prompt(*x) for x in step.tools.items())
+            return Listed(
+                subject, time, tools, is_new, "stdio", is_forced=is_forced, features=prompts
+            )
 
 
 def available(records: Records) -> dict[tuple[str, str], str]:
@@ -157,6 +160,9 @@ def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[St
                 recorders[step.run].record([report_of(step, time)])
             records = store.records()
             assert available(records) == truth.available()
+            prompts = {(x.anchor.source, x.tool) for x, y in records.features.items()
+                       if y.is_available}  # fmt: skip
+            assert prompts == truth.available().keys(), "each has a prompt of its name"
             for source, having in truth.connected.items():
                 known = records.sources.get(Subject(MCP, source))
                 assert len(known.runs if known else ()) == len(having)

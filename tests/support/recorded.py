@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from xai_mcp_agent import Subject, Tool, ToolKey
+from xai_mcp_agent import Prompt, Resource, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history.history import History as KeptHistory
 from xai_mcp_agent.history.history import open_history
@@ -34,6 +34,9 @@ def a_tool(name: str, description: str = "", **parameters: Any) -> Tool:
     return Tool(ToolKey("tools", "", name), description, schema)
 
 
+Features: TypeAlias = Sequence[Prompt | Resource]
+
+
 class History:
     """A history that grows by an hour with each report. `now` is when the last one was."""
 
@@ -46,14 +49,17 @@ class History:
         """Where it is kept."""
         return self._recorder.history
 
-    def connected(self, source: str, *tools: Tool, kind: SourceKind = MCP) -> None:
+    def connected(
+        self, source: str, *tools: Tool, kind: SourceKind = MCP, features: Features = ()
+    ) -> None:
         """A source connected and listed these."""
-        subject = Subject(kind, source)
-        self._record(Listed(subject, self._next(), tools, connected=True, transport="stdio"))
+        subject, now = Subject(kind, source), self._next()
+        self._record(Listed(subject, now, tools, True, "stdio", features=tuple(features)))
 
-    def listed(self, source: str, *tools: Tool) -> None:
+    def listed(self, source: str, *tools: Tool, features: Features = ()) -> None:
         """It listed its tools again."""
-        self._record(Listed(Subject(MCP, source), self._next(), tools))
+        report = Listed(Subject(MCP, source), self._next(), tools, features=tuple(features))
+        self._record(report)
 
     def lost(self, source: str, reason: str = "It was closed.") -> None:
         """It is not connected any more."""

@@ -105,4 +105,4 @@ def test_programs_get_the_same_facts_with_times_in_utc():
     assert datetime.fromisoformat(by_name["fetch"]["unavailable_since"]) == gone.time
     assert by_name["fetch"]["unavailable_since"].endswith("+00:00")
     assert (by_name["search"]["calls"], by_name["search"]["mean_seconds"]) == (1, 0.5)
-    assert records_json(records, "other") == {"servers": [], "tools": []}
+    assert records_json(records, "other") == {"servers": [], "tools": [], "features": []}

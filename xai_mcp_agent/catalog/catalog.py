@@ -12,7 +12,7 @@ import anyio.to_thread
 from ..core.errors import UnknownTool
 from ..core.events import LISTS, Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.names import did_you_mean, listed
-from ..core.tools import Tool, ToolKey, definition_text, digest_of
+from ..core.tools import Tool, ToolKey, definition_text, digest_of, item_key
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
 from .entry import CatalogEntry
@@ -163,7 +163,8 @@ class Catalog:
 
         Empty for a source that did not connect here and was not `read`.
         """
-        known = {(x.subject.kind.name, x.name): x for x in self._records.of(source)}
+        records = (x for x in self._records.of(source) if x.subject.is_tool)
+        known = {(x.subject.kind.name, x.name): x for x in records}
         tools = ((x, known.pop((x.key.kind, x.name), None)) for x in self.tools(source))
         live = [CatalogEntry(x.key, x, record) for x, record in tools]
         return (*live, *(CatalogEntry(x.subject.key, None, x) for x in known.values()))
@@ -174,8 +175,8 @@ class Catalog:
 
     def _known_digest(self, tool: Tool) -> str:
         listed = self._listed.get(tool.source)
-        if listed is not None and is_same(tool, listed.tools.get(tool.name)):
-            return listed.digests[tool.name]
+        if listed is not None and is_same(tool, listed.tools.get(item_key(tool))):
+            return listed.digests[item_key(tool)]
         known = self._digests.get(tool.key)
         return known[1] if known is not None and known[0] is tool else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,6 +100,11 @@ def cut(text: str, width: int) -> str:
 def count(number: int, thing: str) -> str:
     """A number of things: `1 turn`, `2 turns`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def counts(numbers: Mapping[str, int]) -> str:
+    """Several numbers of things: `3 tools, 1 prompt`."""
+    return ", ".join(count(number, thing) for thing, number in numbers.items())
 
 
 def one_line(text: str, most_chars: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from .json import JsonObject
 
@@ -17,7 +17,8 @@ class SourceKind:
     A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
     of a kind that does not are there from the start, and hang on the project itself. One that is
     `one_tool` has no other, so the two may have one name. `event_name` stands for the kind in ids
-    of events.
+    of events. A kind with another `item` than tools is that of such items of a source of the kind
+    `of`.
     """
 
     name: str
@@ -25,6 +26,8 @@ class SourceKind:
     connects: bool = field(default=True, compare=False)
     one_tool: bool = field(default=False, compare=False)
     event_name: str = field(default="", compare=False)
+    item: str = field(default="tool", compare=False)
+    of: SourceKind | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "event_name", self.event_name or self.name)
@@ -43,10 +46,14 @@ STATIC = SourceKind("tools", "tool", connects=False)
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {
-    kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, AGENT, WORKFLOW, STATIC, META)
-}
-KIND_NAMES = tuple(_KNOWN)
+PROMPT, RESOURCE, TEMPLATE = FEATURES = tuple(
+    SourceKind(f"mcp_{item}", MCP.noun, event_name=MCP.name, item=item, of=MCP)
+    for item in ("prompt", "resource", "template")
+)
+
+_KINDS = (MCP, FUNCTIONS, BUILTIN, OPENAPI, AGENT, WORKFLOW, STATIC, META)
+KIND_NAMES = tuple(kind.name for kind in _KINDS)
+_KNOWN = {kind.name: kind for kind in (*_KINDS, *FEATURES)}
 
 
 def kind_named(name: str) -> SourceKind:
@@ -132,6 +139,15 @@ class Tool:
     def source(self) -> str:
         """The name of the source that offers it."""
         return self.key.source
+
+
+ItemKey: TypeAlias = tuple[str, str]
+"""Identifies a tool, prompt or resource of one source: what it is, and its name there."""
+
+
+def item_key(tool: Tool) -> ItemKey:
+    """The key of a tool, or of a prompt or resource in the form of one."""
+    return kind_named(tool.key.kind).item, tool.name
 
 
 _DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest

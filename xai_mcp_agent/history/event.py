@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ..core.json import JsonObject
-from ..core.tools import META, STATIC, SourceKind, ToolKey, kind_named
+from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, kind_named
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}
@@ -42,7 +42,7 @@ Teller: TypeAlias = Literal["validator", "executor", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A source (`tool` is None), or one tool of it.
+    """A source (`tool` is None), or one tool of it; or a prompt or resource, by its `kind`.
 
     Subjects that differ may have the same `context_id`: spec 2 joins names with underscores,
     which names may have, too. So whoever follows links compares subjects.
@@ -60,12 +60,15 @@ class Subject:
 
     @property
     def context_id(self) -> str:
-        """Its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`."""
+        """Its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`.
+
+        Spec 2 has none of prompts and resources: `mcp_prompt:git_review` is alike.
+        """
         if not self.kind.connects:
             return f"{self.kind.event_name}:{self.tool}"
         if self.tool is None:
             return f"{self.kind.event_name}:{self.source}"
-        return f"{self.kind.event_name}_tool:{self.source}_{self.tool}"
+        return f"{self.kind.event_name}_{self.kind.item}:{self.source}_{self.tool}"
 
     @property
     def shown_source(self) -> str:
@@ -81,6 +84,16 @@ class Subject:
             data = names.encode("utf-8", "surrogatepass")
             object.__setattr__(self, "_digest", hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS])
         return self._digest
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether it is a tool, and neither a source, nor a prompt or resource."""
+        return self.tool is not None and self.kind.item == "tool"
+
+    @property
+    def item(self) -> ItemKey:
+        """What it is, such as a tool or a prompt, and its name."""
+        return self.kind.item, self.tool or ""
 
     @property
     def key(self) -> ToolKey:
@@ -117,9 +130,16 @@ def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     return Subject(kind_named(kind), source, tool)
 
 
+def item_of(source: Subject, key: ItemKey) -> Subject:
+    """One tool, prompt or resource of a source."""
+    item, name = key
+    kind = source.kind.name if item == "tool" else f"{source.kind.name}_{item}"
+    return subject_of(kind, source.source, name)
+
+
 @lru_cache(maxsize=256)
 def _anchor(kind: SourceKind, source: str) -> Subject:
-    return Subject(kind, source)
+    return Subject(kind.of or kind, source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ knowledge:<project>_<hash>
   <hash>:tools
     tools:<name>, meta:<name>       there from the start
     mcp:<server>                    a source that connects
-      mcp_tool:<server>_<name>
+      mcp_tool:<server>_<name>, mcp_prompt:..., mcp_resource:..., mcp_template:...
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from .records import (
 )
 from .wording import plain
 
-NodeKind: TypeAlias = Literal["project", "tools", "source", "tool"]
+NodeKind: TypeAlias = Literal[
+    "project", "tools", "source", "tool", "prompt", "resource", "template"
+]
 LinkKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
 EdgeKind: TypeAlias = LinkKind | Literal["belongs_to", "data_flow"]
 LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
@@ -55,7 +57,7 @@ _STYLES = {
     "project": "font-weight:bold",
     "tools": "font-weight:bold",
     "source": "font-weight:bold",
-    "tool": "stroke-width:1px",
+    **dict.fromkeys(("tool", "prompt", "resource", "template"), "stroke-width:1px"),
     "at_rest": "stroke-dasharray:4 3,opacity:0.75",
     "gone": "stroke:#c0392b,stroke-dasharray:2 2,text-decoration:line-through",
     "more": "stroke-dasharray:1 3,font-style:italic",
@@ -88,8 +90,13 @@ class Node:
     @property
     def told(self) -> str:
         """Why it is not available, for a person; nothing where it just waits for its source."""
-        waits = self.kind == "tool" and self.state == "at rest" and is_usual_end(self.why)
+        waits = self.is_leaf and self.state == "at rest" and is_usual_end(self.why)
         return "" if waits else self.why
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a tool, a prompt or a resource."""
+        return self.subject is not None and self.subject.tool is not None
 
     @property
     def is_alive(self) -> bool:
@@ -193,7 +200,7 @@ class Graph:
         """The same with this word about which tools are switched off."""
 
         def mark(node: Node) -> Node:
-            if node.subject is None or node.subject.tool is None:
+            if node.subject is None or not node.subject.is_tool:
                 return node
             return replace(node, is_enabled=not is_off(node.subject.key))
 
@@ -267,15 +274,16 @@ def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
 
 def _subjects(records: Records) -> list[Subject]:
     """What sources told of, in the order of the tree. Not what was only decided about."""
-    tools = [x.subject for x in records.tools.values() if x.definition]
+    tools = [x.subject for x in records.items.values() if x.definition]
     anchors = {x.anchor for x in tools if x.kind.connects}
     return sorted({*records.sources, *anchors, *tools}, key=_place)
 
 
 def _place(subject: Subject) -> tuple[object, ...]:
-    kind, tool = subject.kind, subject.tool
+    kind, (item, name) = subject.anchor.kind, subject.item
     order = _ORDER.get(kind.name, len(_ORDER))
-    return kind.connects, order, kind.name, subject.source, tool is not None, tool or ""
+    place = kind.connects, order, kind.name, subject.source, subject.tool is not None
+    return *place, item != "tool", item, name
 
 
 def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, str]:
@@ -298,9 +306,12 @@ def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, 
 def _node(subject: Subject, name: str, records: Records) -> Node:
     if subject.tool is None:
         return _source_node(subject, name, records.sources.get(subject))
-    record, source = records.tools[subject], records.sources.get(subject.anchor)
+    known = records.tools if subject.is_tool else records.features
+    record, source = known[subject], records.sources.get(subject.anchor)
+    item, label = subject.item
+    label = label if subject.is_tool else f"{label} ({item})"
     return Node(
-        name, "tool", record.name, subject.context_id, subject, state_of(record, source),
+        name, cast("NodeKind", item), label, subject.context_id, subject, state_of(record, source),
         record.reason, record.is_enabled, usage=record.usage,
     )  # fmt: skip
 
@@ -388,8 +399,8 @@ class _Drawing:
     def _tree(self, node: Node, drawn: str) -> None:
         """What hangs on a node that was drawn."""
         chart, below = self._chart, self._children[node.id]
-        tools = [x for x in below if x.kind == "tool"]
-        others = [x for x in below if x.kind != "tool"]
+        tools = [x for x in below if x.is_leaf]
+        others = [x for x in below if not x.is_leaf]
         for some, limit in ((tools, self._most), (others, _MOST_SOURCES)):
             for child in self._shown(some, limit):
                 here = self._node(child)

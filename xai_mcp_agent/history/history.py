@@ -205,6 +205,7 @@ class History:
             chosen = _subjects(self.log.catch_up(connection), source, tool)
             graph = self._graph(connection, moment)
             offered = _offered(self._fold_at(connection, moment).records())
+            offered = {x: digest for x, digest in offered.items() if x.is_tool}
             known = definitions_of(connection, set(offered.values()))
         tools = {x: (digest, known[digest]) for x, digest in offered.items() if digest in known}
         return ToolsTold(graph, chosen, tools)
@@ -261,7 +262,8 @@ class History:
             then, now = (self._told(connection, x, source) for x in (before, after))
             old, new = _offered(then), _offered(now)
             # By what it was at last, a tool that was renamed later is found more often.
-            last = {x: now.tools[x].definition for x in old.keys() - new.keys() if x in now.tools}
+            known_now = now.items
+            last = {x: known_now[x].definition for x in old.keys() - new.keys() if x in known_now}
             different = {x for x in old.keys() | new.keys() if old.get(x) != new.get(x)}
             digests = {side[x] for side in (old, new, last) for x in different if x in side}
             known = definitions_of(connection, digests)
@@ -436,10 +438,10 @@ def open_history(place: Place, *, is_to_read: bool = False) -> History:
 
 
 def _offered(records: Records) -> dict[Subject, str]:
-    """The tools that were there, and the digests of their definitions."""
+    """What was there, and the digests of its definitions."""
     return {
         tool: record.definition
-        for tool, record in records.tools.items()
+        for tool, record in records.items.items()
         if is_offered(record, records.sources.get(tool.anchor))
     }
 
@@ -461,6 +463,7 @@ def _subjects(fold: Fold, source: str | None, tool: str | None) -> list[Subject]
         return sorted(wanted, key=lambda x: x.context_id)
     of_them = [x for x in tools if x.anchor in wanted]
     found = [x for x in of_them if x.tool == tool]
+    found.sort(key=lambda x: not x.is_tool)  # a prompt may be called as a tool is
     if not found:
         names = sorted({x.tool or "" for x in of_them})
         of = f" of {source!r}" if source else ""

@@ -48,13 +48,13 @@ INVENTORY: tuple[Change, ...] = (*_OF_TOOLS, *LISTINGS, "left", "disconnected")
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """An event, and what it implies of tools: their names, and the digests of their definitions.
+    """An event, and the tools of which it implies something, with the digests of definitions.
 
     The event itself `is_wanted`, unless somebody asked for one of its tools alone.
     """
 
     event: Event
-    tools: Sequence[tuple[str, str]] = ()
+    tools: Sequence[tuple[Subject, str]] = ()
     is_wanted: bool = True
 
     @property
@@ -66,8 +66,7 @@ class LogRow:
         """The events of its tools without payloads; with links if a `project` is given."""
         head, change = self.event, self.implied_change
         is_gone = change == "unavailable"
-        for name, digest in self.tools:
-            subject = subject_of(head.subject.kind.name, head.subject.source, name)
+        for subject, digest in self.tools:
             yield Event(
                 subject, change, head.time, usual_payload(change) if is_gone else {},
                 links_of(change, subject, project) if project else Links(),
@@ -225,8 +224,8 @@ class EventLog:
             counts[head, row.event.change] += 1
             if row.tools:
                 change = row.implied_change
-                for name, _ in row.tools:
-                    counts[subject_of(head.kind.name, head.source, name), change] += 1
+                for subject, _ in row.tools:
+                    counts[subject, change] += 1
         for (subject, change), count in counts.items():
             yield subject, links_of(change, subject, self.project), count
 
@@ -356,12 +355,12 @@ class EventLog:
 
     def _implied(
         self, connection: Connection, heads: Sequence[Event]
-    ) -> dict[int, Sequence[tuple[str, str]]]:
+    ) -> dict[int, Sequence[tuple[Subject, str]]]:
         """The tools that these events imply something of, by position."""
         if not heads:
             return {}
-        found: dict[int, Sequence[tuple[str, str]]] = {}
-        offered: dict[Subject, list[tuple[str, str]]] = {}  # until a tool of the source changes
+        found: dict[int, Sequence[tuple[Subject, str]]] = {}
+        offered: dict[Subject, list[tuple[Subject, str]]] = {}  # until a tool of the source changes
         positions = {x.position for x in heads}
         first = min(positions)
         last = max(x.position + (x.followed_by or 0) for x in heads)
@@ -373,10 +372,10 @@ class EventLog:
             if event.position in positions:
                 if source not in offered:
                     offered[source] = fold.offered(source)
-                tools: Sequence[tuple[str, str]] = offered[source]
+                tools: Sequence[tuple[Subject, str]] = offered[source]
                 if event.followed_by:
                     behind = islice(told, number + 1, number + 1 + event.followed_by)
-                    others = {x.subject.tool for x in behind}
+                    others = {x.subject for x in behind}
                     tools = [x for x in tools if x[0] not in others]
                 found[event.position] = tools
             elif event.subject.tool is not None:
@@ -389,7 +388,7 @@ def _chosen(row: LogRow, wanted: Range) -> LogRow:
     """The part of a row that lies in a range."""
     event, tools, is_wanted = row.event, row.tools, True
     if wanted.subject is not None and event.subject != wanted.subject:
-        is_wanted, tools = False, [x for x in tools if x[0] == wanted.subject.tool]
+        is_wanted, tools = False, [x for x in tools if x[0] == wanted.subject]
     elif wanted.subject is not None:
         tools = ()
     if wanted.changes:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..core.events import CLOSED
-from ..core.tools import Tool
+from ..core.tools import FEATURES, ItemKey, Tool
 from .event import Event, Subject
 
 BUCKET_GROWTH = math.log(1.05)
@@ -119,8 +119,9 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class ToolRecord:
-    """A tool that is or was there. `definition` is the digest of what its source said last.
+    """A tool, prompt or resource that is or was there.
 
+    `definition` is the digest of what its source said of it last.
     `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
     digest of the definition that locked calls are held to, and `is_held`, which no history knows,
     whether a lock holds the tool back until it is accepted. `updated` is when the definition was
@@ -150,6 +151,7 @@ class ToolRecord:
 class SourceRecord:
     """A source that was connected or tried. `runs` are those that have it connected now.
 
+    `others` counts its prompts, resources and templates, where it has any of these.
     `inventory` is the digest of what it listed last, at `last_sync`; the time before was
     `synced_before`. `reason` says why it is not connected, and `disconnected_since` since when;
     `last_error` what went wrong last since it was listed well, and `failures` how often.
@@ -161,6 +163,7 @@ class SourceRecord:
     title: str = ""
     transport: str = ""
     tool_count: int = 0
+    others: Mapping[str, int] = field(default_factory=dict[str, int])
     inventory: str = ""
     last_sync: datetime | None = None
     synced_before: datetime | None = None
@@ -208,32 +211,39 @@ def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was known of a source before: itself, and all the tools it ever had, by name."""
+    """What was known of a source before: itself, and all the tools it ever had."""
 
     source: SourceRecord | None
-    tools: Mapping[str, ToolRecord]
+    tools: Mapping[ItemKey, ToolRecord]
 
-    def vanished(self, listed: Mapping[str, Tool]) -> list[ToolRecord]:
+    def vanished(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
         """The tools it offered at last, and does not now: also those lost with its connection."""
         missing = sorted(self.tools.keys() - listed.keys())
         return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
 
-    def came(self, listed: Mapping[str, Tool]) -> list[Tool]:
+    def came(self, listed: Mapping[ItemKey, Tool]) -> list[Tool]:
         """The tools it offers now, and did not at last."""
         known = self.tools
         return [
             tool
-            for name, tool in listed.items()
-            if name not in known or not is_offered(known[name], self.source)
+            for key, tool in listed.items()
+            if key not in known or not is_offered(known[key], self.source)
         ]
 
 
 @dataclass
 class Records:
-    """Every source and tool that an amount of events tells of."""
+    """Every source and tool that an amount of events tells of; `features` are the prompts and
+    resources."""
 
     sources: dict[Subject, SourceRecord] = field(default_factory=dict[Subject, SourceRecord])
     tools: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
+    features: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
+
+    @property
+    def items(self) -> dict[Subject, ToolRecord]:
+        """The tools, prompts and resources together."""
+        return {**self.tools, **self.features}
 
 
 class Fold:
@@ -293,15 +303,16 @@ class Fold:
         """All of them by themselves."""
         return (x for tools in self._tools.values() for x in tools.values())
 
-    def offered(self, source: Subject) -> list[tuple[str, str]]:
+    def offered(self, source: Subject) -> list[tuple[Subject, str]]:
         """The tools that a source offers, by name, with the digests of their definitions."""
-        tools = self._tools.get(source, {}).values()
-        return sorted((x.name, x.definition) for x in tools if x.is_available and x.definition)
+        tools = [x for x in self._tools.get(source, {}).values() if x.is_available and x.definition]
+        tools.sort(key=lambda x: (x.subject.kind.name, x.name))
+        return [(x.subject, x.definition) for x in tools]
 
     def known(self, source: Subject) -> Known:
         """What is known of a source and of all the tools it ever had."""
         record, tools = self.sources.get(source), self._tools.get(source, {})
-        return Known(record, {x.name: _with_source(x, record) for x in tools.values()})
+        return Known(record, {x.subject.item: _with_source(x, record) for x in tools.values()})
 
     def forget(self, tools: Iterable[Subject]) -> None:
         """Know nothing of these tools any more."""
@@ -310,14 +321,12 @@ class Fold:
 
     def records(self) -> Records:
         """All of them, as `tool`."""
-        return Records(
-            dict(self.sources),
-            {
-                subject: _with_source(tool, self.sources.get(source))
-                for source, tools in self._tools.items()
-                for subject, tool in tools.items()
-            },
-        )
+        records = Records(dict(self.sources))
+        for source, tools in self._tools.items():
+            for subject, tool in tools.items():
+                some = records.tools if subject.is_tool else records.features
+                some[subject] = _with_source(tool, self.sources.get(source))
+        return records
 
     def _put(self, record: ToolRecord) -> None:
         self._tools.setdefault(record.subject.anchor, {})[record.subject] = record
@@ -399,6 +408,7 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
         title=title,
         transport=payload.get("transport", record.transport),
         tool_count=payload["tool_count"],
+        others={x.item: payload[y] for x in FEATURES if (y := f"{x.item}_count") in payload},
         inventory=event.definition or "",
         last_sync=event.time,
         synced_before=record.last_sync,

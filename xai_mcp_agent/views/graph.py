@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from ..console.text import count, template
+from ..console.text import count, counts, template
 from ..history.graph import RESTING, Graph, Node
 from ..history.records import ToolState, Usage
 from ..history.wording import plain
@@ -40,6 +40,7 @@ class _Leaf:
     """A tool as it is shown. `is_told` when its reason can be seen, and not only be hovered."""
 
     name: str
+    item: str
     state: ToolState
     why: str
     is_told: bool
@@ -74,7 +75,7 @@ class _Leaves:
             return count(0, "tool")
         states = Counter(x.state for x in self.tools)
         off = sum(not x.is_enabled for x in self.tools)
-        parts = [count(len(self.tools), "tool")]
+        parts = [counts(Counter(x.item for x in self.tools))]
         parts += [f"{states['gone']:,} gone"] if states["gone"] else []
         parts += [f"{off:,} switched off"] if off else []
         calls, failed = (sum(x) for x in zip(*map(_calls_of, self.tools), strict=True))
@@ -177,6 +178,7 @@ def _branch(
 def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> _Leaf:
     return _Leaf(
         name=plain(node.label, _NAME_CHARS) or "(no name)",
+        item=node.kind,
         state=node.state,
         why=plain(node.why, _REASON_CHARS),
         # What went with its source has its reason, which is told there.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from ..console.text import count, one_line, wrap
+from ..console.text import count, counts, one_line, wrap
 from ..core.json import JsonObject
+from ..core.tools import FEATURES
 from ..history.diff import ToolChanged, Version
 from ..history.event import Change, Event, Subject
 from .folding import FoldedSessions
@@ -56,12 +57,12 @@ _MOST_LINE_CHARS = 5000  # more than a text in full
 class _Line:
     """Events that are told as one: some of them, and how many there are.
 
-    `others` is how many of its tools have the fate of a source.
+    `others` is how many of its tools, prompts and so on have the fate of a source.
     """
 
     events: Sequence[Event]
     count: int
-    others: int = 0
+    others: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def first(self) -> Event:
@@ -120,8 +121,9 @@ def lines_of(rows: Iterable[LogRow | FoldedSessions]) -> Iterator[HistoryLine]:
 def _lines_of_row(row: LogRow) -> Iterator[_Line]:
     if row.is_wanted:
         yield _Line([row.event], 1)
-    if row.tools:
-        yield _Line([*islice(row.implied(), _MOST_NAMES + 1)], len(row.tools))
+    for _, tools in groupby(row.tools, lambda x: x[0].kind):
+        some = replace(row, tools=list(tools))
+        yield _Line([*islice(some.implied(), _MOST_NAMES + 1)], len(some.tools))
 
 
 def lines_text(
@@ -157,8 +159,10 @@ def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
 
 def subject_text(subject: Subject) -> str:
     """What an event is about, by its names."""
-    source = subject.shown_source
-    return source if subject.tool is None else f"{source}.{subject.tool}"
+    source, (item, name) = subject.shown_source, subject.item
+    if subject.tool is None:
+        return source
+    return f"{source}.{name}" if subject.is_tool else f"{source}.{name} ({item})"
 
 
 def _lines(given: Iterable[_Line]) -> Iterator[_Line]:
@@ -193,7 +197,7 @@ def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
     last: _Line | None = None
     for line in lines:
         if last is not None and _is_of(line, last):
-            last = replace(last, others=line.count)
+            last = replace(last, others={**last.others, line.first.subject.kind.item: line.count})
             continue
         if last is not None:
             yield last
@@ -210,7 +214,7 @@ def _is_of(tools: _Line, source: _Line) -> bool:
         case ("disconnected", "unavailable"):
             return one.reason == other.reason
         case ("reconnected" | "refreshed", "confirmed"):
-            return tools.count == one.payload.get("tool_count")
+            return tools.count == one.payload.get(f"{other.subject.kind.item}_count")
         case _:
             return False
 
@@ -220,7 +224,7 @@ def _likeness(event: Event) -> tuple[object, ...]:
     subject, payload = event.subject, event.payload
     about = (subject, payload.get("tool_count"))
     if subject.tool is not None:
-        about = (subject.anchor, event.time)
+        about = (subject.anchor, subject.kind, event.time)
     return (*about, day_text(event.time), event.change, event.reason, event.source)
 
 
@@ -266,7 +270,7 @@ def _of_tools(line: _Line) -> str:
     if line.count == 1:
         return f"{subject_text(first.subject)}: {what}{why}"
     names = [x.subject.tool or "" for x in line.events[:_MOST_NAMES]]
-    tools = count(line.count, "tool")
+    tools = count(line.count, first.subject.kind.item)
     return f"{subject_text(first.subject.anchor)}: {tools} {what}{why} ({_some(names, line.count)})"
 
 
@@ -285,7 +289,7 @@ def _of_sessions(line: FoldedSessions) -> str:
 
 def _of_source(line: _Line) -> str:
     event, payload = line.first, line.first.payload
-    offered = count(int(payload.get("tool_count", 0)), "tool")
+    offered = counts(offered_in(payload))
     times = f" {line.count:,} times" if line.count > 1 else ""
     as_before = ", as before" if line.others else ""
     match event.change:
@@ -301,7 +305,7 @@ def _of_source(line: _Line) -> str:
         case "left":
             return f"closed by one process{times}; others have it still"
         case "disconnected":
-            with_it = f", with {count(line.others, 'tool')}" if line.others else ""
+            with_it = f", with {counts(line.others)}" if line.others else ""
             return f"disconnected{with_it}: {_short(event.reason)}"
         case "accepted":
             return "what it says of its use is accepted"
@@ -311,6 +315,12 @@ def _of_source(line: _Line) -> str:
             return f"failed{times}: {_short(event.reason)}"
         case _:
             return event.change
+
+
+def offered_in(payload: JsonObject) -> dict[str, int]:
+    """How many tools, prompts and so on a source listed, by what they are called."""
+    others = {x.item: int(payload.get(f"{x.item}_count", 0)) for x in FEATURES}
+    return {"tool": int(payload.get("tool_count", 0)), **{x: y for x, y in others.items() if y}}
 
 
 def _of_calls(line: _Line) -> str:

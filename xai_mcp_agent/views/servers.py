@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.entry import Refreshed
-from ..console.text import clean, count, cut
+from ..console.text import clean, count, counts, cut
 from ..core.events import SourceStatus
 from ..core.json import JsonObject
 from ..core.results import (
@@ -57,9 +57,10 @@ def status_text(found: SourceStatus) -> str:
     """A server in a line or more: what it is, or why it cannot be used and what to do."""
     lines = [f"{found.name}: {found.state}"]
     if found.state == "ready":
-        features = ((found.prompt_count, "prompt"), (found.resource_count, "resource"))
-        counts = [f"{found.tool_count} tools", *(count(n, noun) for n, noun in features if n)]
-        lines[0] += f", {', '.join(counts)} in {found.connect_seconds or 0:.1f} s"
+        features = {"prompt": found.prompt_count, "resource": found.resource_count}
+        others = counts({x: number for x, number in features.items() if number})
+        offered = f"{found.tool_count} tools, {others}".removesuffix(", ")
+        lines[0] += f", {offered} in {found.connect_seconds or 0:.1f} s"
         lines[0] += f", {found.transport}"
         lines[0] += f", protocol {found.era}" if found.era else ""
         lines[0] += f", {found.sessions} sessions" if found.sessions > 1 else ""

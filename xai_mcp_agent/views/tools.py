@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
-from ..console.text import clean, count, one_line, wrap
+from ..console.text import clean, count, counts, one_line, wrap
 from ..core.json import JsonObject, clipped
 from ..core.schemas import signature
-from ..core.tools import META, STATIC
+from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
 from ..history.event import Subject
 from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
 from ..policy.decisions import Choice
@@ -71,6 +72,7 @@ def tool_text(entry: CatalogEntry) -> str:
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"
+    call = tool.name if tool.key.kind in (RESOURCE.name, TEMPLATE.name) else call
     return clean(f"{call}{marks}: {words}" if words else f"{call}{marks}")
 
 
@@ -123,7 +125,10 @@ def records_text(records: Records, width: int, server: str | None = None) -> str
 
 
 def records_json(records: Records, server: str | None = None) -> dict[str, list[JsonObject]]:
-    """The `servers` that have a record, and all `tools`. `server`: only this one."""
+    """The `servers` that have a record, all `tools`, and prompts and resources as `features`.
+
+    `server`: only this one.
+    """
     found = _sources(records, server)
     return {
         "servers": [_source_json(x) for subject, _ in found if (x := records.sources.get(subject))],
@@ -131,6 +136,13 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
             _tool_json(tool, records.sources.get(subject))
             for subject, tools in found
             for tool in tools
+            if tool.subject.is_tool
+        ],
+        "features": [
+            _feature_json(tool, records.sources.get(subject))
+            for subject, tools in found
+            for tool in tools
+            if not tool.subject.is_tool
         ],
     }
 
@@ -151,7 +163,7 @@ def usage_text(usage: Usage) -> str:
 def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
     """The sources there are, those that have no record of their own first, with their tools."""
     found: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
-    for tool in records.tools.values():
+    for tool in records.items.values():
         found.setdefault(tool.subject.anchor, []).append(tool)
     wanted = (x for x in found if server in (None, x.shown_source))
     subjects = sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
@@ -160,12 +172,14 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
 
 def _sorted(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
     """By name, those that are gone last."""
-    return sorted(tools, key=lambda x: (state_of(x, source) == "gone", x.name))
+    return sorted(
+        tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
+    )
 
 
 def _source_line(subject: Subject, source: SourceRecord | None, tools: list[ToolRecord]) -> str:
-    there = sum(state_of(x, source) != "gone" for x in tools)
-    offered = count(there, "tool")
+    there = Counter(x.subject.kind.item for x in tools if state_of(x, source) != "gone")
+    offered = counts({"tool": there.pop("tool", 0), **there})
     if source is None:
         return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
@@ -187,7 +201,10 @@ def _often(source: SourceRecord) -> str:
 
 
 def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
-    yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
+    if tool.subject.is_tool:
+        yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
+    else:
+        yield f"{tool.name} ({tool.subject.kind.item})"
     if state_of(tool, source) == "gone":
         since = f" since {time_text(x)}" if (x := tool.unavailable_since) else ""
         yield f"gone{since}: {_short(tool.reason)}"
@@ -216,6 +233,7 @@ def _source_json(record: SourceRecord) -> JsonObject:
         "title": record.title,
         "transport": record.transport,
         "tool_count": record.tool_count,
+        **{f"{item}_count": number for item, number in record.others.items()},
         "inventory": record.inventory,
         "created": utc_text(record.created),
         "last_sync": utc_text(record.last_sync),
@@ -251,6 +269,12 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
         "median_seconds": usage.median_seconds,
         "p95_seconds": usage.p95_seconds,
     }
+
+
+def _feature_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
+    fields = _tool_json(record, source)
+    kept = ("name", "server", "kind", "state", "unavailable_since", "reason", "created", "updated")
+    return {x: fields[x] for x in (*kept, "last_seen", "definition")}
 
 
 def _short(text: str) -> str:

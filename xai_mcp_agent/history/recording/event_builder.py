@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
 from ...core.json import JsonObject
-from ...core.tools import Tool
+from ...core.tools import ItemKey, Tool
 from ..event import (
     Change,
     Event,
     Links,
     Project,
     Subject,
+    item_of,
     links_of,
     tool_payload,
     usual_kind,
@@ -54,22 +56,22 @@ class EventBuilder:
         report: Listed,
         seen: ListingDigest,
         known: Known,
-        renames: Mapping[str, str] | None = None,
+        renames: Mapping[ItemKey, ItemKey] | None = None,
     ) -> Iterator[Event]:
         """A source connected, or listed its tools again. `renames` are likely, new ones by old."""
         renames = renames or {}
         was_called = {new: old for old, new in renames.items()}
         told: list[Event] = []
-        for name, tool in sorted(seen.tools.items()):
-            record, digest = known.tools.get(name), seen.digests[name]
+        for key, tool in sorted(seen.tools.items()):
+            record, digest = known.tools.get(key), seen.digests[key]
             if (change := _change_of(record, digest, known.source)) != "confirmed":
-                subject = Subject(report.source.kind, report.source.source, name)
-                reason = _was_renamed(was_called.get(name))
+                subject = item_of(report.source, key)
+                reason = _was_renamed(was_called.get(key))
                 payload = _payload(tool)
                 told.append(self._event(change, subject, report, payload, digest, reason=reason))
         for record in known.vanished(seen.tools):
-            is_disabled = record.name in report.disabled
-            reason = DISABLED if is_disabled else _not_listed(renames.get(record.name))
+            is_disabled = record.subject.is_tool and record.name in report.disabled
+            reason = DISABLED if is_disabled else _not_listed(renames.get(record.subject.item))
             told.append(self._event("unavailable", record.subject, report, reason=reason))
         source = self.of_source(report, seen, known.source)
         is_of_all = report.connected or report.is_forced
@@ -86,7 +88,10 @@ class EventBuilder:
             payload |= {f"{subject.kind.noun}_name": title}
         if before is None or report.transport != before.transport:
             payload |= {"transport": report.transport}
-        payload |= {"tool_count": len(seen.tools), "status": "connected"}
+        counts = Counter(item for item, _ in seen.tools)
+        payload |= {"tool_count": counts.pop("tool", 0)}
+        payload |= {f"{item}_count": number for item, number in sorted(counts.items())}
+        payload["status"] = "connected"
         again: Change = "reconnected" if report.connected else "refreshed"
         change = "connected" if before is None else again
         return self._event(change, subject, report, payload, seen.inventory)
@@ -202,14 +207,14 @@ def _payload(tool: Tool) -> JsonObject:
     return tool_payload(tool.name, tool.description, tool.input_schema)
 
 
-def _not_listed(new_name: str | None) -> str:
-    if new_name is None:
+def _not_listed(new: ItemKey | None) -> str:
+    if new is None:
         return NOT_LISTED
-    return f"{NOT_LISTED[:-1]}; probably renamed to {plain(new_name, _NAME_CHARS)}."
+    return f"{NOT_LISTED[:-1]}; probably renamed to {plain(new[1], _NAME_CHARS)}."
 
 
-def _was_renamed(old_name: str | None) -> str:
-    return "" if old_name is None else f"Probably renamed from {plain(old_name, _NAME_CHARS)}."
+def _was_renamed(old: ItemKey | None) -> str:
+    return "" if old is None else f"Probably renamed from {plain(old[1], _NAME_CHARS)}."
 
 
 def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:

@@ -283,6 +283,7 @@ class HistoryRecorder:
                 title=self.mask(session.title) if session else "",
                 is_forced=is_forced,
                 disabled=inventory.disabled,
+                features=(*inventory.prompts, *inventory.resources),
             )
         )  # fmt: skip
 

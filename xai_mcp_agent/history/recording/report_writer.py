@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from ...core.features import tools_of_features
 from ...core.json import JsonObject
-from ...core.tools import Tool, definition_text, digest_of
+from ...core.tools import ItemKey, Tool, definition_text, digest_of, item_key
 from ...secrets.redactor import redact_json
 from ...settings.sections import Retention
 from ..event import Change, Event, Subject
@@ -309,7 +310,8 @@ class ReportWriter:
 
     def _listed(self, batch: _Batch, report: Listed) -> None:
         self._connected[report.source] = report
-        seen = digest_listing(report.tools, self._seen.get(report.source))
+        features = tools_of_features(report.source.source, report.features)
+        seen = digest_listing((*report.tools, *features), self._seen.get(report.source))
         self._seen[report.source] = replace(seen, texts={})
         source = batch.fold.sources.get(report.source)
         if source is None or self._runs.own not in source.runs:
@@ -325,18 +327,24 @@ class ReportWriter:
 
     def _renames(
         self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
-    ) -> dict[str, str]:
+    ) -> dict[ItemKey, ItemKey]:
         """The likely ones. Only where there are both are definitions read from the store."""
         if not vanished or not came:
             return {}
         batch.write()  # definitions of this transaction may be among them
         before = definitions_of(batch.connection, {x.definition for x in vanished})
-        gone = [
-            {**before[x.definition], "name": x.name} for x in vanished if x.definition in before
-        ]
+        gone = [(x.subject.item, before[x.definition]) for x in vanished if x.definition in before]
         # What is secret is hidden in both; the names are those that the events are about.
-        new = [{**json.loads(self._body(tool)), "name": tool.name} for tool in came]
-        return likely_renames(gone, new)
+        new = [(item_key(tool), json.loads(self._body(tool))) for tool in came]
+        renames: dict[ItemKey, ItemKey] = {}
+        for item in {item for (item, _), _ in gone}:
+            old, now = (
+                [{**x, "name": name} for (its, name), x in some if its == item]
+                for some in (gone, new)
+            )
+            likely = likely_renames(old, now)
+            renames |= {(item, was): (item, name) for was, name in likely.items()}
+        return renames
 
     def _bodies(self, batch: _Batch, seen: ListingDigest, known: Known) -> dict[str, str]:
         """The definitions that the store may not have: the new ones, and those that were lost."""
@@ -382,6 +390,6 @@ class ReportWriter:
         return redact_json(definition_text(tool), self._mask)
 
 
-def _has(known: Known, name: str, digest: str) -> bool:
-    record = known.tools.get(name)
+def _has(known: Known, key: ItemKey, digest: str) -> bool:
+    record = known.tools.get(key)
     return record is not None and record.definition == digest

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ...core.calls import Caller
 from ...core.json import JsonObject
-from ...core.tools import SourceKind, Tool, definition_text, digest_of, inventory_digest
+from ...core.results import Prompt, Resource
+from ...core.tools import (
+    ItemKey,
+    SourceKind,
+    Tool,
+    definition_text,
+    digest_of,
+    inventory_digest,
+    item_key,
+)
 from ...core.visible import visible_text
 from ..event import Subject, Teller
 from ..records import ToolRecord
@@ -54,7 +63,7 @@ class Listed:
     """A source listed its tools: right after it `connected`, or again.
 
     With `is_forced` every tool is written down, though nothing may have changed. `disabled` are
-    names that the settings leave out.
+    names that the settings leave out. `features` are its prompts and resources.
     """
 
     source: Subject
@@ -65,6 +74,7 @@ class Listed:
     title: str = ""
     is_forced: bool = False
     disabled: tuple[str, ...] = ()
+    features: tuple[Prompt | Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +198,13 @@ Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Answere
 
 @dataclass(frozen=True, slots=True)
 class ListingDigest:
-    """Tools by their names, each with the digest of its definition.
+    """Tools by their keys, each with the digest of its definition.
 
     `texts` are the definitions by their digests, of those that were not in the listing before.
     """
 
-    tools: Mapping[str, Tool]
-    digests: Mapping[str, str]
+    tools: Mapping[ItemKey, Tool]
+    digests: Mapping[ItemKey, str]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -205,17 +215,17 @@ class ListingDigest:
 
 def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> ListingDigest:
     """What is in a listing. What was in the one before is not digested once more."""
-    by_name = {tool.name: tool for tool in tools}
-    digests: dict[str, str] = {}
+    by_key = {item_key(tool): tool for tool in tools}
+    digests: dict[ItemKey, str] = {}
     texts: dict[str, str] = {}
-    for name, tool in by_name.items():
-        if before is not None and is_same(tool, before.tools.get(name)):
-            digests[name] = before.digests[name]
+    for key, tool in by_key.items():
+        if before is not None and is_same(tool, before.tools.get(key)):
+            digests[key] = before.digests[key]
         else:
             text = definition_text(tool)
-            digests[name] = digest_of(text)
-            texts[digests[name]] = text
-    return ListingDigest(by_name, digests, texts)
+            digests[key] = digest_of(text)
+            texts[digests[key]] = text
+    return ListingDigest(by_key, digests, texts)
 
 
 def is_same(tool: Tool, before: Tool | None) -> bool:

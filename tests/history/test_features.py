@@ -1,0 +1,136 @@
+"""Prompts and resources have the history that tools have: they appear, change, go and return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.recorded import History, a_history, a_tool
+from xai_mcp_agent import Event, Prompt, PromptArgument, Resource
+from xai_mcp_agent.history.history import When
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.wording import LINE_CHARS
+from xai_mcp_agent.views.history import changes_text, lines_of, lines_text
+from xai_mcp_agent.views.tools import records_json, records_text
+
+READ = a_tool("read")
+REVIEW = Prompt("read", "Review it.", (PromptArgument("file", "Which one.", True),))
+STRICT = Prompt("read", "Review it.", (*REVIEW.arguments, PromptArgument("level")))
+PAGE = Resource("notes://page", "page", "The page.", "text/plain")
+DAY = Resource("notes://{day}", "day", is_template=True)
+PROMPT, OTHERS = (
+    "mcp_prompt:it_read",
+    ("mcp_resource:it_notes://page", "mcp_template:it_notes://{day}"),
+)
+
+
+@pytest.fixture
+def history(place: Place) -> Iterator[History]:
+    """One life of a server, in each kind of store in turn."""
+    with a_history(place) as history:
+        history.connected("it", READ, features=(REVIEW, PAGE, DAY))
+        history.listed("it", READ, features=(STRICT, PAGE))
+        history.lost("it")
+        history.connected("it", READ, features=(STRICT, PAGE, DAY))
+        history.connected("it", READ, features=(STRICT, PAGE, DAY))
+        yield history
+
+
+def told(events: list[Event]) -> list[tuple[str, str]]:
+    """What happened, and to what."""
+    return [(x.change, x.context_id) for x in events]
+
+
+def test_each_is_told_of_like_a_tool_and_confused_with_none_of_its_name(history: History):
+    events = history.store.events()
+    tool, server, page, day = "mcp_tool:it_read", "mcp:it", *OTHERS
+    assert told(events) == [
+        ("connected", server), *(("discovered", x) for x in (PROMPT, page, day, tool)),
+        ("refreshed", server), ("changed", PROMPT), ("unavailable", day),
+        ("disconnected", server), *(("unavailable", x) for x in (tool, PROMPT, page)),
+        ("reconnected", server), *(("confirmed", x) for x in (tool, PROMPT, page)),
+        ("returned", day),
+        ("reconnected", server), *(("confirmed", x) for x in (tool, PROMPT, page, day)),
+    ]  # fmt: skip
+
+
+def test_events_have_the_fields_that_spec_2_gives_tools(history: History):
+    events, project = history.store.events(), history.store.project
+    first = next(x for x in events if x.context_id == PROMPT)
+    assert first.payload == {
+        "name": "read", "description": "Review it.",
+        "parameters": {
+            "type": "object", "required": ["file"],
+            "properties": {"file": {"type": "string", "description": "Which one."}},
+        },
+    }  # fmt: skip
+    assert (first.links.extends, first.links.related_to) == (("mcp:it",), (project.tools_id,))
+    changed = next(x for x in events if x.change == "changed")
+    assert (changed.links.contradicts, changed.links.extends) == ((PROMPT,), ("mcp:it",))
+    counts = {"tool_count": 1, "prompt_count": 1, "resource_count": 1, "template_count": 1}
+    assert events[0].payload.items() >= counts.items()
+    back = next(x for x in events if x.change == "returned")
+    assert (back.context_id, back.links.reinforces) == (OTHERS[1], (OTHERS[1],))
+
+
+def test_records_keep_them_beside_the_tools(history: History):
+    records = history.store.records()
+    assert [x.tool for x in records.tools] == ["read"]
+    assert {x.context_id: y.is_available for x, y in records.features.items()} == {
+        PROMPT: True, **dict.fromkeys(OTHERS, True),
+    }  # fmt: skip
+    (source,) = records.sources.values()
+    assert (source.tool_count, dict(source.others)) == (
+        1, {"prompt": 1, "resource": 1, "template": 1},
+    )  # fmt: skip
+    assert history.store.records(When(position=1)).features == {}
+    shown = records_json(records)
+    assert [x["name"] for x in shown["tools"]] == ["read"]
+    assert [(x["kind"], x["name"]) for x in shown["features"]] == [
+        ("mcp_resource", "notes://page"), ("mcp_template", "notes://{day}"), ("mcp_prompt", "read"),
+    ]  # fmt: skip
+    text = records_text(records, 100)
+    assert text.startswith("it: connected, 1 tool, 1 resource, 1 template, 1 prompt")
+    assert "  read (prompt)" in text.splitlines()
+
+
+def test_people_read_what_they_are(history: History):
+    text = lines_text(lines_of(history.store.rows()), 200, history.store.what_changed)
+    lines = [x.split("  ", 1)[-1].strip() for x in text.splitlines()]
+    assert lines[1:] == [
+        "it: connected for the first time over stdio, 1 tool, 1 prompt, 1 resource, 1 template",
+        "it.read (prompt): new",
+        "it.notes://page (resource): new",
+        "it.notes://{day} (template): new",
+        "it.read: new",
+        "it: listed its tools again, 1 tool, 1 prompt, 1 resource",
+        "it.read (prompt): changed",
+        "Parameter 'level' was added (string, optional)",
+        "it.notes://{day} (template): not available: It is not listed any more.",
+        "it: disconnected, with 1 tool, 1 prompt, 1 resource: It was closed.",
+        "it: connected again, 1 tool, 1 prompt, 1 resource, 1 template, as before",
+        "it.notes://{day} (template): back, as before",
+        "it: connected again, 1 tool, 1 prompt, 1 resource, 1 template, as before",
+    ]
+
+
+def test_what_changed_between_two_moments_and_the_versions(history: History):
+    changes = history.store.changes("it", None, When(position=5), When())
+    assert changes_text(changes, LINE_CHARS) == (
+        "it.read (prompt) changed\n    Parameter 'level' was added (string, optional)"
+    )
+    assert len(history.store.versions("it", "read")) == 1, "that of the tool, which has the name"
+    assert len(history.store.versions("it", "notes://page")) == 1
+
+
+def test_they_hang_on_their_server_in_the_graph(history: History):
+    graph = history.store.graph()
+    leaves = [(x.kind, x.id, x.label) for x in graph.children()["mcp:it"]]
+    assert leaves == [
+        ("tool", "mcp_tool:it_read", "read"),
+        ("prompt", PROMPT, "read (prompt)"),
+        ("resource", OTHERS[0], "notes://page (resource)"),
+        ("template", OTHERS[1], "notes://{day} (template)"),
+    ]
+    assert "read #40;prompt#41;" in graph.as_mermaid()
