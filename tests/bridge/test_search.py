@@ -16,11 +16,14 @@ import pytest
 
 from tests.cli.test_servers import command
 from tests.support import catalog_server
+from tests.support.bridges import bridge_with
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
+from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, JsonObject, Ranked, SettingsError, Tool
+from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
+from xai_mcp_agent.views.found import found_json, found_text
 
 TOOLS = {
     "forecast": "Tells whether an umbrella is needed.",
@@ -225,3 +228,25 @@ def test_a_model_that_is_not_there_costs_the_words_nothing(
 def test_a_function_of_a_program_makes_the_vectors(settings: Settings):
     with Bridge(settings(), embed=meanings) as bridge:
         assert names(bridge.search_tools("rain", "a")) == ["a/forecast"]
+
+
+def test_prompts_and_resources_are_found_where_somebody_asks_for_them():
+    """And what agents find stays as it was, with the scores it had."""
+    prompts = [{"name": "poem", "description": "Write a poem that echoes a text."}]
+    resources = [{"name": "echo chamber", "uri": "it://echo", "description": "Where texts echo."}]
+    with bridge_with(it=entry(prompts=prompts, resources=resources)) as bridge:
+        before = [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")]
+        found = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
+        assert [x.tool.name for x in found] == ["it://echo", "poem"]
+        assert [x.tool.key.kind for x in found] == ["mcp_resource", "mcp_prompt"]
+        assert (
+            found_text(found[1], 80)
+            .splitlines()[0]
+            .endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
+        )
+        assert found_json(found[0])["kind"] == "resource"
+        together = bridge.search_tools("echo a text", kinds=("tool", "prompt"))
+        assert {x.tool.key.kind for x in together} == {"mcp", "mcp_prompt"}
+        assert [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")] == before
+        with pytest.raises(BadSetting, match="'poems' is no kind"):
+            bridge.search_tools("echo", kinds=("poems",))

@@ -109,6 +109,8 @@ class Engine:
         self.definitions = Definitions()
         self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
+        # Also of prompts and resources: their words must not weigh in what agents find.
+        self.wide_search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.learned = RunMemory(recorder, settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
@@ -145,6 +147,7 @@ class Engine:
             for feed in self.feeds:
                 feed.end()
             self.search.close()
+            self.wide_search.close()
             self.planners.close()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)

@@ -18,6 +18,10 @@ def search(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="Show at most this many tools.")
     ] = 10,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Find these: tool (default), prompt, resource. Repeatable."),
+    ] = None,
     server: OnlyServers = None,
     store: StoreOption = None,
     settings: SettingsFile = None,
@@ -31,7 +35,7 @@ def search(
     with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
         names = servers_named(bridge, server or ())
         require_settings(bridge)
-        found = bridge.search_tools(query, *names, limit=limit)
+        found = bridge.search_tools(query, *names, limit=limit, kinds=kind or ("tool",))
     if as_json:
         shown = list(map(found_json, found))
         echo_json({"found": shown, "failed": found.failed, "note": found.note})

@@ -26,8 +26,8 @@ class SourceKind:
     connects: bool = field(default=True, compare=False)
     one_tool: bool = field(default=False, compare=False)
     event_name: str = field(default="", compare=False)
-    item: str = field(default="tool", compare=False)
-    of: SourceKind | None = field(default=None, compare=False)
+    item: str = field(default="tool", compare=False, repr=False)
+    of: SourceKind | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "event_name", self.event_name or self.name)

@@ -10,6 +10,7 @@ from typing import Any
 from ..console.text import wrap
 from ..core.json import JsonObject
 from ..core.schemas import References, properties, required, signature, value_label, walk
+from ..core.tools import item_key
 from ..search.found import ExplainedTool, FoundTool, SelectedTool
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
@@ -26,12 +27,16 @@ def found_json(found: FoundTool) -> JsonObject:
         "confidence": round(found.confidence, 2),
         "reasons": list(found.reasons),
     }
-    return {"server": found.entry.key.source, **why, **tool_json(found.entry)}
+    item, _ = item_key(found.tool)
+    kind = {} if item == "tool" else {"kind": item}
+    return {"server": found.entry.key.source, **kind, **why, **tool_json(found.entry)}
 
 
 def found_text(found: FoundTool, width: int) -> str:
     """The same in two lines or more: how to call it, and why it was found."""
-    line = f"{found.score:.2f}  {found.entry.key.source}: {tool_text(found.entry)}"
+    item, _ = item_key(found.tool)
+    server = f"{found.entry.key.source}{'' if item == 'tool' else f' {item}'}"
+    line = f"{found.score:.2f}  {server}: {tool_text(found.entry)}"
     why = "; ".join(found.reasons)
     lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
     return "\n".join(lines)

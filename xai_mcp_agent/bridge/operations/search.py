@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from ...catalog.entry import ToolListing
+from ...catalog.entry import CatalogEntry, ToolListing
 from ...catalog.groups import ToolChoice
 from ...core.errors import BadSetting
 from ...core.examples import example_arguments
+from ...core.features import tools_of_features
 from ...core.patterns import fits, names_of
 from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
@@ -93,23 +94,46 @@ class Search(Tools):
         limit: int = 10,
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
+        kinds: Collection[str] = ("tool",),
     ) -> FoundTools:
         """The tools that fit what somebody wants to do, best first, with scores and reasons.
 
         Of these servers, or of a `choice` of tools, or of all, connected for it. What the settings
         or the `preferences` block is not found. `failed` of the list says why servers were not
         searched, `note` what the search had to do without, such as tools that are not prepared for
-        a search by meaning yet.
+        a search by meaning yet. `kinds` are tool, prompt and resource: what is found has the form
+        of a tool, with a kind of its own.
+
+        Raises:
+            BadSetting: no such kind.
         """
+        if unknown := set(kinds) - {"tool", "prompt", "resource"}:
+            raise BadSetting(f"{min(unknown)!r} is no kind: write tool, prompt or resource.")
         preferences = self.preferences(preferences)
-        entries, failed = await self.listed(self.choice(servers) if servers else choice)
+        choice = self.choice(servers) if servers else choice
+        entries, failed = await self.listed(choice)
+        search = self.engine.search
+        if features := set(kinds) - {"tool"}:
+            search, entries = self.engine.wide_search, entries if "tool" in kinds else {}
+            names = self.settings.usable if choice is None else choice.all_sources
+            entries |= self._feature_entries((x for x in names if x not in failed), features)
         tools = {key: x.require() for key, x in entries.items() if not preferences.is_blocked(key)}
         ranking = self.ranking(preferences)
-        ranked = await self.engine.search.search(query, tools, limit, ranking)
+        ranked = await search.search(query, tools, limit, ranking)
         results = (
             FoundTool(x.tool, x.score, x.confidence, x.reasons, entries[x.tool.key]) for x in ranked
         )
         return FoundTools(results, failed, ranked.note)
+
+    def _feature_entries(
+        self, sources: Iterable[str], kinds: Collection[str]
+    ) -> dict[ToolKey, CatalogEntry]:
+        catalog = self.engine.catalog
+        inventories = [x for x in map(catalog.inventory, sources) if x is not None]
+        wanted = [(x.source, x.prompts) for x in inventories if "prompt" in kinds]
+        wanted += [(x.source, x.resources) for x in inventories if "resource" in kinds]
+        tools = [tool for source, some in wanted for tool in tools_of_features(source, some)]
+        return {x.key: catalog.entry_of(x) for x in tools}
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
         """The tool that fits a request best, or None; see `SelectedTool`.
