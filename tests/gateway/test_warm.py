@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.asking_server import asking_entry, form
 from tests.support.kept_servers import KeptServers, kept_servers
 from tests.support.processes import is_running, wait_until
-from xai_mcp_agent import Bridge, Tool
+from xai_mcp_agent import Answer, Bridge, Tool
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.sources import warm
@@ -74,6 +75,20 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
     with Bridge(load_settings(kept.file), warn=words.append) as bridge:
         assert is_running(process_of(bridge))
     assert [x for x in words if "too long for the path of a socket" in x]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_kept_server_asks_who_sits_in_front_of_the_run(
+    mode: str, kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(warm.WARM_VARIABLE, "1")
+    kept.file.write_text(
+        json.dumps({"mcpServers": {"asking": asking_entry(mode=mode, startTimeout=60)}})
+    )
+    with Bridge.open(kept.file, answer=lambda _: Answer("accept", {"colour": "red"})) as bridge:
+        assert "red" in bridge.call_tool("asking", "ask", form()).text
+    (process,) = kept.processes()
+    assert [x["state"] for x in process["servers"]] == ["ready"]
 
 
 @pytest.mark.parametrize(

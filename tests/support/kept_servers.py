@@ -87,7 +87,7 @@ def kept_servers() -> Generator[KeptServers]:
     """In the block folders of the user are other ones; at its end every process is stopped."""
     # Not the folder of the test: its path is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="kept-"))
-    entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"})
+    entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"}, startTimeout=60)
     kept = KeptServers(folder / "mcp_settings.json")
     kept.file.write_text(json.dumps({"mcpServers": {"gallery": entry}}))
     folders = {name: str(folder / x) for name, x in _FOLDERS.items()}

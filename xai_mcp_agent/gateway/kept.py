@@ -27,6 +27,11 @@ class KeptServer(Endpoint):
         """The tools of the server."""
         return [(x.name, x) for x in await self._operations.tools_of(self._name_of_server)]
 
+    async def lists(self) -> dict[str, object]:
+        """See `Endpoint.lists`; tools that agents may not use count as well."""
+        tools = self._operations.engine.catalog.tools(self._name_of_server)
+        return {**await super().lists(), "tools": tools}
+
     async def instructions(self) -> str:
         """The words of the server."""
         return self._operations.engine.catalog.instructions(self._name_of_server)
