@@ -2,7 +2,7 @@
 
 Directly on asyncio's subprocess protocol: it hands over bytes as they come, without a task for each
 pipe, and its transport can be closed while a stranger still holds the other end of a pipe. What the
-lines mean is left to the caller. What only POSIX has is used here, in `guard.py` and nowhere else.
+lines mean is left to the caller. What only POSIX has is used here, in `guard.py` and `relay.py`.
 """
 
 from __future__ import annotations

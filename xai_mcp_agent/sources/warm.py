@@ -213,6 +213,7 @@ class WarmRoute:
     def __init__(self, settings: Settings, warn: Callable[[str], None]) -> None:
         self._added = settings.added
         self._warn = warn
+        self._started: subprocess.Popen[bytes] | None = None  # once for several servers
         self.place: WarmPlace | None = None
         is_on = os.environ.get(WARM_VARIABLE, "").strip().lower() in _ON
         if is_on and settings.file and not settings.is_from_python:
@@ -236,8 +237,9 @@ class WarmRoute:
         if self.place is None or not is_shared:
             return source
         try:
-            if not is_live(self.place):
-                start(self.place)
+            is_starting = self._started is not None and self._started.poll() is None
+            if not is_starting and not is_live(self.place):
+                self._started = start(self.place)
         except OSError as reason:
             self._give_up(reason)
             return source
