@@ -19,6 +19,7 @@ NAMES = (
     "first_call",
     "warm",
     "attach",
+    "gateway",
     "screen",
     "history",
     "rules",
