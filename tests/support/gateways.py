@@ -50,7 +50,7 @@ async def with_gateway(
                         yield client
                     tasks.cancel_scope.cancel()
 
-            with anyio.fail_after(60):
+            with anyio.fail_after(100):
                 await operations.wait_for(*(x for x in settings["mcpServers"] if x != "deaf"))
                 if "deaf" not in settings["mcpServers"]:
                     await gateway.service().endpoint.connected.wait()

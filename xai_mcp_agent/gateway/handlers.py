@@ -31,6 +31,7 @@ from .content import (
     result_json,
     tool_json,
 )
+from .repair import allowed_result
 from .service import Service, protocol_errors
 
 Page: TypeAlias = types.PaginatedRequestParams
@@ -77,7 +78,10 @@ def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
 async def _complete(handler: RequestHandler[Any, Any], context: Request, params: Any) -> Any:
     """The result of a handler, marked as one that is complete, unless it is not (2026-07-28)."""
     result = await handler(context, params)
-    return {"resultType": "complete", **result} if isinstance(result, dict) else result
+    if not isinstance(result, dict):
+        return result
+    complete = {"resultType": "complete", **result}
+    return allowed_result(context.method, context.protocol_version, complete)
 
 
 class _Handlers:

@@ -1,0 +1,66 @@
+"""Results as the client's version of the protocol allows them: one odd part costs itself.
+
+Servers speak other versions than their clients, and some send what none allows. The SDK's server
+refuses a whole result for that.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from mcp_types import methods
+from pydantic import ValidationError
+
+from ..core.json import JsonObject, as_list, as_object
+
+logger = logging.getLogger(__name__)
+
+_HINTS = {"ttlMs": 0, "cacheScope": "private"}  # the SDK adds them afterwards
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
+def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
+    """The result without what this version has no place for."""
+
+    def fits(**fields: Any) -> bool:
+        whole = {**_HINTS, **result, **fields}
+        try:
+            sent = methods.serialize_server_result(method, version, whole)
+        except ValidationError:
+            return False
+        # A result with a bad block passes for another kind of result, which has no content.
+        return "content" in sent or "content" not in whole
+
+    if fits():
+        return result
+    if field := _LISTS.get(method):
+        items: list[JsonObject] = []
+        for item in map(as_object, as_list(result.get(field))):
+            # Any schema may stand there since 2026-07-28, before it only one of an object.
+            short = {name: x for name, x in item.items() if name != "outputSchema"}
+            kept = next((x for x in (item, short) if fits(**{field: [x]})), None)
+            if kept is not None:
+                items.append(kept)
+            else:
+                logger.warning("%r is not listed: it is not what MCP allows.", item.get("name"))
+        return {**result, field: items}
+    if method == "tools/call":
+        blocks = as_list(result.get("content"))
+        content = [x if fits(content=[x], structuredContent=None) else _as_text(x) for x in blocks]
+        structured = result.get("structuredContent")
+        if fits(content=[]):
+            return {**result, "content": content}
+        rest = {name: x for name, x in result.items() if name != "structuredContent"}
+        return {**rest, "content": content or [_as_text(structured)]}
+    return result
+
+
+def _as_text(value: Any) -> JsonObject:
+    return {"type": "text", "text": json.dumps(value, ensure_ascii=False, default=str)}
