@@ -39,8 +39,8 @@ _SERVE = "from xai_mcp_agent.cli.main import run; run()"
 _PROXY = """
 import sys
 from fastmcp.server import create_proxy
-create_proxy({"mcpServers": {"echo": {"command": sys.executable, "args": ["-I", "-S", sys.argv[1], "{}"]}}}).run(
-    show_banner=False)
+echo = {"command": sys.executable, "args": ["-I", "-S", sys.argv[1], "{}"]}
+create_proxy({"mcpServers": {"echo": echo}}).run(show_banner=False)
 """
 
 
