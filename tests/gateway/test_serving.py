@@ -79,8 +79,9 @@ async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 async def test_over_http_each_group_has_an_address_and_each_client_needs_the_token(
-    folder: Path,
+    folder: Path, end: signal.Signals
 ) -> None:
     """Other hosts, other origins and other tokens are refused; the page needs none to be read."""
     with serving("--admin") as (process, address):
@@ -105,7 +106,7 @@ async def test_over_http_each_group_has_an_address_and_each_client_needs_the_tok
                     assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
                     added = await client.call_tool("gallery_add", {"a": 2, "b": 2})
                     assert text_of(added) == "4"
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(end)
         process.wait(30)
     wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
 
@@ -117,6 +118,7 @@ def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixtu
         ("--stdio", "--http"): "Give one of --stdio, --http, --socket",
         ("--http", "--host", "0.0.0.0"): "give the token that clients must send",
         ("--http", "--no-token", "--token", "x", "--host", "0.0.0.0"): "can be reached from other",
+        ("--socket", "--group", "gallery"): "are for --stdio and --http",
         ("--http", "--group", "gallry", "--port", "0"): "gallery",
     }.items():
         with pytest.raises(SystemExit) as ended:

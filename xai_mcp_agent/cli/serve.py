@@ -108,6 +108,10 @@ def serve(
         raise typer.BadParameter(
             "Give one of --stdio, --http, --socket, --attach, --status and --stop."
         )
+    if not (stdio or http) and (group or unprefixed or author or tools != "all"):
+        raise typer.BadParameter(
+            "--group, --tools, --unprefixed and --author are for --stdio and --http."
+        )
     if stdio or http:
         options = Options(
             tuple(group or ()),

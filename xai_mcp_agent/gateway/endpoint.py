@@ -306,7 +306,8 @@ def _described(tool: Tool) -> Tool:
 
 
 def _show_waiting(missing: tuple[str, ...]) -> None:
-    logger.info("waiting for %s", ", ".join(missing))
+    if missing:
+        logger.info("waiting for %s", ", ".join(missing))
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

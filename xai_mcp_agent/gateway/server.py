@@ -5,7 +5,8 @@ A module to be imported once the SDK is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,8 @@ from .client import Client
 from .endpoint import Options
 from .handlers import sdk_server
 from .service import Service
+
+logger = logging.getLogger(__name__)
 
 _SESSION_SECONDS = 600.0  # of a client over HTTP that does nothing; 99 of 100 say no goodbye
 _EVERYTHING = Options()
@@ -68,8 +71,8 @@ class Gateway:
         if options not in self._services:
             service = Service(self._operations, options, self._tasks)
             self._services[options] = service
-            self._tasks.start_soon(service.endpoint.connect)
-            self._tasks.start_soon(service.announce)
+            for do in (service.endpoint.connect, service.announce):
+                self._tasks.start_soon(_alone, do)
         return self._services[options]
 
     async def serve(
@@ -108,6 +111,14 @@ class Gateway:
         """Keep sessions over HTTP until the gateway ends."""
         assert self._tasks is not None, "the gateway is not running"
         await self._tasks.start(_run, sessions)
+
+
+async def _alone(do: Callable[[], Awaitable[None]]) -> None:
+    """Do something for one endpoint; an error in it ends no other."""
+    try:
+        await do()
+    except Exception:
+        logger.exception("A part of the gateway failed")
 
 
 async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatus[None]) -> None:

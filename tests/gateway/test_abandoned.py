@@ -1,0 +1,69 @@
+"""Clients over HTTP that say no goodbye, as 99 of 100 do, cost nothing after a while."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import anyio
+import httpx2
+import pytest
+
+from tests.support.mcp_servers import gallery_entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.gateway import server
+from xai_mcp_agent.gateway.client import Client
+from xai_mcp_agent.gateway.server import Gateway
+
+_SESSIONS = 300
+_IDLE_SECONDS = 1.0
+_HEADERS = {"Accept": "application/json, text/event-stream"}
+_INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "gone", "version": "0"},
+    },
+}
+
+
+@pytest.mark.anyio
+async def test_abandoned_sessions_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their tasks, and what was known of their clients."""
+    monkeypatch.setattr(server, "_SESSION_SECONDS", _IDLE_SECONDS)
+
+    async def serve(operations: Operations) -> None:
+        async with Gateway(operations) as gateway:
+            await gateway.service().endpoint.connected.wait()
+            transport = httpx2.ASGITransport(app=gateway.http_app())
+            async with httpx2.AsyncClient(
+                transport=transport, base_url="http://127.0.0.1", headers=_HEADERS, timeout=60
+            ) as http:
+                await _begin_session(http)  # what the first one needs stays
+                before = len(asyncio.all_tasks())
+                for _ in range(_SESSIONS):
+                    await _begin_session(http)
+                with anyio.fail_after(60):
+                    while len(asyncio.all_tasks()) > before or _clients():
+                        await anyio.sleep(0.1)
+
+    with Bridge({"mcpServers": {"gallery": gallery_entry()}}, store="memory") as bridge:
+        await bridge.aio.run(serve)
+
+
+async def _begin_session(http: httpx2.AsyncClient) -> None:
+    answer = await http.post("/mcp", json=_INITIALIZE)
+    session = {"Mcp-Session-Id": answer.headers["mcp-session-id"]}
+    notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    await http.post("/mcp", json=notice, headers=session)
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    assert (await http.post("/mcp", json=listing, headers=session)).status_code == 200
+
+
+def _clients() -> int:
+    gc.collect()
+    return sum(isinstance(x, Client) for x in gc.get_objects())
