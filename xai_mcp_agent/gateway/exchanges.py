@@ -59,7 +59,10 @@ class Exchange:
         async with self._one_at_a_time:
             self._questions, self._answered = questions, anyio.Event()
             self._turn.set()
-            await self._answered.wait()
+            try:
+                await self._answered.wait()
+            finally:
+                self.state = ""  # a late answer is not that to a later question
             return self._answers
 
     def answer(self, answers: JsonObject) -> None:
@@ -109,7 +112,7 @@ class Exchanges:
             NoSuchExchange: none waits for this.
         """
         exchange = self._waiting.get(state)
-        if exchange is None or exchange.request != request:
+        if exchange is None or (exchange.state, exchange.request) != (state, request):
             raise NoSuchExchange
         del self._waiting[state]
         exchange.context = context
@@ -118,7 +121,8 @@ class Exchanges:
 
     async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[JsonObject]]) -> None:
         await exchange.run(work)
-        self._waiting.pop(exchange.state, None)  # nobody answered in time
+        for state in [x for x, waiting in self._waiting.items() if waiting is exchange]:
+            del self._waiting[state]  # nobody answered in time
 
     async def _next(self, exchange: Exchange) -> JsonObject:
         try:
