@@ -95,9 +95,10 @@ def error_json(text: str) -> JsonObject:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def messages_json(messages: Sequence[PromptMessage]) -> JsonObject:
+def messages_json(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
     """A prompt, filled in."""
-    return {"messages": [{"role": x.role, "content": part_json(x.content)} for x in messages]}
+    listed = [{"role": x.role, "content": part_json(x.content)} for x in messages]
+    return _without_nothing({"description": prompt.description}) | {"messages": listed}
 
 
 def contents_json(parts: Sequence[ResourcePart], uri: str) -> JsonObject:

@@ -138,7 +138,8 @@ class _Handlers:
             source, prompt = await self._endpoint.prompt(params.name)
             operations = self._operations.for_caller(caller)
             given = dict(params.arguments or {})
-            return messages_json(await operations.get_prompt(source, prompt.name, given))
+            messages = await operations.get_prompt(source, prompt.name, given)
+            return messages_json(prompt, messages)
 
         return await self._service.run(context, self._client, get)
 
