@@ -43,7 +43,7 @@ def test_the_file_is_strict_json_with_short_plain_names() -> None:
     assert set(servers) == {"library", "units", "calendar", "workbench", "time", "files"}
     for name, entry in servers.items():
         assert re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name)
-        assert set(entry) <= {"command", "args", "disabled", "lock", "instructions"}
+        assert set(entry) <= {"command", "args", "disabled", "keepWarm", "lock", "instructions"}
 
 
 def test_a_first_run_starts_only_bundled_servers_and_fetches_nothing() -> None:
