@@ -63,9 +63,8 @@ def test_a_program_finds_tools_of_all_servers_or_of_some(settings: Settings):
         assert names(found) == ["a/send_letter", "b/send_letter"]
         assert names(bridge.search_tools("send a letter", "b")) == ["b/send_letter"]
         assert bridge.search_tools("send a letter", "unknown") == []
-        assert asyncio.run(bridge.aio.search_tools("pay", limit=1)) == [
-            *bridge.search_tools("pay", limit=1)
-        ]
+        others = asyncio.run(bridge.aio.search_tools("pay", limit=1))
+        assert names(others) == names(bridge.search_tools("pay", limit=1)) != []
     assert found[0].score == 1.0
     assert "name matches 'send', 'letter'" in found[0].reasons[0]
 
