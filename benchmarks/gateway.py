@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 from unittest import mock
 
 from xai_mcp_agent.core.json import JsonObject
@@ -45,18 +47,16 @@ create_proxy({"mcpServers": {"echo": echo}}).run(show_banner=False)
 
 
 class LineClient:
-    """A client of the handshake era, over the stdin and stdout of a process."""
+    """A client of the handshake era, over lines to read and lines to write."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+    def __init__(self, lines: IO[bytes], writer: IO[bytes]) -> None:
+        self._lines, self._writer = lines, writer
         self._number = 0
         self.ask("initialize", _CLIENT)
         self._send({"method": "notifications/initialized"})
         deadline = time.monotonic() + _READY_SECONDS
         while not (names := self._names()):
-            assert time.monotonic() < deadline, f"{command} lists no tools"
+            assert time.monotonic() < deadline, "it lists no tools"
         self._tool = names[0]
 
     def calls(self) -> None:
@@ -69,24 +69,36 @@ class LineClient:
         """The result of a request."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params})
-        assert self._process.stdout is not None
         while True:
-            answer = json.loads(self._process.stdout.readline())
+            answer = json.loads(self._lines.readline())
             if answer.get("id") == self._number:
                 return answer["result"]
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.wait(10)
 
     def _names(self) -> list[str]:
         return [x["name"] for x in self.ask("tools/list", {})["tools"] if "echo" in x["name"]]
 
     def _send(self, message: JsonObject) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self._process.stdin.flush()
+        self._writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._writer.flush()
+
+
+def _process(command: Sequence[str], stack: ExitStack) -> LineClient:
+    process = stack.enter_context(
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    )
+    stack.callback(process.kill)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return LineClient(process.stdout, process.stdin)
+
+
+def _socket(path: Path, stack: ExitStack) -> LineClient:
+    connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+    connection.connect(str(path))
+    lines = stack.enter_context(connection.makefile("rb"))
+    return LineClient(lines, stack.enter_context(connection.makefile("wb")))
 
 
 def rows() -> Iterator[Row]:
@@ -101,25 +113,26 @@ def rows() -> Iterator[Row]:
 
 
 def _measure(file: Path, stack: ExitStack) -> Iterator[Row]:
-    def client(*command: str) -> Callable[[], None]:
-        made = LineClient(command)
-        stack.callback(made.close)
-        made.calls()  # warm
-        return made.calls
+    def calls_of(client: LineClient) -> Callable[[], None]:
+        client.calls()  # warm
+        return client.calls
 
-    bare = client(sys.executable, _ECHO)
+    bare = calls_of(_process([sys.executable, _ECHO], stack))
     place = warm.place_of(file)
     warm.ensure(place)
     stack.callback(warm.ask, place, stop=True)
-    value, spread = ratio(client(*place.relay), bare, _ROUNDS)
+    value, spread = ratio(calls_of(_socket(place.socket, stack)), bare, _ROUNDS)
     yield Row("a call through the gateway's socket / an SDK server's echo", value, "x",
               _SOCKET_TARGET, spread)  # fmt: skip
-    stdio = client(sys.executable, "-c", _SERVE, "serve", "--stdio", "--settings", str(file))
+    value, spread = ratio(calls_of(_process(place.relay, stack)), bare, _ROUNDS)
+    yield Row("a call through the relay to that socket / the same echo", value, "x", None, spread)
+    serve = [sys.executable, "-c", _SERVE, "serve", "--stdio", "--settings", str(file)]
+    stdio = calls_of(_process(serve, stack))
     value, spread = ratio(stdio, bare, _ROUNDS)
     yield Row("a call through the gateway over stdio / the same echo", value, "x", None, spread)
     python = CACHE / "fastmcp" / "bin" / "python"
     if python.exists():
-        proxy = client(str(python), "-c", _PROXY, _RAW)
+        proxy = calls_of(_process([str(python), "-c", _PROXY, _RAW], stack))
         value, spread = ratio(stdio, proxy, _ROUNDS)
         yield Row("a call through the gateway over stdio / fastmcp's proxy", value, "x",
                   _PROXY_TARGET, spread)  # fmt: skip

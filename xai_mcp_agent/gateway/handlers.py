@@ -56,6 +56,7 @@ def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
         cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in _CACHED},
         get_tool_input_schema=service.endpoint.schema,
     )
+    server.middleware.clear()  # it makes spans, which nothing here collects
     handlers, page = _Handlers(service, client), Page
     for method, params, handler in (
         ("tools/list", page, handlers.list_tools),

@@ -38,7 +38,7 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
         # A result with a bad block passes for another kind of result, which has no content.
         return "content" in sent or "content" not in whole
 
-    if fits():
+    if _is_plain(result) or fits():
         return result
     if field := _LISTS.get(method):
         items: list[JsonObject] = []
@@ -60,6 +60,13 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
         rest = {name: x for name, x in result.items() if name != "structuredContent"}
         return {**rest, "content": content or [_as_text(structured)]}
     return result
+
+
+def _is_plain(result: JsonObject) -> bool:
+    """Whether it is the result of a call with nothing but text, which every version allows."""
+    if "content" not in result or not isinstance(result.get("structuredContent", {}), dict):
+        return False
+    return all(x.keys() == {"type", "text"} and type(x["text"]) is str for x in result["content"])
 
 
 def _as_text(value: Any) -> JsonObject:
