@@ -184,6 +184,7 @@ def test_clients_that_come_and_go_leave_nothing(running: tuple[warm.WarmPlace, B
         assert b'"tiny"' in hello(place)
     wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "all have gone")
     wait_until(lambda: (open_files(), bridge.run(tasks)) <= before, "nothing of them is left")
+    gc.collect()
     assert not [x for x in gc.get_objects() if isinstance(x, process._Lines)]
 
 

@@ -57,8 +57,8 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
     from ..gateway.stdio import stdio_streams
 
     async def serve(operations: Operations) -> None:
-        async with stdio_streams() as streams, Gateway(operations, options) as gateway:
-            await gateway.serve(*streams)
+        async with Gateway(operations, options) as gateway:
+            await gateway.serve(*await stdio_streams())
 
     _run(bridge, serve)
 

@@ -8,6 +8,7 @@ may be a question of ours: `{"server": NAME}` for one server alone, `{"status": 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -18,10 +19,10 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import anyio
-from anyio.abc import ByteStream, SocketAttribute, SocketStream
+from anyio.abc import TaskGroup
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
@@ -157,12 +158,12 @@ class _Process:
             if self._served.admin is not None:
                 web = self._web_server(self._served.admin)
                 tasks.start_soon(web.serve, [_private_socket(self._place.admin_socket)])
-            listener = await anyio.create_unix_listener(self._place.socket, mode=0o600)
-            async with listener, anyio.create_task_group() as connections:
-                connections.start_soon(listener.serve, self._connected)
-                self._ready()
-                await self._until_over()
-                connections.cancel_scope.cancel()
+            async with anyio.create_task_group() as connections:
+                with _private_socket(self._place.socket) as listening:
+                    connections.start_soon(self._accept, listening, connections)
+                    self._ready()
+                    await self._until_over()
+                    connections.cancel_scope.cancel()
             if web is not None:
                 web.should_exit = True
 
@@ -190,17 +191,28 @@ class _Process:
             self._connections -= 1
             self._idle_since = time.monotonic()
 
-    async def _connected(self, stream: SocketStream) -> None:
+    async def _accept(self, listening: socket.socket, connections: TaskGroup) -> None:
+        while True:
+            connection, _ = await asyncio.get_running_loop().sock_accept(listening)
+            connections.start_soon(self._connected, connection)
+
+    async def _connected(self, connection: socket.socket) -> None:
         """Serve one connection; nothing in it ends the others."""
-        async with stream:
-            if not is_ours(stream.extra(SocketAttribute.raw_socket)):
+        with connection:
+            if not is_ours(connection):
                 logger.warning("Refused a connection of another user.")
                 return
+            # Not anyio's stream, through which a call takes a tenth longer.
+            reader, writer = await asyncio.open_unix_connection(
+                sock=connection, limit=_MAX_LINE_BYTES
+            )
             try:
                 with self._counted():
-                    await self._talk(_Lines(stream))
+                    await self._talk(_Lines(reader, writer))
             except Exception as reason:  # noqa: BLE001 - such as a client that is gone
                 logger.debug("A connection ended: %r", reason)
+            finally:
+                writer.close()
 
     async def _talk(self, lines: _Lines) -> None:
         first = await lines.peek()
@@ -211,20 +223,18 @@ class _Process:
             return
         await lines.next()
         answer = await self._answer(question)
-        await lines.write(json.dumps(answer) + "\n")
+        await lines.write(json.dumps(answer).encode() + b"\n")
         if "stop" in question:
             self.stop.set()
         elif "server" in question and "ok" in answer:
             await self._session(lines, question["server"])
 
     async def _session(self, lines: _Lines, server: str) -> None:
-        from mcp.server.stdio import stdio_server  # heavy, and loaded for the first client
+        from .lines import LineReader, LineWriter  # heavy, and loaded for the first client
 
-        pair: Any = lines
         self._sessions += 1
         try:
-            async with stdio_server(stdin=pair, stdout=pair) as (read, write):
-                await self._served.mcp(read, write, server)
+            await self._served.mcp(LineReader(lines.next), LineWriter(lines.write), server)
         finally:
             self._sessions -= 1
 
@@ -258,47 +268,32 @@ class _Process:
 
 
 class _Lines:
-    """The lines of a connection, as the SDK's transport of stdio reads and writes files."""
+    """The lines of a connection."""
 
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-        self._buffer = bytearray()
-        self._looked_at = 0
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> str:
-        line = await self.next()
-        if not line:
-            raise StopAsyncIteration
-        return line.decode("utf-8", "replace")
-
-    async def next(self) -> bytes:
-        """The next line; empty at the end."""
-        line = await self.peek()
-        del self._buffer[: len(line)]
-        self._looked_at = 0
-        return line
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._first: bytes | None = None
 
     async def peek(self) -> bytes:
         """The next line, which stays the next."""
-        while (end := self._buffer.find(b"\n", self._looked_at)) < 0:
-            self._looked_at = len(self._buffer)
-            if self._looked_at > _MAX_LINE_BYTES:
-                raise ValueError("a line is too long")
-            try:
-                self._buffer += await self._stream.receive()
-            except anyio.EndOfStream:
-                return b""
-        return bytes(self._buffer[: end + 1])
+        if self._first is None:
+            self._first = await self.next()
+        return self._first
 
-    async def write(self, text: str) -> None:
+    async def next(self) -> bytes:
+        """The next line; empty at the end."""
+        if self._first is not None:
+            line, self._first = self._first, None
+            return line
+        try:
+            return await self._reader.readline()
+        except ConnectionError:
+            return b""
+
+    async def write(self, line: bytes) -> None:
         """Write a line."""
-        await self._stream.send(text.encode())
-
-    async def flush(self) -> None:
-        """Nothing is held back."""
+        self._writer.write(line)
+        await self._writer.drain()
 
 
 def is_ours(connection: socket.socket) -> bool:
@@ -320,6 +315,8 @@ def _private_socket(path: os.PathLike[str]) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(os.fspath(path))
     os.chmod(path, 0o600)
+    listening.listen()
+    listening.setblocking(False)
     return listening
 
 
