@@ -160,6 +160,36 @@ async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None
     await with_gateway({"mcpServers": {"growing": program("growing_server.py")}}, play)
 
 
+async def test_a_tool_that_a_person_switches_off_is_gone_for_clients(era: str) -> None:
+    """They are told so, and a call of it is refused."""
+
+    async def play(connect: Connect, operations: Operations) -> None:
+        changed = anyio.Event()
+
+        async def heard(message: Any) -> None:
+            if isinstance(message, types.ToolListChangedNotification):
+                changed.set()
+
+        async with connect(mode=era, message_handler=heard) as client:
+            assert "gallery_add" in {x.name for x in (await client.list_tools()).tools}
+
+            async def switch_off() -> None:
+                await operations.disable("gallery", "add")
+                with anyio.fail_after(20):
+                    await changed.wait()
+
+            if era == "legacy":
+                await switch_off()
+            else:
+                async with client.listen(tools_list_changed=True):
+                    await switch_off()
+            assert "gallery_add" not in {x.name for x in (await client.list_tools()).tools}
+            with pytest.raises(MCPError, match="switched it off"):
+                await client.call_tool("gallery_add", {"a": 1, "b": 1})
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
+
+
 async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str) -> None:
     """In the middle of the call, or as a result that needs input, whatever the server speaks."""
     for mode in ("auto", "legacy"):

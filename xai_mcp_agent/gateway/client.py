@@ -47,7 +47,8 @@ class Client:
     """What is known of a client from one request to the next.
 
     `approvals` are those of its person, `subscriptions` the resources that it listens for, by URI
-    with their source, `log_level` the lowest level that it wants.
+    with their source, `log_level` the lowest level that it wants, `capabilities` those of its
+    handshake, once they were asked for.
     """
 
     id: str = field(default_factory=lambda: f"client {next(_numbers)}")
@@ -56,6 +57,7 @@ class Client:
         default_factory=dict[str, tuple[str, str, Changes]]
     )
     log_level: str = _LEVELS[0]
+    capabilities: JsonObject | None = None
 
 
 class RawResult(BaseModel):
@@ -141,20 +143,22 @@ def name_of(context: Request) -> str:
     return params.client_info.name if params is not None else _UNKNOWN
 
 
-def capabilities_of(context: Request) -> JsonObject:
+def capabilities_of(context: Request, client: Client) -> JsonObject:
     """The capabilities of the client, as it declared them."""
     raw = meta_of(context).get(types.CLIENT_CAPABILITIES_META_KEY)
     if raw is not None:
         return as_object(raw)
-    typed = context.session.client_capabilities
-    return typed.model_dump(by_alias=True, mode="json", exclude_none=True) if typed else {}
+    if client.capabilities is None:
+        typed = context.session.client_capabilities or types.ClientCapabilities()
+        client.capabilities = typed.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return client.capabilities
 
 
 def caller_of(
     context: Request, client: Client, toolbelt: str, notices: Notices, exchange: Exchange | None
 ) -> Caller:
     """The caller whose host and whose far client are behind this request."""
-    name, capabilities = name_of(context), capabilities_of(context)
+    name, capabilities = name_of(context), capabilities_of(context, client)
 
     async def ask_now(method: str, params: JsonObject) -> JsonObject:
         request: Any = types.Request[JsonObject, str](method=method, params=params)

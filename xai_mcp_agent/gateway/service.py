@@ -57,10 +57,18 @@ class Service:
         self.bus = InMemorySubscriptionBus()
         self._connections = dict[Connection, Client]()  # of the handshake era
         self._changed = anyio.Event()
+        self._decided: object = None  # the version of decisions that was announced
         self.instructions = ""
 
     def follow(self, change: CatalogChanged) -> None:
-        """Have the clients told soon, if a source of the endpoint changed."""
+        """Have the clients told soon, if a list or a decision on the endpoint's sources changed.
+
+        Records of tools change with each call.
+        """
+        decided = self.operations.engine.decisions.version
+        if not (change.lists or decided != self._decided):
+            return
+        self._decided = decided
         if change.sources.intersection(self.endpoint.sources):
             self._changed.set()
 
