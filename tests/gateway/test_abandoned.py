@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 
 import anyio
 import httpx2
@@ -13,7 +12,6 @@ from tests.support.mcp_servers import gallery_entry
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.gateway import server
-from xai_mcp_agent.gateway.client import Client
 from xai_mcp_agent.gateway.server import Gateway
 
 _SESSIONS = 300
@@ -48,7 +46,7 @@ async def test_abandoned_sessions_are_given_back(monkeypatch: pytest.MonkeyPatch
                 for _ in range(_SESSIONS):
                     await _begin_session(http)
                 with anyio.fail_after(60):
-                    while len(asyncio.all_tasks()) > before or _clients():
+                    while len(asyncio.all_tasks()) > before or gateway.service()._connections:
                         await anyio.sleep(0.1)
 
     with Bridge({"mcpServers": {"gallery": gallery_entry()}}, store="memory") as bridge:
@@ -62,8 +60,3 @@ async def _begin_session(http: httpx2.AsyncClient) -> None:
     await http.post("/mcp", json=notice, headers=session)
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     assert (await http.post("/mcp", json=listing, headers=session)).status_code == 200
-
-
-def _clients() -> int:
-    gc.collect()
-    return sum(isinstance(x, Client) for x in gc.get_objects())
