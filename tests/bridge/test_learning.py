@@ -163,7 +163,7 @@ def test_no_value_of_a_run_is_kept(tmp_path: Path) -> None:
         (shape,) = [x for key, x in known(bridge).shapes.values() if key.name == "buyers"]
         assert shape.fields[0].shape.extra is not None
         for data in written_in(place):
-            for value in (EMAIL, "grace@", USER, *ORDERS, "not needed", "horse", "2019"):
+            for value in (EMAIL, "grace@", USER, *ORDERS, "not needed", "horse", "20190317"):
                 assert value.encode() not in data
 
 

@@ -22,7 +22,7 @@ def order_server() -> MCPServer:
 
     @server.tool(description="Find the user who has an email address.")
     def find_user(email: str) -> dict[str, Any]:
-        return {"user": {"id": USER, "email": email, "since": 2019}}
+        return {"user": {"id": USER, "email": email, "since": 20190317}}
 
     @server.tool(description="List the orders of a user.")
     def list_orders(user_id: str) -> CallToolResult:

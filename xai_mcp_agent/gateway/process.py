@@ -158,8 +158,8 @@ class _Process:
             if self._served.admin is not None:
                 web = self._web_server(self._served.admin)
                 tasks.start_soon(web.serve, [_private_socket(self._place.admin_socket)])
-            async with anyio.create_task_group() as connections:
-                with _private_socket(self._place.socket) as listening:
+            with _private_socket(self._place.socket) as listening:
+                async with anyio.create_task_group() as connections:
                     connections.start_soon(self._accept, listening, connections)
                     self._ready()
                     await self._until_over()

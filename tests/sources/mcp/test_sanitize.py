@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp_types.methods import validate_server_result
 
@@ -69,6 +69,7 @@ async def test_any_result_of_a_tool_can_be_read(content: Any, more: dict[str, An
 
 
 @given(any_json, objects)
+@example([], {"ttlMs": 2.0**63})
 async def test_any_listing_of_tools_can_be_read(tools: Any, more: dict[str, Any]):
     frame, answer = await read("tools/list", {**more, "tools": tools})
     types.ListToolsResult.model_validate(frame, by_name=False)

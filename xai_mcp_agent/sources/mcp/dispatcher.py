@@ -47,6 +47,7 @@ _RESULT_TYPES = (None, "complete", "input_required")
 _SHOWN = 100  # characters of another
 _MOST_ROUNDS = 10  # as the SDK
 _STATE_SECONDS = 0.1  # before a server that asks for nothing is asked again, about as the SDK
+_LONGEST_TTL_MS = 2**53  # more is no whole number to the SDK
 
 
 class ServerClient(Client):
@@ -188,8 +189,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         def note(text: str) -> None:
             self._traffic.note(text, method)
 
-        if isinstance(seconds := result.get("ttlMs"), int | float):
-            frame["ttlMs"] = max(seconds, 0)
+        milliseconds = result.get("ttlMs")
+        if isinstance(milliseconds, int | float) and milliseconds > 0:
+            frame["ttlMs"] = int(min(milliseconds, _LONGEST_TTL_MS))
         if isinstance(cursor := result.get("nextCursor"), str):
             frame["nextCursor"] = cursor
         elif cursor is not None:
