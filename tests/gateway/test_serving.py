@@ -74,6 +74,7 @@ async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -
         async with Client(command) as client:
             added = await client.call_tool("gallery_add", {"a": 1, "b": 2})
             assert text_of(added) == "3"
+            assert text_of(await client.call_tool("other_echo", {"text": "well"})) == "well"
             assert "other_echo" in {x.name for x in (await client.list_tools()).tools}
     wait_until(lambda: none_runs(folder / "journal"), "its servers have ended")
 
