@@ -51,7 +51,7 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
     if sys.stdin.isatty():
         say("A client starts this command. Write into its settings:", to_stderr=True)
         command = ["xai-mcp-agent", *sys.argv[1:]]
-        _say_all(_command_settings([*command, *_place_of(bridge, command)]))
+        _say_all(_command_settings([*command, *_place_of(bridge, command)]), to_stderr=True)
     _start(bridge, options)
     from ..gateway.server import Gateway
     from ..gateway.stdio import stdio_streams
@@ -135,9 +135,9 @@ def _place_of(bridge: Bridge, command: list[str]) -> list[str]:
     return ["--settings", os.path.abspath(file)] if file and "--settings" not in command else []
 
 
-def _say_all(lines: list[str]) -> None:
+def _say_all(lines: list[str], *, to_stderr: bool = False) -> None:
     for line in lines:
-        typer.echo(f"  {line}", err=True)
+        typer.echo(f"  {line}", err=to_stderr)  # in one piece: it is copied
 
 
 def _run(bridge: Bridge, serve: Callable[[Operations], Coroutine[Any, Any, None]]) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,14 +32,13 @@ from ..core.results import OnProgress, Prompt, Resource, ToolResult
 from ..core.tools import META, STATIC, Tool, ToolKey
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.preferences import Preferences
+from ..sources.mcp.sdk import our_name
 from ..views.plans import plan_text
 
 logger = logging.getLogger(__name__)
 
 Shown: TypeAlias = Literal["all", "search", "auto"]
 """all: every tool is listed. search: those to find others with. auto: all, if they fit."""
-
-SHOWN: tuple[Shown, ...] = ("auto", "all", "search")
 
 # A client that asks as we begin gets what is ready. Others come with a notice.
 _WAIT_SECONDS = 0.4
@@ -49,7 +48,7 @@ _WORDS = {
     "needs, such as `create a calendar event`; search again for the next step rather than for the "
     f"whole task. Call what it finds with `{EXECUTE_TOOL.name}`.",
     EXECUTE_TOOL.key: "Calls a tool that is not listed here, and returns its result. Takes a name "
-    "that a search told, or an id, `server/tool`.",
+    "from a search, or an id, `server/tool`.",
 }
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PLAN_WIDTH = 100
@@ -64,15 +63,13 @@ class Options:
 
     `names` are sources and groups, all if none is named. Not `prefixed`: tools and prompts have
     the names that their servers give them, where only one has that name. `shown` says which tools
-    are listed, within `budget_tokens` or the budget of the settings. In the folder `author`, if
-    any, a client may draw workflows. `as_it_is`: see `kept`.
+    are listed. In the folder `author`, if any, a client may draw workflows. `as_it_is`: see `kept`.
     """
 
     names: tuple[str, ...] = ()
     as_it_is: bool = False
     prefixed: bool = True
     shown: Shown = "all"
-    budget_tokens: int | None = None
     author: Path | None = None
 
 
@@ -89,7 +86,6 @@ class Endpoint:
         chosen = own.choice_of(options.names)
         self._choice = choice = chosen or own.choice(own.settings.usable)
         self._options = options
-        self._preferences = preferences = own.preferences()
         self._sources = SourceToolset(own, choice, {})
         describe = partial(plan_text, width=_PLAN_WIDTH)
         parts: list[Toolset] = [self._sources]
@@ -102,7 +98,7 @@ class Endpoint:
             planning=partial(planning_toolset, own, describe, Preferences()),
             called_with=EXECUTE_TOOL.name,
         )  # fmt: skip
-        self._is_always_shown = preferences.is_always_shown
+        self._is_always_shown = own.preferences().is_always_shown
         self._reading = anyio.Lock()
         self.connected = anyio.Event()
         self._ready_by = anyio.current_time() + _FIRST_WAIT_SECONDS
@@ -130,8 +126,8 @@ class Endpoint:
 
     @property
     def title(self) -> tuple[str, str]:
-        """What a client reads of the server that it speaks to: its title and its version."""
-        return "Tools of xai-mcp-agent", version("xai-mcp-agent")
+        """Title and version of the server that a client sees."""
+        return "Tools of xai-mcp-agent", our_name().version
 
     async def listed(self) -> list[tuple[str, Tool]]:
         """The tools that a client sees, under their names, in a stable order."""
@@ -151,7 +147,7 @@ class Endpoint:
     def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
         if self._options.shown != "auto":
             return self._options.shown == "all"
-        budget = self._options.budget_tokens or self._operations.settings.search.budget_tokens
+        budget = self._operations.settings.search.budget_tokens
         return sum(x.tokens for x in tools) <= budget
 
     async def lists(self) -> dict[str, object]:
@@ -217,7 +213,7 @@ class Endpoint:
     def _name(self, definition: ToolDefinition, available: Available) -> str:
         """The tool's own name, where that is wanted, legal, and of this tool alone."""
         own = definition.tool.name
-        is_plain = self._options.prefixed is False and _LEGAL.fullmatch(own)
+        is_plain = not self._options.prefixed and _LEGAL.fullmatch(own)
         return own if is_plain and available.find(own) is definition else definition.name
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
@@ -225,7 +221,7 @@ class Endpoint:
         prompts = await self._operations.prompts()
         found = [(source, x) for source in self.sources for x in prompts.get(source, ())]
         names = ShownNames(sources=self.sources)
-        counts = _counts(x.name for _, x in found)
+        counts = Counter(x.name for _, x in found)
         is_plain = not self._options.prefixed
         return {
             prompt.name
@@ -308,13 +304,6 @@ def _described(tool: Tool) -> Tool:
 def _show_waiting(missing: tuple[str, ...]) -> None:
     if missing:
         logger.info("waiting for %s", ", ".join(missing))
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def _scheme(source: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import anyio
 
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
-from ..core.calls import NO_APPROVER
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, as_list, as_object
 from ..core.questions import (
@@ -73,7 +72,7 @@ class FarHost:
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """Ask for an approval. Whatever is not a clear yes is a no."""
         if self.why_nobody:
-            return ApprovalAnswer.nobody(self.why_nobody or NO_APPROVER)
+            return ApprovalAnswer.nobody(self.why_nobody)
         arguments = json.dumps(request.arguments, ensure_ascii=False)[:_MOST_ARGUMENT_CHARS]
         choice = {
             "type": "string", "title": "Decision", "enum": list(_SCOPES),
