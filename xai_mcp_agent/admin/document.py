@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter
@@ -13,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from ..core.approval import ApprovalScope
 from ..core.events import SourceStatus
 from ..core.json import JsonObject
+from ..core.util import installed_version
 from ..policy.decisions import Choice
 from ..policy.review import Review
 from . import requests
@@ -193,7 +193,7 @@ def document() -> JsonObject:
         paths.setdefault(one.path, {})[one.method] = _operation(one)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "xai-mcp-agent", "version": version("xai-mcp-agent")},
+        "info": {"title": "xai-mcp-agent", "version": installed_version()},
         "security": [{"token": []}],
         "paths": paths,
         "components": {

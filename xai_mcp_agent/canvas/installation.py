@@ -7,23 +7,14 @@ here, once for each file and process; `xai-mcp-agent init` asks for the installe
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..core.shell import shown_command
-from ..core.util import COMPONENT_FILES, COMPONENTS, installed_components_folder
+from ..core.util import COMPONENT_FILES, COMPONENTS, installed_components_folder, installed_version
 
 _PASSED_ON = "\nfrom .palette_components import ("
 _BETWEEN_NODES = "\n\n\n"
 _checked: set[str] = set()
-
-
-def installed_version() -> str:
-    """Return the version of this library, or `unknown` where it was never installed."""
-    try:
-        return version("xai-mcp-agent")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def warn_if_stale(component_file: str) -> str | None:

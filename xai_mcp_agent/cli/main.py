@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
+from ..core.util import installed_version
 from . import rules
 from .add import AddCommand, add, remove
 from .approve import approve

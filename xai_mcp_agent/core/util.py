@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     import ssl
 
 
+def installed_version() -> str:
+    """The version of this library; `unknown` where it runs from its folder, never installed."""
+    from importlib.metadata import PackageNotFoundError, version  # here, because few ask
+
+    try:
+        return version("xai-mcp-agent")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def trusted_certificates() -> ssl.SSLContext:
     """The certificates of this machine, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 

@@ -30,9 +30,9 @@ from ..core.json import JsonObject
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import OnProgress, Prompt, Resource, ToolResult
 from ..core.tools import META, STATIC, Tool, ToolKey
+from ..core.util import installed_version
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.preferences import Preferences
-from ..sources.mcp.sdk import our_name
 from ..views.plans import plan_text
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Endpoint:
     @property
     def title(self) -> tuple[str, str]:
         """Title and version of the server that a client sees."""
-        return "Tools of xai-mcp-agent", our_name().version
+        return "Tools of xai-mcp-agent", installed_version()
 
     async def listed(self) -> list[tuple[str, Tool]]:
         """The tools that a client sees, under their names, in a stable order."""

@@ -17,12 +17,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
+from ..core.util import installed_version
 from ..secrets.private_files import make_private_folder, open_private
 from ..settings.digest import digest_of, user_key
 from ..settings.entry import SourceSettings
@@ -103,7 +103,7 @@ def place_of(file: str | Path | None) -> WarmPlace:
         raise WarmProcessFailed(f"The key of this user cannot be used: {cause}.") from cause
     # Not how it was found, nor what a run may add.
     same = replace(settings, file=path, searched=(), is_vouched=False, added=set())
-    digest = digest_of((path, _version(), same), key)
+    digest = digest_of((path, installed_version(), same), key)
     folder = _runtime_folder() / digest[:16]
     place = WarmPlace(settings.file, digest, folder)
     if len(os.fsencode(place.admin_socket)) > _MOST_PATH_BYTES:
@@ -115,7 +115,11 @@ def place_of(file: str | Path | None) -> WarmPlace:
 
 def facts_of(place: WarmPlace) -> JsonObject:
     """The facts that a process writes down about itself at its start."""
-    return {"pid": os.getpid(), "settings": os.path.realpath(place.settings), "version": _version()}
+    return {
+        "pid": os.getpid(),
+        "settings": os.path.realpath(place.settings),
+        "version": installed_version(),
+    }
 
 
 def live_places(file: str | Path) -> Iterator[tuple[WarmPlace, JsonObject]]:
@@ -264,10 +268,3 @@ def _runtime_folder() -> Path:
     with warnings.catch_warnings():  # that the variable is not set: /tmp will do
         warnings.simplefilter("ignore")
         return user_runtime_path("xai-mcp-agent", appauthor=False)
-
-
-def _version() -> str:
-    try:
-        return version("xai-mcp-agent")
-    except PackageNotFoundError:
-        return ""

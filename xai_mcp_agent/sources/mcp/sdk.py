@@ -7,12 +7,12 @@ import logging
 import threading
 from concurrent.futures import Future
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ...core.imports import begin_import
+from ...core.util import installed_version
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -93,11 +93,4 @@ def our_name() -> types.Implementation:
     """Our name and version: servers log it, and some treat clients differently."""
     import mcp_types as types  # as heavy as the SDK, which is loaded when this is called
 
-    return types.Implementation(name=NAME, version=_version())
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from its folder, without being installed
-        return "unknown"
+    return types.Implementation(name=NAME, version=installed_version())
