@@ -23,7 +23,6 @@ from xai_mcp_agent.history.place import IN_MEMORY, Place
 from .support import databases
 from .support.environments import build_package
 from .support.learning_agents import LearningAgent
-from .support.stalls import watching_all_loops
 from .support.warm_python import kept_warm
 
 # Settings files of tests are their own; what is asked about strangers' has tests of its own.
@@ -33,7 +32,6 @@ os.environ["XAI_MCP_TRUST"] = "1"
 # then what others log could not be seen any more.
 logging.getLogger().addHandler(logging.NullHandler())
 
-_MAX_STEP_SECONDS = 0.3  # of the processor, in any loop: what a person would notice
 _GARBAGE = 20_000, 50, 100  # Python's own thresholds are for less memory: a fourteenth of the time
 
 # What takes long begins first, so that the processes end at about the same time.
@@ -106,19 +104,6 @@ def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs print does not depend on what the person likes who runs the tests."""
     for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _no_loop_stands_still(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a model, a server or a file says: other agents and servers go on meanwhile."""
-    with watching_all_loops() as stalls:
-        yield
-    # Playwright and Jupyter's client have loops of their own.
-    has_other_loops = request.node.get_closest_marker("browser") or hasattr(
-        request.module, "kernel"
-    )
-    if not has_other_loops:
-        assert stalls.longest_step_seconds < _MAX_STEP_SECONDS
 
 
 class _ByFile(LoadScopeScheduling):

@@ -13,7 +13,7 @@ from tests.agent.runs import go, unheard
 from tests.agent.test_state import stopping_at
 from tests.agent.test_window import asks, assert_whole, uses
 from tests.support.model_endpoint import Script, Step, calls, fails, model_endpoint, says
-from tests.support.stalls import watching
+from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, ModelContextOverflow
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded, RunEvent, ToolFinished
@@ -324,4 +324,4 @@ def test_a_conversation_of_20_megabytes_holds_up_nobody(bridge: Bridge, protocol
     with watching(bridge) as stalls:
         _, answer, _ = run(bridge, service, given, protocol=protocol, window=ContextWindow(128_000))
     assert answer == "Done."
-    assert stalls.longest_step_seconds < 0.1
+    assert stalls.longest_step_seconds < STALL_SECONDS

@@ -22,7 +22,7 @@ from tests.support.model_endpoint import (
     says,
 )
 from tests.support.processes import wait_until
-from tests.support.stalls import watching
+from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import (
     Agent,
     AgentModel,
@@ -255,7 +255,7 @@ def test_a_long_conversation_keeps_nobody_else_waiting(bridge: Bridge):
         result = Agent(bridge, [shout]).run(asked)
     assert result.answer == "HELLO"
     assert len(result.conversation) > len(said)
-    assert stalls.longest_step_seconds < 0.1
+    assert stalls.longest_step_seconds < STALL_SECONDS
 
 
 def test_an_answer_of_a_certain_form_is_a_value(bridge: Bridge):

@@ -239,7 +239,6 @@ def test_one_coincidence_does_not_outrank_names(bridge: Bridge) -> None:
 
 
 def test_huge_results_hold_up_no_loop(bridge: Bridge) -> None:
-    """See `_no_loop_stands_still`."""
     huge = calls(("shop_everything", {"rows": 20_000}))
     run(bridge, [huge, CANCEL, says("Done.")])
     assert len(known(bridge).runs) == 1

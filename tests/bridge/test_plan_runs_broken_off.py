@@ -237,8 +237,7 @@ def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_pat
     assert made.read_text().split() == [str(n) for n in (*range(11), *range(10, 20))]
 
 
-def test_results_of_many_megabytes_are_carried_on_and_hold_up_no_loop(tmp_path: Path) -> None:
-    """See `_no_loop_stands_still`."""
+def test_results_of_many_megabytes_are_carried_on(tmp_path: Path) -> None:
     (tmp_path / "gives.py").write_text(
         "import json\n"
         "def large(megabytes: int) -> str:\n"

@@ -240,7 +240,6 @@ async def test_a_history_that_can_only_be_read_is_remembered(bridge: Bridge, pla
 
 
 async def test_thousands_of_texts_are_remembered_beside_the_loop(tmp_path: Path) -> None:
-    """No loop stands still for it: see `_no_loop_stands_still`."""
     bridge = Bridge(place_of(MEMORY, tmp_path))
     for number in range(2_000):
         key = ToolKey("mcp", "s", f"tool{number % 200}")

@@ -46,7 +46,9 @@ class Census:
 def take_census() -> Census:
     """Count now."""
     memory = psutil.Process().memory_info().rss / _MEGABYTE
-    threads = Counter(x.name for x in threading.enumerate())
+    # The worker threads of a loop live as long as it does, and another loop may start one now.
+    names = (x.name for x in threading.enumerate())
+    threads = Counter(x for x in names if not x.startswith("asyncio_"))
     return Census(Counter(_processes()), threads, Counter(_files()), memory)
 
 

@@ -18,6 +18,9 @@ from xai_mcp_agent import Bridge
 
 from .watchdog import slowness
 
+# A tenth of a second is what others can wait for. A busy machine takes longer; without the care
+# that the tests look for, each of them takes seconds.
+STALL_SECONDS = 0.5
 _TICK_SECONDS = 0.01
 _STAT = "/proc/stat"
 _STOLEN = 8  # the place in its first line, in hundredths of a second
@@ -83,16 +86,8 @@ def watching(bridge: Bridge) -> Iterator[Stalls]:
 
 
 @contextmanager
-def watching_all_loops() -> Iterator[Stalls]:
-    """How long the steps of any loop of this process were in the block, the tests' own included."""
-    stalls = Stalls()
-    with _timed_steps(stalls._note_step):
-        yield stalls
-
-
-@contextmanager
-def _timed_steps(note: Callable[[float], None], thread: int | None = None) -> Iterator[None]:
-    """Tell how long each step of this thread's loop, or of any, computes, garbage apart.
+def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
+    """Tell how long each step of this thread's loop computes, garbage apart.
 
     The processor's clock is slow to read: it is looked at after steps that took long, and before
     one if the last look was a moment ago. Of others the wall clock's time is told, which is more.
@@ -102,7 +97,7 @@ def _timed_steps(note: Callable[[float], None], thread: int | None = None) -> It
 
     def timed(handle: asyncio.Handle) -> None:
         here = threading.get_ident()
-        if thread not in (None, here):
+        if thread != here:
             return usual(handle)
         began = time.perf_counter()
         if began - getattr(looked, "at", 0.0) > _LOOK_SECONDS:

@@ -12,19 +12,12 @@ import pytest
 
 from tests.support.bridges import status_of
 from tests.support.fault_server import entry
-from tests.support.stalls import Stalls, watching
+from tests.support.stalls import STALL_SECONDS, Stalls, watching
 from xai_mcp_agent import Bridge, Tool
 from xai_mcp_agent.bridge.operations import Operations
 
-# A tenth of a second is what others can wait for; more here, because machines are busy.
-STALL_SECONDS = 0.3
 OBJECT = {"type": "object"}
 ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
-
-
-@pytest.fixture(autouse=True)
-def _no_loop_stands_still() -> None:
-    """Each test here looks itself; a result at the limit of its size may take its 0.1 s."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tests.support.bridges import bridge_with
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.http_faults import event
-from tests.support.stalls import watching
+from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.sources.web.large_json import TooMuch, read_large, takes_long
 
@@ -75,7 +75,7 @@ def test_very_many_objects_arrive_and_hold_up_nobody(way: str):
     line = ANSWER % json.dumps(ROWS)
     with _server(way, line) as bridge, watching(bridge) as stalls:
         assert bridge.call_tool("it", "raw", {"line": line}).structured == ROWS
-    assert stalls.longest_step_seconds < 0.3
+    assert stalls.longest_step_seconds < STALL_SECONDS
 
 
 @contextmanager
