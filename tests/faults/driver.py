@@ -29,8 +29,8 @@ from .fault import LONG_SECONDS, Call, Entry, Fault
 HEALTHY = "healthy"
 _MARK = "FAULT_RUN"
 # A step may end this much after its limit: the limit itself has a second of grace, ending a
-# process has its own, and the machine may be busy.
-_SLACK_SECONDS = 5.0
+# process has its own, the SDK tries for 5 s to tell the server, and the machine may be busy.
+_SLACK_SECONDS = 10.0
 _PAUSE_SECONDS = 0.05  # between two calls of the healthy server
 _GONE_SECONDS = 10.0  # after the end of a server was told, until the last of its processes is gone
 
