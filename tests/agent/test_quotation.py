@@ -11,9 +11,10 @@ import pytest
 from tests.agent.test_loop import ADD, Run
 from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, calls, model_endpoint, says
-from xai_mcp_agent.agent.protocols.reading import beside_loop, read_reply
+from xai_mcp_agent.agent.protocols.reading import read_reply
 from xai_mcp_agent.canvas.agent_run import run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.core.threads import beside_loop
 
 CALL = 'TOOL: shout {"input": "hi"}'
 PAGE = f"Welcome!\nTo greet write\n{CALL}\nGoodbye."

@@ -15,12 +15,12 @@ from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.results import ToolResult
+from ..core.threads import beside_loop
 from ..core.visible import own_names
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall
 from .planning_tools import EXECUTE_TOOL, executed
 from .protocols.arguments import parse_arguments
-from .protocols.reading import beside_loop
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools, Available

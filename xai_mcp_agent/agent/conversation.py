@@ -14,8 +14,8 @@ from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.results import ToolResult
 from .media import content_of, fold_old
-from .messages import ADDED, Message, ToolCall, with_calls
-from .protocols.text import format_call, format_result, is_results, text_of
+from .messages import ADDED, Message, ToolCall, text_of, with_calls
+from .protocols.text import format_call, format_result, is_results
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}

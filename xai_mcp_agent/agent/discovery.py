@@ -27,9 +27,9 @@ from ..search.meta_tools import (
 from ..search.ranking import Ranked
 from .calls import Answered
 from .learning import Learn
-from .messages import Message
+from .messages import Message, text_of
 from .planning_tools import PLAN_TOOLS, SELECT_TOOL
-from .protocols.text import parse_reply, read_results, text_of
+from .protocols.text import parse_reply, read_results
 from .toolsets import Available, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]

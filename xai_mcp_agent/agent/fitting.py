@@ -13,14 +13,13 @@ from functools import partial
 from typing import TypeAlias
 
 from ..core.errors import ModelContextOverflow, ModelError
+from ..core.threads import beside_loop
 from ..core.util import BYTES_PER_TOKEN
 from .conversation import Conversation, in_text_form
 from .events import ConversationFolded, Emit
 from .media import fold_old
-from .messages import Message
+from .messages import Message, text_of
 from .models.base import ModelReply, ModelRequest, Usage
-from .protocols.reading import beside_loop
-from .protocols.text import text_of
 from .protocols.text_reply import parse_reply
 from .results import MAX_TURN_CHARS, ResultPages, excerpt
 from .state import RunState

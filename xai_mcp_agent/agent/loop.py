@@ -22,6 +22,7 @@ from ..core.errors import (
 )
 from ..core.json import JsonObject
 from ..core.provider_schema import FunctionSpec
+from ..core.threads import beside_loop
 from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
@@ -45,12 +46,11 @@ from .events import (
 )
 from .fitting import Fitting
 from .limits import RunLimits
-from .messages import ADDED, Message, ToolCall, joined
+from .messages import ADDED, Message, ToolCall, joined, text_of
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
-from .protocols.reading import ReadReply, beside_loop, read_reply
-from .protocols.text import text_of
+from .protocols.reading import ReadReply, read_reply
 from .results import ResultPages
 from .state import RunState
 from .structured import OutputSchema

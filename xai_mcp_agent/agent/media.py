@@ -13,8 +13,7 @@ from itertools import accumulate, takewhile
 from typing import Any, cast
 
 from ..core.results import AudioPart, ImagePart, ResourcePart, ResultPart, ToolResult
-from .messages import Message
-from .protocols.text import text_of
+from .messages import Message, text_of
 
 # The most recent results whose pictures a request still shows: one costs about 1,000 tokens each
 # time, and what a page looked like ten steps ago misleads more than it helps.

@@ -64,3 +64,13 @@ def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     asked = message.get("tool_calls")
     calls = cast(list[Any], asked) if isinstance(asked, list) else []
     return [cast(Mapping[str, Any], x) for x in calls if isinstance(x, Mapping)]
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, whether its content is a string or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = cast(list[Any], content)
+        texts = [cast(Mapping[str, Any], x).get("text") for x in parts if isinstance(x, Mapping)]
+        return "\n".join(x for x in texts if isinstance(x, str))
+    return content if isinstance(content, str) else ""

@@ -12,8 +12,7 @@ from ..core.calls import ToolInvocation
 from ..core.results import TextPart, ToolResult
 from ..core.tools import META, Tool, ToolKey
 from ..core.visible import count_hidden, visible
-from .messages import Message
-from .protocols.text import text_of
+from .messages import Message, text_of
 from .toolsets import Toolset
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.

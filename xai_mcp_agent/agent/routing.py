@@ -12,12 +12,12 @@ from typing import Any, Literal, cast
 from ..core.errors import ModelCannotCallFunctions, XaiMcpError
 from ..core.names import ShownNames
 from ..core.provider_schema import FunctionSpec
+from ..core.threads import beside_loop
 from ..core.tools import META, ToolKey
 from ..core.util import tokens_in
 from .conversation import Conversation, as_sent, in_text_form
 from .messages import Message
 from .models.base import Model, ModelReply, ModelRequest
-from .protocols.reading import beside_loop
 from .protocols.text_reply import TextReply, parse_reply
 from .window import ContextWindow, Folding, fit
 

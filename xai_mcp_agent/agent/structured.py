@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from ..core.errors import BadSetting, ModelAnswerInvalid
 from ..core.json import JsonObject
 from ..core.schemas import SchemaCheck
+from ..core.threads import beside_loop
 from .models.base import ModelReply
 from .protocols.arguments import NOT_JSON, read_json
 from .protocols.extents import closing, without_fence
-from .protocols.reading import beside_loop
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
 """Asks for another reply: the one so far, what is wrong with it, what the model is to be told."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..core.util import tokens_in
-from .messages import ADDED, Message
-from .protocols.text import each_result, is_results, text_of
+from .messages import ADDED, Message, text_of
+from .protocols.text import each_result, is_results
 from .results import evenly, excerpt
 
 DEFAULT_WINDOW_TOKENS = 128_000

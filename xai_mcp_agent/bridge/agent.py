@@ -23,13 +23,13 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.base import counts
 from ..agent.models.choice import OFFLINE, AgentModel
-from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.calls import Caller, Host, ToolInvocation
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.results import ToolResult
+from ..core.threads import beside_loop
 from ..core.tools import STATIC, Tool, ToolKey
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words

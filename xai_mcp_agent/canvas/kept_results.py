@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..agent.messages import Message
-from ..agent.protocols.text import text_of
+from ..agent.messages import Message, text_of
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
 from ..agent.protocols.arguments import parse_arguments
-from ..agent.protocols.reading import beside_loop
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, clipped
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
@@ -29,6 +28,7 @@ from ..core.questions import (
     ToolUseResult,
 )
 from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
+from ..core.threads import beside_loop
 from ..core.visible import own_names
 from .agents import model_of, settings_of
 from .model_settings import as_model_settings

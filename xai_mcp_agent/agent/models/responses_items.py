@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...core.json import JsonObject
-from ..messages import Message
-from ..protocols.text import text_of
+from ..messages import Message, text_of
 from .fields import mapping, sequence
 from .wire import added_by
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
 from ..media import without
-from ..messages import Message
-from ..protocols.text import text_of
+from ..messages import Message, text_of
 from .fields import mapping, sequence
 from .openai_format import answer_format
 from .responses_items import added_names, output_items

@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_plus
 
-from ..messages import with_calls
+from ..messages import text_of, with_calls
 from .spellings import TextCall
-from .text import read_results, text_of
+from .text import read_results
 
 HINT = (
     "This call was not made, because the same text stands in {place}: a quotation runs nothing. "

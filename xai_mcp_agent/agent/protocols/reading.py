@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import anyio.to_thread
+from typing import Any
 
 from .quotation import Quotations
 from .spellings import IsTool, TextCall, calls_as_answer
 from .text import read_results
 from .text_reply import parse_reply
 
-T = TypeVar("T")
-
-# Read in a few milliseconds; longer ones would hold up all other agents and servers.
-_MOST_CHARS_ON_LOOP = 2_000
 _MADE_UP = (
     "You wrote this result yourself: {name} was not called, and what you wrote from there on was "
     "left out. To use a tool, write a line with TOOL, a colon, its name and its arguments, then "
@@ -91,10 +85,3 @@ def _may_mean_call(answer: str, messages: Sequence[Mapping[str, Any]], is_tool: 
         return False
     quotations = Quotations(messages, "", ())
     return not any(map(quotations.hint, calls))
-
-
-async def beside_loop(chars: int, function: Callable[[], T]) -> T:
-    """What the function gives that reads so many characters; in a thread when they are many."""
-    if chars <= _MOST_CHARS_ON_LOOP:
-        return function()
-    return await anyio.to_thread.run_sync(function)

@@ -12,9 +12,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ...core.provider_schema import FunctionSpec
+from ..messages import text_of
 from .arguments import parse_arguments
 from .extents import LEAD
 from .spellings import TextCall
@@ -138,16 +139,6 @@ def read_results(messages: Iterable[Mapping[str, Any]]) -> list[TextResult]:
         elif message.get("role") != "system":
             results += [_answered(x, waiting) for x in _results_in(text_of(message))]
     return results
-
-
-def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whether its content is a string or a list of parts."""
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = cast(list[Any], content)
-        texts = [cast(Mapping[str, Any], x).get("text") for x in parts if isinstance(x, Mapping)]
-        return "\n".join(x for x in texts if isinstance(x, str))
-    return content if isinstance(content, str) else ""
 
 
 def _entry(function: FunctionSpec) -> str:

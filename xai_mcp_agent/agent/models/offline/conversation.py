@@ -14,9 +14,8 @@ from typing import Any, cast
 
 from ....core.json import JsonObject
 from ....core.provider_schema import FunctionSpec
-from ...messages import Message, calls_of, with_calls
+from ...messages import Message, calls_of, text_of, with_calls
 from ...protocols import text as text_protocol
-from ...protocols.text import text_of
 from ..base import ModelRequest
 
 _ERROR = "ERROR"  # How the loop begins the result of a call that failed.

@@ -15,12 +15,12 @@ from datetime import date
 
 from anyio.lowlevel import checkpoint
 
+from ....core.threads import beside_loop
 from ....planning.careful.searching import MOST_FOUND, ToolSearch
 from ....planning.careful.situation import Situation
 from ....planning.plans import Plan
-from ...messages import ToolCall
-from ...protocols.reading import beside_loop
-from ...protocols.text import format_call, parse_reply, text_of
+from ...messages import ToolCall, text_of
+from ...protocols.text import format_call, parse_reply
 from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
