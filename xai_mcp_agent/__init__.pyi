@@ -1,8 +1,7 @@
 """The public names and where each is: for type checkers, editors, and `__init__.py`."""
 
 from .agent.conversation import BadConversation
-from .agent.models.choice import AgentModel
-from .agent.models.registry import UnknownProvider
+from .agent.models.choice import AgentModel, UnknownProvider
 from .agent.run_file import WaitingRun
 from .agent.signed_file import RunFileError
 from .bridge.agent import Agent, AgentResult

@@ -9,7 +9,7 @@ from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import Emit, RunEvent, RunFinished
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
-from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools

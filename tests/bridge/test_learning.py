@@ -19,7 +19,7 @@ from xai_mcp_agent import Bridge, StoreFailed, ToolKey
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
-from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.run_memory import Remembered
 from xai_mcp_agent.bridge.source_toolset import SourceToolset

@@ -27,8 +27,8 @@ from tests.support.model_endpoint import (
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
+from xai_mcp_agent.agent.models.choice import UnknownProvider
 from xai_mcp_agent.agent.models.openai import OpenAIModel
-from xai_mcp_agent.agent.models.registry import UnknownProvider
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.planning import Given, Plan

@@ -20,7 +20,7 @@ from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, s
 from tests.support.scripts import run_script
 from tools.components import all_components
 from xai_mcp_agent import BadSetting, XaiMcpError
-from xai_mcp_agent.agent.models.registry import UnknownProvider
+from xai_mcp_agent.agent.models.choice import UnknownProvider
 from xai_mcp_agent.agent_components import AgentInit, AgentModel, AgentRun, AgentUpdate
 from xai_mcp_agent.canvas.moved_ports import MOVED_TO_MODEL, PortMoved
 from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
@@ -173,7 +173,6 @@ def test_settings_that_are_none_are_told_with_what_to_wire(node: type, settings:
         ({1: 2}, "unknown key 1"),
         ({"temperature": "hot"}, r"`model_settings\.temperature` of AgentInit"),
         ({"extra_body": 3}, r"`model_settings\.extra_body` of AgentInit"),
-        ({"model": "m"}, "no `provider` says whom to ask"),
         ({"api_key": KEY}, "no `provider` says whom to ask"),
         ({"base_url": "http://h/v1"}, "no `provider` says whom to ask"),
         ({"max_run_cost": 1}, "no prices to count with"),

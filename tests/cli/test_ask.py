@@ -106,17 +106,10 @@ def test_a_server_that_was_asked_for_and_cannot_be_used_is_no_success(
     assert "bad" in err
 
 
-def test_a_model_without_its_provider_is_told_with_one(settings: str, capsys: Any) -> None:
-    status, _, err = command(capsys, "ask", "x", "--model", "gpt-5-mini", "--settings", settings)
-    assert status == 2
-    assert "Did you mean 'openai:gpt-5-mini'?" in err
-
-
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
         (["x", "--show", "loud"], "'loud' is none of quiet, normal, verbose"),
-        (["x", "--model", "bogus:foo"], "No provider 'bogus'"),
         (["x", "--model", "openai:"], "Write openai:NAME"),
         ([" "], "The question is empty"),
         (["x", "--server", ""], "The name of a server is empty"),

@@ -83,17 +83,10 @@ def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys:
         assert "this rough one stands" in out.replace("\n  ", " ")
 
 
-@pytest.mark.parametrize(
-    ("model", "hint"),
-    [("bogus:x", "No provider 'bogus'"), ("openai", "Write openai:NAME"),
-     ("gpt-5-mini", "Did you mean 'openai:gpt-5-mini'?")],
-)  # fmt: skip
-def test_a_model_that_there_is_not_is_wrong_usage(
-    settings: str, capsys: Any, model: str, hint: str
-) -> None:
-    status, out, err = command(capsys, "plan", LEND, "--model", model, "--settings", settings)
+def test_a_provider_alone_is_wrong_usage(settings: str, capsys: Any) -> None:
+    status, out, err = command(capsys, "plan", LEND, "--model", "openai", "--settings", settings)
     assert (status, out) == (2, "")
-    assert hint in err
+    assert "Write openai:NAME" in err
 
 
 def test_a_model_without_a_key_is_reported_in_words_of_the_command_line(

@@ -56,9 +56,9 @@ from xai_mcp_agent import (
     settings_from,
 )
 from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
+from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
-from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
 from xai_mcp_agent.canvas.installation import warn_if_stale

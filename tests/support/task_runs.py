@@ -14,7 +14,7 @@ from xai_mcp_agent.agent.events import ModelAsked, RunEvent, ToolFinished
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from xai_mcp_agent.agent.messages import text_of
 from xai_mcp_agent.agent.models.base import ModelRequest
-from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.agent.protocols.text import read_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.source_toolset import SourceToolset

@@ -9,8 +9,7 @@ from typing import Any, TypedDict, TypeGuard, Unpack, cast
 from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
-from ..agent.models.choice import OFFLINE, window_for
-from ..agent.models.registry import model_for
+from ..agent.models.choice import OFFLINE, OPENAI, model_for, split_name, window_for
 from ..agent.structured import OutputSchema
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.json import JsonObject
@@ -84,7 +83,7 @@ def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
     """
     name = _named(name, _INIT) or DEFAULT_AGENT
     settings = settings_on(values.get("model_settings"), "model_settings", _INIT)
-    provider, model = _whom(values, settings, _INIT)
+    provider, model = _model_in(values, settings, _INIT, OFFLINE)
     if not provider:
         _refuse_unsaid(settings)
     ctx[_PREFIX + name] = {
@@ -112,7 +111,7 @@ def update_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
     """
     agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
     settings = settings_on(values.get("model_settings"), "new_model_settings", _UPDATE)
-    provider, model = _whom(values, settings, _UPDATE)
+    provider, model = _model_in(values, settings, _UPDATE, agent["agent_provider"])
     prompt = optional(values.get("system_prompt"), "new_system_prompt", _UPDATE)
     changed: dict[str, Any] = {
         "agent_provider": provider or agent["agent_provider"],
@@ -302,15 +301,22 @@ def _named(name: Any, node: str) -> str:
     return text if text.strip() else ""
 
 
-def _whom(values: Mapping[str, Any], settings: JsonObject, node: str) -> tuple[str, str]:
+def _model_in(
+    values: Mapping[str, Any], settings: JsonObject, node: str, provider_now: str
+) -> tuple[str, str]:
     """Provider and model that an agent is given, by its own ports or by those of AgentModel."""
     new = "" if node == _INIT else "new_"
-    provider = provider_on(values.get("provider"), f"{new}agent_provider", node)
-    model = optional(values.get("model"), f"{new}agent_model", node)
-    return (
-        _one_of(provider, f"{new}agent_provider", settings.get("provider", ""), "provider", node),
-        _one_of(model, f"{new}agent_model", settings.get("model", ""), "model", node),
-    )
+    port = f"{new}agent_provider"
+    own = provider_on(values.get("provider"), port, node)
+    provider = _one_of(own, port, settings.get("provider", ""), "provider", node)
+    port = f"{new}agent_model"
+    own = optional(values.get("model"), port, node)
+    model = _one_of(own, port, settings.get("model", ""), "model", node)
+    named, name = split_name(model)
+    if named and named == (provider or named):
+        return named, name
+    # A name alone is a model of the agent's service, or else, as everywhere, of `openai`.
+    return provider or (OPENAI if model and provider_now == OFFLINE else ""), model
 
 
 def _one_of(own: str, port: str, chosen: str, key: str, node: str) -> str:
@@ -325,7 +331,7 @@ def _one_of(own: str, port: str, chosen: str, key: str, node: str) -> str:
 
 def _refuse_unsaid(settings: JsonObject) -> None:
     """Without a provider nobody is asked what is set here, and that is hardly meant."""
-    if said := [x for x in ("model", "base_url", "api_key") if x in settings]:
+    if said := [x for x in ("base_url", "api_key") if x in settings]:
         raise BadSetting(
             f"{MODEL_NODE} sets `{said[0]}`, and no `provider` says whom to ask. Set it to "
             "`openai`, which is also every service that speaks as OpenAI does, or to another one."

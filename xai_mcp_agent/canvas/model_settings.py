@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, cast
 
 from ..agent.limits import RunLimits
 from ..agent.models.base import ModelSettings
-from ..agent.models.registry import PROVIDERS, unknown_provider
+from ..agent.models.choice import PROVIDERS, unknown_provider
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.names import did_you_mean

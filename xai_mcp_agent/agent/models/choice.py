@@ -1,18 +1,53 @@
-"""Which model an agent talks to, and how, as a person chooses it."""
+"""Which model an agent talks to, as a person names it, and what is set about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast
 
+from ...core.errors import XaiMcpError
+from ...core.imports import import_aside
 from ...core.json import JsonObject
+from ...core.names import did_you_mean
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
 from .base import Model, ModelSettings
-from .registry import model_for, split_name
 
+Provider: TypeAlias = Literal["offline", "openai", "openai_responses", "bedrock", "vertexai"]
+PROVIDERS: tuple[Provider, ...] = (
+    "offline",
+    "openai",
+    "openai_responses",
+    "bedrock",
+    "vertexai",
+)
 OFFLINE = "offline"
+OPENAI = "openai"
+
+
+class UnknownProvider(XaiMcpError):
+    """No such provider of models."""
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Provider and model of `openai:gpt-5-mini`; the provider is empty where none is named.
+
+    Names of models have colons and slashes in them, too: `llama3:8b`, `meta/llama-4`.
+    """
+    for mark in ":/":
+        provider, _, model = name.strip().partition(mark)
+        provider = provider.strip().lower()
+        # `anthropic/claude-x` is what OpenRouter calls a model of its own.
+        if provider in PROVIDERS and (mark == ":" or provider.startswith(OPENAI)):
+            return provider, model.strip()
+    return "", name.strip()
+
+
+def unknown_provider(name: str) -> UnknownProvider:
+    """The error for a provider that does not exist, naming the nearest."""
+    hint = did_you_mean(name, PROVIDERS) or f"Did you mean 'openai:{name}'?"
+    return UnknownProvider(f"No provider {name!r} of models. {hint} Known: {', '.join(PROVIDERS)}.")
 
 
 def window_for(
@@ -22,6 +57,41 @@ def window_for(
     is_offline = provider == OFFLINE
     size = context_tokens or (0 if is_offline else DEFAULT_WINDOW_TOKENS)
     return ContextWindow(size, max_output_tokens, sums_up=not is_offline)
+
+
+def model_for(
+    provider: str,
+    model: str = "",
+    *,
+    base_url: str = "",
+    api_key: Secret | None = None,
+    settings: ModelSettings | None = None,
+) -> Model:
+    """The model to talk to. Nothing is connected yet.
+
+    Raises:
+        UnknownProvider: the name is none of `PROVIDERS`, or the provider wants a model's name.
+    """
+    settings = settings or ModelSettings()
+    if provider == OFFLINE:
+        import_aside(".offline.model", __package__)
+        from .offline.model import OfflineModel
+
+        return OfflineModel()
+    if provider not in PROVIDERS:
+        raise unknown_provider(provider)
+    if not model:
+        raise UnknownProvider(
+            f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
+            "to the name your service lists. Provider 'offline' needs none."
+        )
+    import_aside(".openai", __package__)
+    from .openai import OpenAIModel
+
+    known = cast(Any, provider)
+    return OpenAIModel(
+        model, provider=known, base_url=base_url or None, api_key=api_key, settings=settings
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +117,15 @@ class AgentModel:
     turn_timeout_seconds: float | None = None
 
     @classmethod
-    def of(cls, said: AgentModel | str) -> AgentModel:
-        """The model that `provider:name` means, such as `openai:gpt-5-mini`, or `offline`."""
-        if isinstance(said, AgentModel):
-            return said
-        provider, _, model = said.partition(":")
-        provider, name = split_name(said) or (provider.strip().lower(), model.strip())
-        return cls(provider=provider, name=name)
+    def of(cls, model: AgentModel | str) -> AgentModel:
+        """The model of a name such as `openai:gpt-5-mini` or `offline`.
+
+        Without a provider it is `openai`'s: `gpt-5-mini`, `llama3:8b`.
+        """
+        if isinstance(model, AgentModel):
+            return model
+        provider, name = split_name(model)
+        return cls(provider=provider or OPENAI, name=name)
 
     @property
     def secrets(self) -> list[Secret]:

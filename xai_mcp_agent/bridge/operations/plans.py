@@ -71,10 +71,12 @@ class Planning(Search):
             UnknownServer, SettingsError: a name that cannot be used.
             UnknownProvider: the model's provider wants a model's name.
         """
-        from ...agent.models.registry import model_named  # most plans have no model
+        from ...agent.models.choice import AgentModel  # most plans have no model
 
         choice = self.choice_of(servers) if servers else choice
-        named = model_named(model, base_url=base_url) if isinstance(model, str) and model else None
+        named = None
+        if isinstance(model, str) and model:
+            named = replace(AgentModel.of(model), base_url=base_url).open()
         planner = named if isinstance(model, str) else model
         try:
             usable = await self.usable_tools(choice, preferences, own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ...agent.models.registry import PROVIDERS
+from ...agent.models.choice import PROVIDERS
 from ...agent.prompt import PLACEHOLDERS
 from ...core.json import JsonObject
 from ...core.names import did_you_mean
