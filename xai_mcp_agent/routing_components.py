@@ -54,7 +54,7 @@ class AgentDefineRoute(Component):
 class AgentRouter(Component):
     """Lets an agent's model choose the route that fits a request, and runs that route.
 
-    A model that cannot call functions names the route in its text.
+    The model is asked once more where it names none.
 
     ##### inPorts:
     - question (str): The request. The route gets it as its conversation. Default: what conversation

@@ -1,4 +1,4 @@
-"""Routing: a model chooses one of several routes, by function or by name."""
+"""Routing: a model chooses one of several routes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.agents_in_ctx import init_agent
-from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
-from xai_mcp_agent import ModelCannotCallFunctions
+from tests.support.model_endpoint import ModelEndpoint, Step, model_endpoint, says
 from xai_mcp_agent.agent.routing import NoRoute
 from xai_mcp_agent.canvas.routing import define_route, follow_route
+
+REPAIRS = '{"route": "Repairs"}'
 
 
 @pytest.fixture(autouse=True)
@@ -44,79 +45,46 @@ def route(script: Any, conversation: Any = "Hi.", **agent: Any) -> tuple[str, An
 
 
 @pytest.mark.parametrize(
-    ("reply", "name"),
+    "reply",
     [
-        ("billing", "billing"),
-        ('"Billing".', "billing"),
-        ("**repairs**", "Repairs"),
-        ("The best route is: Repairs!", "Repairs"),
-        ("billing refunds", "billing_refunds"),
-        ("`billing_refunds`", "billing_refunds"),
-        ("TOOL: repairs {}", "Repairs"),
-        ('{"route": "Repairs", "reason": "It is no question about billing."}', "Repairs"),
-        ('```json\n{"choice": "billing_refunds"}\n```', "billing_refunds"),
-        ('{"name": "repairs", "arguments": {}}', "Repairs"),
-        ("It is about a tap, not about billing.\n\nRoute: Repairs", "Repairs"),
-        ("It is not billing, so I choose **Repairs**.", "Repairs"),
-        ("<think>Is it billing or repairs?</think>\nRepairs", "Repairs"),
+        '{"route": "Repairs"}',
+        '```json\n{"route": "Repairs"}\n```',
+        '<think>Billing or {"route": "billing"}?</think>\nI choose {"route": "Repairs"}.',
     ],
 )
-def test_quotes_case_and_punctuation_round_a_name_do_not_matter(reply: str, name: str):
-    assert route([says(reply)])[0] == name
+def test_a_model_names_a_route_as_json(reply: str):
+    name, result, endpoint = route([says(reply)], "My tap!", tool_protocol="text")
+    assert (name, result) == ("Repairs", None)
+    body = endpoint.requests[0].body
+    assert "tools" not in body
+    choice = body["response_format"]["json_schema"]["schema"]["properties"]["route"]
+    assert choice["enum"] == ["billing", "billing_refunds", "Repairs"]
+    assert "Something is broken." in body["messages"][0]["content"]
 
 
-def test_a_model_may_call_the_route():
-    name, result, endpoint = route([calls(("billing", {}))], "My invoice?")
+def test_the_nodes_of_a_route_run_and_give_its_result():
+    name, result, _ = route([says('{"route": "billing"}')], "My invoice?")
     assert (name, result) == ("billing", "billed: My invoice?")
-    assert [x["function"]["name"] for x in endpoint.requests[0].body["tools"]] == [
-        "billing", "billing_refunds", "Repairs",
-    ]  # fmt: skip
-
-
-REFUSED = fails(400, {"message": "registry.example/m does not support tools"})
-
-
-@pytest.mark.parametrize(
-    ("replies", "name"),
-    [
-        ([REFUSED, says("Repairs")], "Repairs"),
-        ([REFUSED, says("Hm."), says('{"route": "billing"}')], "billing"),
-    ],
-)
-def test_a_model_that_cannot_call_functions_names_the_route(replies: list[Any], name: str):
-    chosen, _, endpoint = route(replies)
-    assert chosen == name
-    assert "tools" in endpoint.requests[0].body
-    for asked in endpoint.requests[1:]:
-        assert "tools" not in asked.body
-        assert "Reply with the name of the route" in asked.body["messages"][0]["content"]
-
-
-def test_an_agent_of_the_text_protocol_is_offered_no_functions():
-    _, _, endpoint = route([says("TOOL: repairs {}")], tool_protocol="text")
-    assert "tools" not in endpoint.requests[0].body
-    with pytest.raises(ModelCannotCallFunctions):
-        route([REFUSED], tool_protocol="native")
 
 
 def test_a_conversation_that_is_too_long_to_route_is_sent_in_part():
     given = [{"role": "user", "content": f"{n} " + "word " * 200} for n in range(500)]
-    _, _, endpoint = route([says("Repairs")], [*given, "My tap!"], context_tokens=4_000)
+    _, _, endpoint = route([says(REPAIRS)], [*given, "My tap!"], context_tokens=4_000)
     sent = endpoint.requests[0].body["messages"]
     assert sent[-1]["content"] == "My tap!"
     assert sum(len(x["content"]) for x in sent) < 16_000
 
 
 def test_a_reply_that_names_no_route_gets_one_more_try():
-    name, _, endpoint = route([says("I am not sure."), says("Repairs")])
+    name, _, endpoint = route([says('{"route": "cooking"}'), says(REPAIRS)])
     assert name == "Repairs"
-    assert "one of these names" in endpoint.requests[1].body["messages"][-1]["content"]
+    assert '"cooking" is not one of' in endpoint.requests[1].body["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize("reply", ["cooking", "", "billing or repairs"])
-def test_a_model_that_names_none_twice_is_an_error_that_quotes_it(reply: str):
+@pytest.mark.parametrize("reply", [says("cooking"), says(""), says("", refusal="No.")])
+def test_a_model_that_names_none_is_an_error_that_lists_the_routes(reply: Step):
     with pytest.raises(NoRoute, match="The routes are: billing, billing_refunds, Repairs"):
-        route([says(reply), says(reply)])
+        route([reply] * 3)
 
 
 def test_no_routes_at_all_is_told():

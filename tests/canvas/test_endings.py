@@ -192,7 +192,7 @@ def test_a_route_whose_agent_gave_no_answer_has_no_result_of_an_earlier_one() ->
     second = make(AgentRun, agent_name="a", conversation="Go.")
     second.on_error = chain(call(lambda _: None))
     start = make(AgentDefineRoute, agent_flow_name="it", description="All.")
-    steps = [calls(("it", {})), says("Hello."), *NOTHING]
+    steps = [says('{"route": "it"}'), says("Hello."), *NOTHING]
     with model_endpoint(steps) as endpoint:
         router = make(AgentRouter, agent_name="a", conversation="Go.")
         play({}, *agent(endpoint), router, tools=[[start, first, second]])

@@ -81,7 +81,7 @@ def test_a_route_gets_the_question_after_what_was_said() -> None:
     route = make(AgentDefineRoute, agent_flow_name="it", description="All.")
     heard: list[Any] = []
     router = make(AgentRouter, question="Who am I?", conversation=SAID)
-    with model_endpoint([calls(("it", {})), says("it")]) as endpoint:
+    with model_endpoint([says('{"route": "it"}')]) as endpoint:
         flow = chain(route, call(heard.append, route.conversation))
         ctx: dict[str, Any] = {}
         route.init(ctx)

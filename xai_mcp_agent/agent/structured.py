@@ -1,21 +1,28 @@
-"""Answers of a certain form: told to the model, read from its words, and checked."""
+"""Asking a model for JSON: it is told the schema, its answer is checked, and asked for once more.
+
+Answers of agents, routes and plans are asked for in this one way.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..core.errors import BadSetting, ModelAnswerInvalid
 from ..core.json import JsonObject
 from ..core.schemas import SchemaCheck
 from ..core.threads import beside_loop
-from .models.base import ModelReply
+from .messages import Message
+from .models.base import Model, ModelReply, ModelRequest
 from .protocols.arguments import NOT_JSON, read_json
-from .protocols.extents import closing, without_fence
+from .protocols.extents import without_fence
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
 """Asks for another reply: the one so far, what is wrong with it, what the model is to be told."""
+Check: TypeAlias = Callable[[Any], Sequence[str]]
+"""Problems of a value that fits the schema."""
 
 _INSTRUCTION = (
     "Your answer must be one JSON value that fits the following JSON Schema, with no words and no "
@@ -26,27 +33,28 @@ _AGAIN = (
     "Give it again, corrected: one JSON value and nothing else."
 )
 _EXCERPT_CHARS = 40
-_NEXT_STEP = "Make `output_schema` simpler, or use a model that keeps to it."
-# Any of these, or it is no schema but something that a person took for one.
-_TELLING = {
+_END_OF_THOUGHTS = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]")
+# A JSON Schema has at least one of these words; `{"city": "string"}` is no schema.
+_SCHEMA_WORDS = {
     "$ref", "allOf", "anyOf", "const", "enum", "items", "not", "oneOf", "prefixItems", "properties",
     "required", "type",
 }  # fmt: skip
 
 
 class OutputSchema:
-    """The form that an agent's answer must have, as a JSON Schema.
+    """The form that a model's answer must have, as a JSON Schema.
 
     Raises:
         BadSetting: it is no JSON Schema, or one that would take too long to check anything with.
     """
 
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: JsonObject, check: Check = lambda _: ()) -> None:
         self.schema = schema
-        self._check = SchemaCheck(schema)
-        self._check.problems(None)  # compiles it
-        why = self._check.broken
-        if not why and not _TELLING & schema.keys():
+        self._check = check
+        self._schema_check = SchemaCheck(schema)
+        self._schema_check.problems(None)  # compiles it
+        why = self._schema_check.broken
+        if not why and not _SCHEMA_WORDS & schema.keys():
             why = "it says nothing of `type` or `properties`"
         if why:
             raise BadSetting(
@@ -73,40 +81,69 @@ class OutputSchema:
                 return reply, None
             value, problems = await self._read(reply)
         if problems:
-            wrong = "; ".join(problems)
             raise ModelAnswerInvalid(
-                f"The model's answer does not fit `output_schema`, also when asked again: {wrong}. "
-                f"{_NEXT_STEP}",
+                "The model's answer does not fit `output_schema`, also when asked again: "
+                f"{'; '.join(problems)}. Make `output_schema` simpler, or use a model that keeps "
+                "to it.",
                 problems,
             )
         return reply, value
 
     async def _read(self, reply: ModelReply) -> tuple[Any, list[str]]:
+        """The value of an answer, and what is wrong with it."""
         value, problems = await beside_loop(len(reply.text), lambda: self._value_in(reply.text))
         if problems and reply.finish == "length":
             problems = ["it was cut off at the limit of its length", *problems]
         return value, problems
 
     def _value_in(self, text: str) -> tuple[Any, list[str]]:
-        """The JSON value of an answer, and what is wrong with it."""
-        plain = without_fence(text)
+        plain = without_fence(_END_OF_THOUGHTS.split(text)[-1])
         if not plain:
             return None, ["it is empty"]
-        value = json_in(plain)
+        value = read_json(plain)
+        if value is NOT_JSON:  # an object among sentences, or in a fence between them
+            value = read_json(plain[plain.find("{") : plain.rfind("}") + 1])
         if value is NOT_JSON:
             return None, [f"it is not JSON, it begins with {plain[:_EXCERPT_CHARS]!r}"]
-        return value, self._check.problems(value)
+        return value, self._schema_check.problems(value) or list(self._check(value))
 
 
-def json_in(text: str) -> Any:
-    """The JSON value of an answer, in a fence and among sentences perhaps; else `NOT_JSON`."""
-    plain = without_fence(text)
-    value = read_json(plain)
-    return read_json(_object_in(plain)) if value is NOT_JSON else value
+async def ask_for_json(
+    model: Model, messages: Sequence[Message], schema: JsonObject, check: Check = lambda _: ()
+) -> Any:
+    """A model's answer to these messages, as a value that fits the schema and the `check`.
+
+    An answer that does not fit is asked for once more, with its problems. Wait with a limit.
+
+    Raises:
+        ModelAnswerInvalid: it declined, or its second answer does not fit either; see `problems`.
+        ModelError: the model's service failed.
+    """
+    form = OutputSchema(schema, check)
+    system = "\n\n".join(str(x["content"]) for x in messages if x["role"] == "system")
+    system_message: Message = {
+        "role": "system",
+        "content": f"{system}\n\n{form.instruction}".strip(),
+    }
+    sent = [system_message, *(x for x in messages if x["role"] != "system")]
+
+    async def ask() -> ModelReply:
+        return await model.reply(ModelRequest(tuple(sent), (), False, 0.0, schema), _unheard)
+
+    async def ask_again(reply: ModelReply, _: str, told: str) -> ModelReply:
+        sent.append({"role": "assistant", "content": reply.text or "(nothing)"})
+        sent.append({"role": "user", "content": told})
+        return await ask()
+
+    reply = await ask()
+    if not reply.refusal:
+        reply, value = await form.fitted(reply, ask_again)
+        if not reply.refusal:
+            return value
+    raise ModelAnswerInvalid(
+        f"{model.name} declined: {reply.refusal}", [f"declined: {reply.refusal}"]
+    )
 
 
-def _object_in(text: str) -> str:
-    """The JSON object in a sentence or in a fence between sentences; the text if there is none."""
-    start = text.find("{")
-    end = closing(text, start) if start >= 0 else None
-    return text[start:end] if end else text
+async def _unheard(_: str) -> None:
+    """Answers as JSON are not shown while they come."""

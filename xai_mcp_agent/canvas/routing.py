@@ -74,7 +74,7 @@ def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversati
 
     async def choose(_: Operations) -> str:
         try:
-            return await choose_route(model, offered, conversation, spec.protocol, spec.window)
+            return await choose_route(model, offered, conversation, spec.window)
         finally:
             await model.aclose()
 

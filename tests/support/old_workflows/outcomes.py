@@ -131,8 +131,8 @@ def _reply(body: dict[str, Any], drawn: list[str]) -> Step:
         return says(ANSWER)
     if wanted:
         return calls(*((x["name"], _arguments(x)) for x in wanted))
-    routes = re.search(r"The routes:\n\W*(\w+)", body["messages"][0]["content"])
-    return says(routes[1] if routes else ANSWER)
+    routes = re.search(r'"route": .*"enum": \["(\w+)"', body["messages"][0]["content"])
+    return says(f'{{"route": "{routes[1]}"}}' if routes else ANSWER)
 
 
 def _arguments(function: dict[str, Any]) -> dict[str, str]:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import anyio.to_thread
 
 from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
-from ...core.errors import BadSetting, UnknownTool
+from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, UnknownTool
 from ...core.names import did_you_mean
 from ...core.tools import Tool, ToolKey
 from ...planning.answered import (
@@ -205,18 +206,23 @@ class Planning(Search):
         """The plan of a model, or the rough plan with the reason why it stands."""
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
+        from ...agent.structured import ask_for_json
         from ...planning.plan_file import BadPlan
-        from ..model_json import ask_for_json
 
         request, mask = rough.request, self.engine.recorder.mask
         question = await self.planned(usable, lambda x: x.question(request))
-        answer, why = await ask_for_json(model, question, limit_seconds, mask)
-        if not why:
-            try:
-                plan = await self.planned(usable, lambda x: x.checked(request, answer))
-                return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
-            except BadPlan as bad:
-                why = str(bad)
+        messages = ({"role": "user", "content": question},)
+        try:
+            with anyio.fail_after(limit_seconds):
+                answer = await ask_for_json(model, messages, {"type": "object"})
+            plan = await self.planned(usable, lambda x: x.checked(request, answer))
+            return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
+        except ModelAnswerInvalid as invalid:
+            why = "; ".join(invalid.problems)
+        except (BadPlan, ModelError) as reason:
+            why = str(reason)
+        except TimeoutError:
+            why = f"it did not answer within {limit_seconds:g} s"
         stands = mask(_STANDS.format(model.name, why))
         return replace(rough, reasons=(*rough.reasons, stands))
 

@@ -12,13 +12,17 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from typing import cast
 
 from anyio.lowlevel import checkpoint
 
+from ....core.json import JsonObject
 from ....core.threads import beside_loop
 from ....planning.careful.searching import MOST_FOUND, ToolSearch
 from ....planning.careful.situation import Situation
 from ....planning.plans import Plan
+from ....search.index import LexicalIndex
+from ....search.terms import spelled_terms, weighted
 from ...messages import ToolCall, text_of
 from ...protocols.text import format_call, parse_reply
 from ..base import ModelReply, ModelRequest, OnAgain, OnText
@@ -34,6 +38,9 @@ _MAX_THOUGHTS_SHOWN = 3
 # Words that most servers have some tool for.
 _ANYTHING = "list show count convert calculate current time date number text name"
 _CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make ready
+_ROUTE_WORDS = 10.0  # of a usual description
+_MOST_ROUTED_CHARS = 6_000
+_LEAST_ROUTED = 0.05  # of what all words of a request could score
 # Text that the text protocol would read as a call, or as the end of the model's own words.
 _LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
 
@@ -62,6 +69,8 @@ class OfflineModel:
     ) -> ModelReply:
         """Call the tools that come next, or answer. Never fails and never waits."""
         await checkpoint()
+        if request.output_schema and (choice := _choice(request.output_schema, request)):
+            return ModelReply(choice)
         chars = sum(len(text_of(x)) for x in request.messages)
         chars += _CHARS_A_TOOL * len(request.functions)
         reply = await beside_loop(chars, lambda: _reply(read_request(request), self._today()))
@@ -72,6 +81,24 @@ class OfflineModel:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _choice(schema: JsonObject, request: ModelRequest) -> str:
+    """The route whose line fits the last message best, as JSON; empty if this is no such question.
+
+    See `routing`, which asks for it.
+    """
+    match schema.get("properties"):
+        case {"route": {"enum": [*names], "description": str(lines)}}:
+            index = LexicalIndex[str]()
+            for name, line in zip(cast(list[str], names), lines.splitlines(), strict=False):
+                index.put(name, weighted(spelled_terms(line), _ROUTE_WORDS))
+            asked = spelled_terms(text_of(request.messages[-1])[:_MOST_ROUTED_CHARS])
+            best = index.search(asked, 1)
+            is_near = best and best[0][1] > _LEAST_ROUTED * index.whole(asked)
+            return json.dumps({"route": best[0][0]}) if is_near else ""
+        case _:
+            return ""
 
 
 def _reply(reading: Reading, today: date) -> ModelReply:

@@ -1,0 +1,54 @@
+"""The form of an answer as OpenAI's services are sent it: strictly where strict mode can say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.agent.models.openai_format import answer_format
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "people": {"type": ["integer", "null"]}},
+    "required": ["city", "people"],
+}
+
+
+def test_a_form_that_strict_mode_can_say_is_sent_strictly():
+    closed = {**CITY, "additionalProperties": False}
+    assert answer_format(CITY) == {"name": "answer", "schema": closed, "strict": True}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"required": ["city"]},
+        {"additionalProperties": True},
+        {"minProperties": 1},
+        {"properties": {"city": {}, "people": {}}},
+        {"properties": {"city": {"type": "object"}, "people": {"type": "integer"}}},
+        {"properties": {"city": {"type": "array", "items": {"type": "object"}}, "people": True}},
+        {"$defs": {"a": {"type": "string", "default": "x"}}},
+    ],
+)
+def test_a_form_that_allows_more_than_strict_mode_is_sent_as_it_is(change: dict[str, Any]):
+    schema = {**CITY, **change}
+    assert answer_format({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}) == {
+        "name": "answer", "schema": schema, "strict": False,
+    }  # fmt: skip
+
+
+def test_all_objects_in_a_strict_form_are_closed():
+    inner = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "required": ["a"]}
+    schema = {
+        "type": "object",
+        "properties": {"list": {"type": "array", "items": {"anyOf": [inner, {"type": "null"}]}}},
+        "required": ["list"],
+        "$defs": {"x": inner},
+    }
+    made = answer_format(schema)
+    assert made is not None
+    assert made["strict"]
+    assert str(made["schema"]).count("'additionalProperties': False") == 3
+    assert "additionalProperties" not in str(schema)
