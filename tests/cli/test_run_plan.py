@@ -124,10 +124,10 @@ def test_what_was_refused_fails(capsys: Any, journal: Callable[[], list[str]]) -
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[" * 10_000 + "]" * 10_000, "more than 60 deep"),
+        ("[" * 10_000 + "]" * 10_000, "no JSON"),
         ('{"calls": [], "x": "' + "x" * 10_000_000 + '"}', "more than 4 MB"),
         ('{"calls": [{"tool": "a/b", "args": {"c": {"call": 0}}}]}', "does not come before it"),
-        ('{"calls": [{"tool": "a/b", "args": {"c": NaN}}]}', "JSON cannot hold"),
+        ('{"calls": [{"tool": "a/b", "args": {"c": NaN}}]}', "no JSON"),
         ('{"calls": [{"tool": "shredder/shrod", "args": {}}]}', "'shred'"),
         ('{"calls": [{"tool": "count", "args": {}}]}', "does not say whose tool"),
     ],

@@ -50,9 +50,9 @@ def test_a_source_for_all_keeps_names_whole() -> None:
     ("bad", "says"),
     [
         ({}, "no `calls`"),
-        (plan({}), "Call 1 of the plan has no `tool`"),
+        (plan({}), "Call 1 of the plan: it has no `tool`"),
         (plan({"tool": "x", "args": {}}), "name the source of all with --source"),
-        (plan({"tool": "it/x", "args": None}), "it/x, has no arguments"),
+        (plan({"tool": "it/x", "args": None}), "Call 1 of the plan, `args`"),
         (plan({"tool": "it/x", "args": {"a": {"call": 0}}}), "does not come before it"),
         (plan(NOTHING, {"tool": "it/x", "args": {"a": {"call": 0, "field": "[x"}}}), "is no path"),
     ],

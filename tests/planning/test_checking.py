@@ -11,7 +11,7 @@ import pytest
 from tests.planning.shop import TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
 from xai_mcp_agent.planning import BadPlan, FromResult, Given, Missing, Parts, Plan, Planner
-from xai_mcp_agent.planning.plans import used_in
+from xai_mcp_agent.planning.plan import used_in
 
 REQUEST = "List my orders and cancel the first one. My email is ada@example.org."
 FIND, LIST, CANCEL = "shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"

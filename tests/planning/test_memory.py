@@ -8,8 +8,7 @@ import pytest
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from xai_mcp_agent.planning import Edge, FromResult, Planner
-from xai_mcp_agent.planning.memory import MAX_PLANS, Memory
-from xai_mcp_agent.planning.plans import plan_from
+from xai_mcp_agent.planning.memory import MAX_PLANS, Memory, plan_from
 
 GREETINGS = tool("get_weather", "Weather of a place.", {"place": TEXT}, {"sky": TEXT}, server="sky")
 EXTRA = [GREETINGS, tool("count_stock", "Counts what is in stock.", {}, {"stock": NUMBER})]

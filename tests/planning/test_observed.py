@@ -19,7 +19,7 @@ from xai_mcp_agent.planning.observed import (
     observed_plan,
     observed_run,
 )
-from xai_mcp_agent.planning.plan_file import plan_from_json
+from xai_mcp_agent.planning.plan import plan_from_json
 from xai_mcp_agent.planning.shape_json import cut_at, shape_as_json, shape_from_json
 from xai_mcp_agent.planning.shapes import ANY, MAX_DEPTH, shape_of, shape_of_value
 
@@ -230,7 +230,6 @@ def test_what_nobody_wrote_is_read_as_some_shape(value: Any) -> None:
         ('hosts["db.internal.corp"].state', "hosts.{key}.state"),
         ('hosts["ada.lovelace@mail.example.org"].state', "hosts.{key}.state"),
         ("hosts.{key}.state", "hosts.{key}.state"),
-        ("orders[].", None),
     ],
 )
 def test_of_a_name_that_a_plan_has_in_quotation_marks_nothing_is_kept_where_it_is_a_value(

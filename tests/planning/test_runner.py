@@ -16,7 +16,7 @@ from xai_mcp_agent.core.errors import BadSetting, InvalidArguments, SourceClosed
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.results import ToolResult
 from xai_mcp_agent.core.tools import ToolKey
-from xai_mcp_agent.planning import BadPlan, Lacking, Plan, PlanRun, plan_from_json
+from xai_mcp_agent.planning import Lacking, Plan, PlanRun, plan_from_json
 from xai_mcp_agent.planning.plan_run import places_of
 from xai_mcp_agent.planning.runner import run_plan
 
@@ -204,16 +204,6 @@ async def test_a_call_that_waits_for_approval_was_not_begun() -> None:
     run = PlanRun.from_json(json.loads(json.dumps(run.to_json())))
     assert run.awaiting == awaited
     assert (await run_plan(plan, calls, run)).is_finished
-
-
-async def test_a_plan_that_uses_what_comes_later_calls_nothing() -> None:
-    calls = Calls()
-    source = plan_of({}, {"a": {"call": 0, "field": "x"}}).calls[1]
-    with pytest.raises(BadPlan, match="uses call 1, which does not come before it"):
-        await run_plan(Plan("", (source,)), calls)
-    with pytest.raises(BadPlan, match="is no path"):
-        await run_plan(plan_of({}, {"a": {"call": 0, "field": "[x"}}), calls)
-    assert calls.made == []
 
 
 async def test_a_run_of_another_plan_is_refused() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from xai_mcp_agent.planning import Planner
-from xai_mcp_agent.planning.plans import FromResult, Given, Missing, Parts
+from xai_mcp_agent.planning.plan import FromResult, Given, Missing, Parts
 from xai_mcp_agent.planning.wires import WiredCall
 
 from .shop import NUMBER, ORDERS, TEXT, TOOLS, tool

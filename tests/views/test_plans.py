@@ -18,6 +18,7 @@ PLAN = Plan(
     (FIND, PlannedCall("use", "use", SOURCES, ("asked for: it",))),
     ("Call 2, use: you must give 'why'.",),
     ("made of words",),
+    is_rough=True,
 )
 
 

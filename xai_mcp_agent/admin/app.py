@@ -21,7 +21,7 @@ from ..core.errors import SourceError, XaiMcpError
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
 from ..gateway.guard import LOOPBACK, Guard, JsonResponse
-from ..planning.plan_file import plan_as_json
+from ..planning.plan import plan_as_json
 from ..policy.decisions import Choice
 from ..views.found import explained_json, selected_json
 from ..views.history import event_json

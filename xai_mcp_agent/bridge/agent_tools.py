@@ -21,8 +21,7 @@ from ..core.names import did_you_mean, listed
 from ..core.results import TextPart, ToolResult
 from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey
-from ..planning.plan_file import plan_as_json
-from ..planning.plans import Plan
+from ..planning.plan import Plan, plan_as_json
 from ..policy.review import Review
 from ..search.found import SelectedTool
 from ..search.preferences import Preferences

@@ -33,10 +33,8 @@ from ..core.results import ToolResult
 from ..core.schemas import properties
 from ..core.shell import shown_command, tool_command
 from ..core.tools import MCP, Tool, ToolKey
-from ..planning.plan_file import plan_as_json, plan_from_json
+from ..planning.plan import Plan, plan_as_json, plan_from_json, tool_of
 from ..planning.plan_run import Place, PlanRun
-from ..planning.plans import Plan
-from ..planning.step_values import step_arguments, tool_of
 from ..search.preferences import Preferences
 from .context import Context
 from .transcript import new_run_id
@@ -284,9 +282,7 @@ def checked_plan(plan: Plan | Mapping[str, Any]) -> Plan:
     Raises:
         BadPlan: it is no plan.
     """
-    checked = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
-    step_arguments(checked)
-    return checked
+    return plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
 
 
 @asynccontextmanager

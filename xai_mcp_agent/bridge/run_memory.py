@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..history.learned_rows import LearnedState, Learning
     from ..planning.learned_runs import LearnedCall, LearnedRun, Learnings, Sources
     from ..planning.observed import ObservedRun, SeenCall, TracedCall
+    from ..planning.plan import Plan
     from ..planning.planner import Planner
-    from ..planning.plans import Plan
     from ..planning.shapes import Shape
 
 logger = logging.getLogger(__name__)

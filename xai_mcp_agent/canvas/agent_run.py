@@ -31,7 +31,7 @@ from ..core.errors import BadSetting, NoTools
 from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
-from ..planning.plans import Plan
+from ..planning.plan import Plan
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools

@@ -16,8 +16,7 @@ from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested, named_calls
-from ..planning.plan_file import plan_from_json
-from ..planning.plans import FromResult, Given, Missing, Parts, Source
+from ..planning.plan import FromResult, Given, Missing, Parts, Source, plan_from_json
 from ..steps.references import Reference, path_text, references_in
 from ..views.fitting import (
     checked_text,

@@ -17,9 +17,8 @@ from ..console.console import Console
 from ..console.text import count
 from ..core.errors import BadSetting, XaiMcpError
 from ..core.json import JsonObject
-from ..planning.plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
+from ..planning.plan import BadPlan, Plan, plan_as_json, plan_from_json, read_plan
 from ..planning.plan_run import PlanRun
-from ..planning.plans import Plan
 from ..secrets.redactor import Redactor
 from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text

@@ -10,7 +10,7 @@ import typer
 
 from ..canvas.fitting import calls_of_workflow, problems_json
 from ..planning.answered import NamedCall, named_calls
-from ..planning.plan_file import read_plan
+from ..planning.plan import read_plan
 from ..views.fitting import checked_text, suggested_text, suggestion_json
 from .bridges import open_bridge, require_settings
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import BadSetting
-from ..planning.plan_file import plan_as_json
+from ..planning.plan import plan_as_json
 from ..views.plans import plan_text
 from .bridges import open_bridge, require_settings, servers_named
 from .given import MODEL_OPTION, MODEL_WORDS, reworded

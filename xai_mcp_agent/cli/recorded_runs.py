@@ -20,7 +20,7 @@ from ..drawing.recorded import (
     runs_in_history,
     runs_in_transcript,
 )
-from ..planning.plan_file import BadPlan, plan_from_json
+from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
 from .history import opened, say_nothing_yet
 

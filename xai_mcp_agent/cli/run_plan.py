@@ -15,9 +15,8 @@ from ..bridge.plan_runs import CallEvent
 from ..canvas.planning import perform
 from ..console.console import Console
 from ..core.json import JsonObject
-from ..planning.plan_file import read_plan
+from ..planning.plan import Plan, read_plan
 from ..planning.plan_run import PlanRun
-from ..planning.plans import Plan
 from ..secrets.redactor import Redactor, redact_json
 from ..secrets.secrets import Mask
 from .bridges import open_bridge, require_settings

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..planning.plan_file import plan_from_json
-from ..planning.plans import Plan, Source, missing_in
-from ..planning.step_values import step_arguments, tool_of
+from ..planning.plan import (
+    Plan,
+    Source,
+    missing_in,
+    plan_from_json,
+    step_arguments,
+    tool_of,
+)
 from .calls import DrawnCall
 from .components import our_components
 from .flow import draw

@@ -15,21 +15,32 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "BadPlan": "plan_file", "Edge": "plans", "Flow": "flows", "FromResult": "plans",
-    "Given": "plans", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plans",
-    "Parts": "plans", "Plan": "plans", "PlanRun": "plan_run", "PlannedCall": "plans",
+    "BadPlan": "plan", "Edge": "plan", "Flow": "flows", "FromResult": "plan",
+    "Given": "plan", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plan",
+    "Parts": "plan", "Plan": "plan", "PlanRun": "plan_run", "PlannedCall": "plan",
     "Planner": "planner", "Situation": "careful.situation",
-    "Suggestion": "suggestions", "plan_as_json": "plan_file", "plan_from_json": "plan_file",
-    "read_plan": "plan_file",
+    "Suggestion": "suggestions", "plan_as_json": "plan", "plan_from_json": "plan",
+    "read_plan": "plan",
 }  # fmt: skip
 
 if TYPE_CHECKING:
     from .careful.situation import Situation
     from .flows import Flow
-    from .plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
+    from .plan import (
+        BadPlan,
+        Edge,
+        FromResult,
+        Given,
+        Missing,
+        Parts,
+        Plan,
+        PlannedCall,
+        plan_as_json,
+        plan_from_json,
+        read_plan,
+    )
     from .plan_run import Lacking, MadeCall, PlanRun
     from .planner import Planner
-    from .plans import Edge, FromResult, Given, Missing, Parts, Plan, PlannedCall
     from .suggestions import Suggestion
 else:  # looked up on first use, as those of the package
 

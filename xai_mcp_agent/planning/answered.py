@@ -11,7 +11,7 @@ from ..core.tools import ToolKey
 
 if TYPE_CHECKING:
     from ..search.found import FoundTool
-    from .plans import Plan, PlannedCall, Source
+    from .plan import Plan, PlannedCall, Source
     from .suggestions import Suggestion
     from .wires import WireProblem
 
@@ -44,7 +44,7 @@ def named_calls(plan: Plan) -> list[NamedCall]:
     Raises:
         BadPlan: one of them does not say whose tool it is.
     """
-    from .step_values import tool_of
+    from .plan import tool_of
 
     return [NamedCall(*tool_of(x), x.arguments) for x in plan.calls]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from .plan_file import BadPlan
+from .plan import BadPlan
 
 MOST_CALLS = 20
 _MOST_ARGUMENTS = _MOST_PARTS = 100

@@ -31,8 +31,7 @@ from .fits import fit
 from .flows import Flows
 from .memory import Memory
 from .mending import by_plain_name, fitted, nearest_sure, path_in, plain
-from .plan_file import BadPlan
-from .plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, lacking
+from .plan import BadPlan, FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, lacking
 from .ports import Input, Output, ToolPorts
 
 Wire: TypeAlias = Callable[[str, Sequence[Any]], Plan]

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
+from ..core.json import as_list
 from ..search.terms import root, terms
 from ..search.tools import remembered_terms
-from .plans import EARLIER, FromResult, Given, Missing, Parts, Plan, Source, used_in
+from .plan import EARLIER, FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, used_in
 from .ports import MAX_INPUTS, Output, output_of, outputs_of
 from .shapes import ANY, Shape, joined
 
 MAX_PLANS = 5_000
 _MOST_FIELDS = 40  # of one tool's result
 _NEIGHBOURS = 5
+_MOST_PARTS = 5  # one in the other
 _ENOUGH, _ENOUGH_TOGETHER = 3, 2  # one coincidence says nothing
 _LEAST_USUAL, _USUALLY = 2, 0.5  # calls that had a parameter, and of how many
 _SHARPNESS = 2  # how much more the nearest of them says than the next
@@ -292,3 +294,76 @@ def _class_of(similarity: float) -> int:
 
 def _nearness(guess: set[Any], tools: set[Any]) -> float:
     return 2 * len(guess & tools) / (len(guess) + len(tools)) if guess or tools else 1.0
+
+
+def plan_from(value: Mapping[str, Any]) -> Plan:
+    """A plan to learn from, of a dict with `request` and `calls`; see `plan` for their form.
+
+    Nothing is wrong with it: what cannot be read, or refers to no call, is left out. Of several
+    parts the first that refers to a call counts.
+    """
+    calls = [
+        x
+        for x in map(_object, as_list(value.get("calls")))
+        if isinstance(x.get("tool", []), Hashable)
+    ]
+    return Plan(
+        str(value.get("request") or ""),
+        tuple(
+            PlannedCall(x["tool"], str(x["tool"]), dict(_sources(x.get("args"), len(calls))))
+            for x in calls
+        ),
+        is_rough=False,
+    )
+
+
+def _sources(arguments: Any, count: int) -> Iterator[tuple[str, Source]]:
+    for name, told in _object(arguments).items():
+        known = source_from(told) if isinstance(told, Mapping) else None
+        if (source := known and _first(known, count)) is not None:
+            yield name, source
+
+
+def _first(source: Source, count: int) -> Source | None:
+    """The first of its parts that refers to one of so many calls, else the first there is."""
+    match source:
+        case Parts(parts):
+            found = [x for x in (_first(part, count) for part in parts) if x is not None]
+            return next((x for x in found if isinstance(x, FromResult)), next(iter(found), None))
+        case FromResult(call):
+            return source if 0 <= call < count else None
+        case Missing():
+            return None
+        case _:
+            return source
+
+
+def source_from(told: Any, depth: int = 0) -> Source | None:
+    """The source that is written so; None if it is none. What is no object is a value itself."""
+    if not isinstance(told, Mapping):
+        return Given(told)
+    known = cast("Mapping[str, Any]", told)
+    reasons = tuple(x for x in as_list(known.get("reasons")) if isinstance(x, str))
+    call, score = known.get("call"), known.get("score")
+    if isinstance(call, int) and not isinstance(call, bool):
+        field, how = known.get("field"), known.get("conversion")
+        return FromResult(
+            call,
+            field if isinstance(field, str) else None,
+            how if isinstance(how, str) else "",
+            float(score) if isinstance(score, int | float) else 0.0,
+            reasons,
+        )
+    if "value" in known:
+        return Given(known["value"], reasons)
+    if "missing" in known:
+        return Missing(str(known["missing"]))
+    if isinstance(known.get("parts"), list) and depth < _MOST_PARTS:
+        parts = [source_from(x, depth + 1) for x in as_list(known["parts"])]
+        found = tuple(x for x in parts if x is not None)
+        return Parts(found) if len(found) == len(parts) else None
+    return None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from ..steps.reading import BadStep, read_path
 from ..steps.references import First, PathStep, Reference, references_in
 from ..steps.results import NotInResult, at_path
-from .plan_file import BadPlan
-from .plans import FromResult, Plan, PlannedCall, used_in
+from .plan import FromResult, Plan, PlannedCall, used_in
 from .shapes import Shape, holds_data, is_data, shape_of_value
-from .step_values import path_of
 from .tracing import (
     DEEPEST,
     LIKE_NAME,
@@ -152,8 +151,8 @@ def _general(source: FromResult, given: Sequence[Any]) -> str | None:
     if not source.field or len(source.field) > _MOST_PATH_CHARS:
         return None
     try:
-        path = path_of(source.field)
-    except BadPlan:
+        path = read_path(source.field)
+    except BadStep:
         return None
     return field_of(given[source.call] if source.call < len(given) else None, path)
 

@@ -12,8 +12,7 @@ from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..steps.results import parsed
-from .plan_file import digest_of_plan
-from .plans import Plan, missing_in
+from .plan import Plan, digest_of_plan, missing_in
 
 RunStatus: TypeAlias = Literal["running", "finished", "missing", "waiting", "failed", "unknown"]
 """missing: an argument must be given. waiting: for somebody's approval. failed: a call did.

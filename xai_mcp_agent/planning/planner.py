@@ -15,9 +15,9 @@ from .alignment import aligned
 from .choosing import Choice, Chooser, Words
 from .deeds import begins_a_step, is_ambiguous
 from .flows import Flow, Flows
-from .memory import Memory
+from .memory import Memory, plan_from
 from .needs import Needs
-from .plans import Plan, PlannedCall, lacking, plan_from
+from .plan import Plan, PlannedCall, lacking
 from .ports import Output, ToolPorts
 from .recall import recalled
 from .shapes import Shape, shape_of_value
@@ -294,7 +294,7 @@ class Planner:
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
             for x, arguments in zip(chosen, sources, strict=True)
         )
-        return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,))
+        return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,), is_rough=True)
 
     def _read(self, request: str) -> Request:
         return read_request(request, self._is_verb, self._names)

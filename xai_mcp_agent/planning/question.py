@@ -13,7 +13,7 @@ from ..core.tools import Tool
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence
-from .plans import FromResult, Given, Plan, Source
+from .plan import FromResult, Given, Plan, Source
 from .ports import Output
 
 _INSTRUCTIONS = """\

@@ -19,10 +19,8 @@ from ..core.names import listed
 from ..core.results import ToolResult
 from ..steps.results import NotInResult, fill, value_of
 from ..steps.results import StepResult as Result
-from .plan_file import digest_of_plan
+from .plan import Plan, PlannedCall, digest_of_plan, missing_in, step_arguments
 from .plan_run import Lacking, MadeCall, Place, PlanRun, RunStatus
-from .plans import Plan, PlannedCall, missing_in
-from .step_values import step_arguments
 
 Call: TypeAlias = Callable[[int, JsonObject], Awaitable[ToolResult]]
 """Makes the call at this place of the plan with these arguments."""

@@ -14,7 +14,7 @@ from ..search.terms import root
 from .fits import fit
 from .flows import Flow, Flows
 from .memory import Memory
-from .plans import FromResult, Given, Missing, Parts, Source
+from .plan import FromResult, Given, Missing, Parts, Source
 from .ports import ID_WORDS, MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
 from .shapes import Shape, shape_of_value
 

@@ -16,7 +16,7 @@ from ..search.terms import root
 from .flows import NUMBERS, Flow, Flows, looked_for
 from .literals import Literal, literals_for
 from .memory import GIVEN, Memory
-from .plans import FromResult, Given, Missing, Source
+from .plan import FromResult, Given, Missing, Source
 from .port_index import given_roots
 from .ports import Input, Output, ToolPorts, input_of, is_generic, output_of
 from .shapes import ANY

@@ -12,6 +12,11 @@ from .references import BARE, RESULTS, First, Joined, Number, PathStep, Referenc
 _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
 _BARE_PATH = re.compile(r"\.(\.?[^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
+# A quoted name, or one that has to be: results of real services have an `Ask Price`.
+_ODD_NAME = re.compile(
+    r'(?<=\[)"(?:[^"\\]|\\.)*"|'
+    r"(?:^|(?<=[.\]]))([^.\[\]{}]*[^\w.\[\]{}-][^.\[\]{}]*)(?=$|[.\[])"
+)
 _SPACE, _BLANK = re.compile(r"[ \t]*"), re.compile(r"(?:\s|#[^\n]*)*")
 _WORD = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
 _FORM = 'Write a line for each argument: `parameter = "text"` or `parameter = results[0].path`.'
@@ -32,11 +37,13 @@ def read_step(text: str) -> Step:
 
 
 def read_path(text: str) -> tuple[PathStep, ...]:
-    """The path that is written there, with or without its first dot.
+    """The path that is written there, with or without its first dot; names need no quotation marks.
 
     Raises:
         BadStep: it is none.
     """
+    text = _ODD_NAME.sub(lambda found: f'["{found[1]}"]' if found[1] else found[0], text)
+    text = text.replace('.["', '["')
     if text and text[0] not in ".[":
         text = f".{text}"
     reader = _Reader(text)

@@ -1,4 +1,4 @@
-"""Plans as text; as JSON they are written by `planning.plan_file`."""
+"""Plans as text; as JSON they are written by `planning.plan`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ..console.text import one_line, wrap
 from ..core.json import clipped
-from ..planning.plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
+from ..planning.plan import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
 
 _VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300

@@ -22,7 +22,7 @@ from ...planning.answered import (
     named_calls,
 )
 from ...planning.live import Teaching
-from ...planning.plans import Plan
+from ...planning.plan import Plan
 from ...policy.rules import reason
 from ...search.preferences import Preferences
 from ...search.usage import DEFAULT_TOOLBELT
@@ -207,7 +207,7 @@ class Planning(Search):
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
         from ...agent.structured import ask_for_json
-        from ...planning.plan_file import BadPlan
+        from ...planning.plan import BadPlan
 
         request, mask = rough.request, self.engine.recorder.mask
         question = await self.planned(usable, lambda x: x.question(request))

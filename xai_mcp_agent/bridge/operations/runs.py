@@ -21,8 +21,8 @@ from ..context import Context
 from .tools import Tools
 
 if TYPE_CHECKING:
+    from ...planning.plan import Plan
     from ...planning.plan_run import PlanRun
-    from ...planning.plans import Plan
     from ..plan_runs import Tell
 
 PLAN = "plan"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..plans import FromResult, Given, Missing, Plan, PlannedCall, Source, Unmatched, lacking
+from ..plan import FromResult, Given, Missing, Plan, PlannedCall, Source, Unmatched, lacking
 from ..reading.arguments import Earlier
 from .chooser import Step, Steps
 from .looking import sought
@@ -24,6 +24,7 @@ def plan_of(request: str, chosen: Steps) -> Plan:
         tuple(calls),
         tuple(lacking(calls)),
         (_SURE,),
+        is_rough=True,
         unmatched=tuple(Unmatched(x.text, query_of(x)) for x in chosen.unmatched),
         left_out=chosen.left_out,
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 from ....core.provider_schema import FunctionSpec
 from ....planning.careful.situation import Situation
+from ....planning.plan import Given
 from ....planning.planner import Planner
-from ....planning.plans import Given
 from ....planning.reading.parameters import Parameter, examples_in
 from ....planning.reading.tools import WordedTool
 from ....planning.reading.words import is_action, is_generic, plain_name, stem

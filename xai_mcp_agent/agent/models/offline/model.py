@@ -20,7 +20,7 @@ from ....core.json import JsonObject
 from ....core.threads import beside_loop
 from ....planning.careful.searching import MOST_FOUND, ToolSearch
 from ....planning.careful.situation import Situation
-from ....planning.plans import Plan
+from ....planning.plan import Plan
 from ....search.index import LexicalIndex
 from ....search.terms import spelled_terms, weighted
 from ...messages import ToolCall, text_of

@@ -15,8 +15,8 @@ from typing import Any
 
 from ....core.json import JsonObject
 from ....core.names import nearest
+from ....planning.plan import FromResult, Given, Missing, Plan, PlannedCall
 from ....planning.planner import Planner
-from ....planning.plans import FromResult, Given, Missing, Plan, PlannedCall
 from ....planning.reading.parameters import Parameter
 from ....planning.reading.words import same_unit
 from .conversation import Outcome

@@ -1,0 +1,113 @@
+"""Plans as JSON: nothing is lost, and what is no plan is told with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.planning.shop import TOOLS
+from xai_mcp_agent.core.tools import ToolKey
+from xai_mcp_agent.planning import (
+    BadPlan,
+    FromResult,
+    Given,
+    Missing,
+    Parts,
+    Plan,
+    PlannedCall,
+    Planner,
+    plan_as_json,
+    plan_from_json,
+    read_plan,
+)
+
+WHOLE = Plan(
+    "Lend me a book.",
+    (
+        PlannedCall(ToolKey("mcp", "library", "search"), "search", {"query": Given("sea", ("a",))}),
+        PlannedCall(
+            "library/lend",
+            "lend",
+            {
+                "id": FromResult(0, "books[].by.{key}.odd name", "one of them", 0.5, ("an id",)),
+                "of": FromResult(0),
+                "all": FromResult(0, ""),
+                "list": Parts((Given({"value": 1}), FromResult(0, "name"), Missing("which?"))),
+                "reader": Missing("who?"),
+            },
+            ("fits",),
+            0.7,
+        ),
+    ),
+    ("Call 2, lend: you must give 'reader'.",),
+    ("made of words",),
+    is_rough=True,
+)
+
+
+def test_a_plan_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    for number, plan in enumerate((WHOLE, Planner(TOOLS).plan("Cancel my order. I am a@b.org."))):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(plan_as_json(plan)), encoding="utf-8")
+        assert read_plan(file) == plan
+
+
+def test_a_plan_that_a_person_writes_needs_only_tools_and_arguments() -> None:
+    plan = plan_from_json({"calls": [{"tool": "it/x", "args": {"a": 5, "b": [{"call": 1}]}}]})
+    given = {"a": Given(5), "b": Given([{"call": 1}])}
+    assert plan == Plan("", (PlannedCall("it/x", "it/x", given),))
+
+
+def call(**fields: Any) -> str:
+    return json.dumps({"calls": [{"tool": "x", "args": {}, **fields}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no JSON"),
+        ("[" * 1_000, "no JSON"),
+        ("[]", "it has no `calls`"),
+        ('{"calls": {}}', "it has no `calls`"),
+        ('{"calls": [5]}', "Call 1 of the plan"),
+        (call(tool=5), "Call 1 of the plan: it has no `tool`"),
+        (call(args=[]), "Call 1 of the plan, `args`"),
+        (call(reasons=[5]), "Call 1 of the plan, `reasons`"),
+        (call(args={"a": {"cal": 0}}), "Call 1 of the plan: `a`: it is no source of an argument"),
+        (call(args={"a": {"call": 0}}), "uses call 0, counted from 0, which does not come before"),
+        (call(args={"a": {"parts": [{"call": -1}]}}), "Call 1, x: `a` uses call -1"),
+        ('{"calls": [], "request": []}', "The plan, `request`"),
+        ('{"calls": [], "request": "' + "x" * 5_000_000 + '"}', "more than 4 MB"),
+    ],
+    ids=lambda x: x[:40],
+)
+def test_what_is_no_plan_is_told(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadPlan) as told:
+        read_plan(file)
+    assert says in str(told.value)
+    assert str(told.value).startswith(str(file))
+
+
+def test_a_field_is_a_path_as_in_a_step() -> None:
+    calls: list[Any] = [{"tool": "x", "args": {}}, {"tool": "x", "args": {"a": {"call": 0}}}]
+    calls[1]["args"]["a"]["field"] = "[x"
+    with pytest.raises(BadPlan, match=r"`\[x` is no path in a result"):
+        plan_from_json({"calls": calls})
+
+
+def test_what_json_cannot_hold_is_not_written() -> None:
+    with pytest.raises(BadPlan, match="no `id` that is a text"):
+        plan_as_json(Plan("", (PlannedCall(5, "five", {}),)))
+    with pytest.raises(BadPlan, match="JSON cannot hold"):
+        plan_as_json(Plan("", (PlannedCall("x", "x", {"a": Given(object())}),)))
+
+
+def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "gone.json"):
+        with pytest.raises(BadPlan, match="cannot be read"):
+            read_plan(path)

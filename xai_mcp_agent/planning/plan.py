@@ -1,0 +1,417 @@
+"""A plan: which tools are called, with what, and where each argument comes from; also as JSON.
+
+    {"request": "Lend me a book about the sea.",
+     "calls": [
+       {"tool": "library/search_books", "args": {"query": {"value": "sea"}}},
+       {"tool": "library/borrow_book", "args": {
+          "book_id": {"call": 0, "field": "books[].id"},
+          "reader": {"missing": "Who borrows it?"}}}]}
+
+A call counts from 0 and uses only earlier ones. A `field` is a path as in `steps`. An argument that
+is no object is a value itself. A tool of a catalog has its `kind` and `source` beside its name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..core.errors import XaiMcpError
+from ..core.json import JsonObject, is_list, is_object
+from ..core.tools import ToolKey, digest_of_value
+from ..steps.references import BARE, CANVAS_SOURCE, First, Joined, Number, Reference, Somewhere
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EARLIER = -1
+"""For the `call` of a `FromResult`: none of the plan, but one that was made before it."""
+
+_MOST_BYTES = 4 << 20  # a file may come from anywhere
+_STRICT = {"extra": "forbid"}
+_FORM = 'A plan is an object with `calls`: a list of {"tool": "source/tool", "args": {...}}.'
+_SOURCES = '{"value": ...}, {"call": 0, "field": "path"}, {"missing": "why"} or {"parts": [...]}'
+
+
+class BadPlan(XaiMcpError):
+    """This is no plan, or none that can be used; the message says which call, and what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An argument that the request says, or that was worked out from it."""
+
+    __pydantic_config__ = _STRICT
+
+    value: Any
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FromResult:
+    """An argument that is taken from the result of an earlier call, by its position in the plan.
+
+    `field` is a path in that result, such as `orders[].id`, where `[]` is one of several. None is
+    what is called as the parameter is, or else all of it. `conversion` is what a flow calls it.
+
+    A careful plan says how the request refers to it, for who looks into the result: `said` are its
+    words (`it`, `title`), `otherwise` the value where the result has nothing that is called so, and
+    `named` is the name of the one thing meant, of several in the result. Its `call` is `EARLIER`
+    where only what was there before the plan can be meant.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    call: int
+    field: str | None = None
+    conversion: str = ""
+    score: float = 0.0
+    reasons: tuple[str, ...] = ()
+    said: str = ""
+    otherwise: Any = None
+    named: str = ""
+
+    def step_value(self, parameter: str) -> Any:
+        """The argument as a step has it: a `Reference`, and what has to be done to it.
+
+        Raises:
+            BadPlan: `field` is no path.
+        """
+        from ..steps.reading import BadStep, read_path  # planners read no path
+
+        if self.field is None and BARE.fullmatch(parameter):
+            return Reference(self.call, (Somewhere(parameter),))
+        try:
+            path = read_path(self.field or "")
+        except BadStep as reason:
+            raise BadPlan(f"`{self.field}` is no path in a result. {reason}") from reason
+        words = self.conversion.split(", ")
+        if words[0] == "one of them":
+            path = (*path, First.ITEM)
+        reference = Reference(self.call, path)
+        value: Any = reference
+        for word in words:
+            if word in ("written as text", "written as JSON"):
+                value = Joined((reference,))
+            elif word == "read as a number":
+                value = Number(reference)
+            elif word == "put in a list":
+                value = [value]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An argument that must be given, and that neither the request nor an earlier call gives."""
+
+    __pydantic_config__ = _STRICT
+
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An argument that is a list of several sources. Only a person writes one, no planner does."""
+
+    __pydantic_config__ = _STRICT
+
+    parts: tuple[Source, ...]
+
+
+Source: TypeAlias = Given | FromResult | Missing | Parts
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One call. `tool` is its key (a dict's `id`); `arguments` are sources by parameter.
+
+    `confidence` is 0 to 1, and says how well the words of the request fit this tool. A careful plan
+    has the words that ask for it as `said`; so many calls as `after` says must be done before it.
+    A call that only `looks` is one of several for the same words, whose results tell which of them
+    answers: one that says what was `sought`.
+    """
+
+    tool: Any
+    name: str
+    arguments: Mapping[str, Source]
+    reasons: tuple[str, ...] = ()
+    confidence: float = 0.0
+    said: str = ""
+    after: int = 0
+    looks: bool = False
+    sought: tuple[str, ...] = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """A call as a file has it."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(_call_fields, handler(source))
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """Words of a request that no tool surely serves; `query` is what to search one by."""
+
+    said: str
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What one call gives is used by another one; both are positions in the plan."""
+
+    producer: int
+    consumer: int
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Calls in their order. `problems` are what somebody must see to before it can run.
+
+    `is_rough` says that words and shapes made it, and no language model nor person. `failed` says
+    why servers could not be used for it. Only a careful plan has words that are `unmatched`, and
+    says how many further parts were `left_out`.
+    """
+
+    request: str
+    calls: tuple[PlannedCall, ...] = ()
+    problems: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    is_rough: bool = False
+    unmatched: tuple[Unmatched, ...] = ()
+    left_out: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Which call uses the result of which."""
+        return tuple(
+            Edge(used.call, number, name)
+            for number, call in enumerate(self.calls)
+            for name, source in call.arguments.items()
+            for used in used_in(source)
+            if used.call != EARLIER
+        )
+
+
+def used_in(source: Source) -> Iterator[FromResult]:
+    """All that a source takes from results, in its order."""
+    if isinstance(source, FromResult):
+        yield source
+    elif isinstance(source, Parts):
+        for part in source.parts:
+            yield from used_in(part)
+
+
+def missing_in(source: Source) -> str:
+    """Why an argument must be given; empty if it need not be."""
+    match source:
+        case Missing(reason):
+            return reason or "the plan says so"
+        case Parts(parts):
+            return next((why for x in parts if (why := missing_in(x))), "")
+        case _:
+            return ""
+
+
+def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
+    """A line for each call that somebody must give something to."""
+    for number, call in enumerate(calls, 1):
+        names = [repr(x) for x, source in call.arguments.items() if missing_in(source)]
+        if names:
+            yield f"Call {number}, {call.name}: you must give {', '.join(names)}."
+
+
+def step_arguments(plan: Plan) -> list[JsonObject]:
+    """The arguments of each call as those of steps, without those that are missing.
+
+    Raises:
+        BadPlan: a field is no path, or a call uses one that does not come before it.
+    """
+    return [
+        {
+            name: _step_value(source, name, number, f"Call {number + 1}, {call.name}: `{name}`")
+            for name, source in call.arguments.items()
+            if not missing_in(source)
+        }
+        for number, call in enumerate(plan.calls)
+    ]
+
+
+def _step_value(source: Source, parameter: str, number: int, place: str) -> Any:
+    match source:
+        case Given(value):
+            return value
+        case Parts(parts):
+            return [_step_value(x, parameter, number, place) for x in parts]
+        case FromResult(call) if 0 <= call < number:
+            return source.step_value(parameter)
+        case FromResult(call):
+            raise BadPlan(
+                f"{place} uses call {call}, counted from 0, which does not come before it. Put the "
+                "calls in another order."
+            )
+        case Missing():
+            return None
+
+
+def tool_of(call: PlannedCall, source: str = "") -> tuple[str, str]:
+    """The source and the name of a call's tool; `source` is that of tools that name none.
+
+    Raises:
+        BadPlan: it is not said whose tool it is.
+    """
+    if isinstance(call.tool, ToolKey):
+        return call.tool.source or CANVAS_SOURCE, call.tool.name
+    before, slash, after = str(call.tool).partition("/")
+    if source or (slash and before and after):
+        return (source, str(call.tool)) if source else (before, after)
+    raise BadPlan(
+        f"The tool {call.tool!s:.60} does not say whose tool it is. Write "
+        f"`source/{call.tool!s:.60}`, or name the source of all with --source."
+    )
+
+
+def digest_of_plan(plan: Plan) -> str:
+    """A short text that is the same for plans that make the same calls."""
+    told = plan_as_json(plan)["calls"]
+    return digest_of_value({"calls": [{**x, "reasons": (), "confidence": 0} for x in told]})
+
+
+# As JSON
+
+
+def plan_as_json(plan: Plan) -> JsonObject:
+    """The plan for a file; `plan_from_json` reads back an equal one.
+
+    Raises:
+        BadPlan: a tool's key or a value is nothing that JSON can hold.
+    """
+    return {
+        "request": plan.request,
+        "is_rough": plan.is_rough,
+        "calls": [_call_as_json(x) for x in plan.calls],
+        "problems": list(plan.problems),
+        "reasons": list(plan.reasons),
+    }
+
+
+def plan_from_json(value: Any) -> Plan:
+    """The plan that is written so; see this module for the form.
+
+    Raises:
+        BadPlan: it is none; the message names the place.
+    """
+    from pydantic import ValidationError
+
+    try:
+        plan: Plan = _adapter(Plan).validate_python({"request": "", **_object(value)})
+    except ValidationError as cause:
+        raise BadPlan(_problem(cause.errors(include_url=False)[0])) from cause
+    step_arguments(plan)
+    return plan
+
+
+def read_plan(file: str | Path) -> Plan:
+    """The plan in a file.
+
+    Raises:
+        BadPlan: there is none, or it cannot be read; the message names the file.
+    """
+    from pathlib import Path  # here, as a planner need not load it
+
+    from pydantic_core import from_json
+
+    from ..secrets.private_files import open_to_read
+
+    path = Path(os.path.expanduser(file))
+    try:
+        with os.fdopen(open_to_read(path), "rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as cause:
+        why = cause.strerror if isinstance(cause, OSError) else cause
+        raise BadPlan(f"{path} cannot be read: {why}. Name another file.") from cause
+    try:
+        if len(data) > _MOST_BYTES:
+            raise BadPlan(f"This is too large for a plan: more than {_MOST_BYTES >> 20} MB.")
+        return plan_from_json(from_json(data, allow_inf_nan=False))
+    except BadPlan as reason:
+        raise BadPlan(f"{path}: {reason}") from reason
+    except ValueError as cause:
+        raise BadPlan(f"{path}: This is no JSON: {cause}. {_FORM}") from cause
+
+
+@cache
+def _adapter(of: Any) -> Any:
+    from pydantic import TypeAdapter  # it takes longer to load than a planner
+
+    return TypeAdapter(of)
+
+
+def _call_as_json(call: PlannedCall) -> JsonObject:
+    from pydantic_core import PydanticSerializationError
+
+    match call.tool:
+        case ToolKey(kind, source, name):
+            tool = {"kind": kind, "source": source, "tool": name}
+        case str():
+            tool = {"tool": call.tool}
+        case _:
+            raise BadPlan(f"The tool {call.tool!r:.60} has no `id` that is a text. Give it one.")
+    sources = _adapter(dict[str, Source])
+    try:
+        args = sources.dump_python(dict(call.arguments), mode="json", exclude_defaults=True)
+    except (PydanticSerializationError, ValueError) as cause:
+        raise BadPlan(f"{call.name} has a value that JSON cannot hold: {cause}.") from cause
+    reasons, confidence = list(call.reasons), call.confidence
+    return {**tool, "name": call.name, "args": args, "reasons": reasons, "confidence": confidence}
+
+
+def _call_fields(value: Any) -> Any:
+    if not is_object(value):
+        return value
+    tool, kind, source = (value.get(x) or "" for x in ("tool", "kind", "source"))
+    if not isinstance(tool, str) or not tool.strip():
+        raise ValueError("it has no `tool`. Write its name there, such as `source/tool`")
+    key = ToolKey(kind, source, tool) if kind else f"{source}/{tool}" if source else tool
+    arguments = value.get("args", value.get("arguments"))
+    if isinstance(arguments, Mapping):
+        items = cast("Mapping[str, Any]", arguments).items()
+        arguments = {name: _source_fields(x) for name, x in items}
+    return {**value, "tool": key, "name": value.get("name") or tool, "arguments": arguments}
+
+
+def _source_fields(value: Any) -> Any:
+    """What is no object is a value itself."""
+    if not isinstance(value, Mapping):
+        return {"value": value}
+    fields = dict(cast("Mapping[str, Any]", value))
+    if is_list(parts := fields.get("parts")):
+        fields["parts"] = [_source_fields(x) for x in parts]
+    return fields
+
+
+def _object(value: Any) -> JsonObject:
+    fields = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+    if not is_list(fields.get("calls")):
+        raise BadPlan(f"This is no plan: it has no `calls`. {_FORM}")
+    return fields
+
+
+def _problem(error: Any) -> str:
+    place, said = "The plan", error.get("ctx", {}).get("error") or error["msg"]
+    match error["loc"]:
+        case ("calls", number, "arguments", name, *_):
+            place = f"Call {number + 1} of the plan: `{name!s:.60}`"
+            said = f"it is no source of an argument. Write {_SOURCES}"
+        case ("calls", number, *names):
+            names = ["args" if x == "arguments" else x for x in names[:1]]
+            place = ", ".join([f"Call {number + 1} of the plan", *(f"`{x}`" for x in names)])
+        case names:
+            place = ", ".join([place, *(f"`{x}`" for x in names[:1])])
+    return f"{place}: {said}. {_FORM}"
