@@ -149,7 +149,10 @@ def settings(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: without_untrusted(load_settings(file), distrusted).server("library"))
     known = _settings_of({"library": {"command": "x"}, "units": {"command": "x"}})
     yield _said_by(lambda: known.server("libary"))
-    yield from map(_entry_problem, _WRONG_ENTRIES)
+    for wrong in _WRONG_ENTRIES:
+        file.write_text(json.dumps({"mcpServers": {"search": wrong}}), encoding="utf-8")
+        problem = str(load_settings(file, environ={}).problems["search"])
+        yield problem.replace(str(file), file.name)
     misspelled = _settings_of({"library": {"command": "x", "argz": []}})
     yield misspelled.notes[0]
 
@@ -165,10 +168,6 @@ _WRONG_ENTRIES: list[dict[str, Any]] = [
 
 def _settings_of(servers: dict[str, Any]) -> Settings:
     return settings_from({"mcpServers": servers}, file="mcp_settings.json", environ={})
-
-
-def _entry_problem(wrong: dict[str, Any]) -> str:
-    return str(_settings_of({"search": wrong}).problems["search"])
 
 
 # Servers that cannot be used

@@ -201,7 +201,8 @@ def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
     assert [*settings.servers] == ["time"]
     assert str(settings.problems["github"]) == (
         f"{file}, at mcpServers.github.env.TOKEN: environment variable GITHUB_TOKEN is not set. "
-        "Set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
+        "Write GITHUB_TOKEN=... into the file .env beside this one. "
+        "Or set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
     )
 
 

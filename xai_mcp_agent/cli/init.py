@@ -17,7 +17,9 @@ from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
+from ..secrets.private_files import close_to_others, replace_private
 from ..settings.load import SCHEMA_FILE, load_settings
+from ..settings.parts import ENV_FILE
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say
@@ -34,6 +36,11 @@ SOLUTIONS = "solutions"
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
 _ABOUT = ("pyproject.toml", "README.md")  # what the menu of our category in the palette reads
+_ENV_FILE_TEXT = """\
+# Keys, one a line, without spaces around the equals sign:
+# OPENAI_API_KEY=...
+# They fill ${NAME} in mcp_settings.json, too. Only you can read this file, and git leaves it out.
+"""
 _ACTION_WIDTH = len("up to date")
 
 
@@ -236,6 +243,7 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
     yield from steps
     yield _provide_schema(folder / _XIRCUITS / SCHEMA_FILE.name, folder)
+    yield from _provide_env_file(folder)
     if all(step.action != "kept" for step in steps):
         yield from _trust_settings(folder)
 
@@ -248,6 +256,25 @@ def _provide_schema(target: Path, folder: Path) -> Step:
     is_there = target.exists()
     target.write_bytes(schema)
     return Step("replaced" if is_there else "created", path, "by which editors complete settings")
+
+
+def _provide_env_file(folder: Path) -> Iterator[Step]:
+    """A place for keys, which neither other users nor a repository get to see."""
+    env_file, git_ignore = folder / ENV_FILE, folder / ".gitignore"
+    if not os.path.lexists(env_file):
+        replace_private(env_file, _ENV_FILE_TEXT.encode())
+        yield Step("created", ENV_FILE, "for your keys: only you can read it")
+    elif close_to_others(env_file):
+        yield Step("replaced", ENV_FILE, "only you can read it now")
+    else:
+        yield Step("up to date", ENV_FILE)
+    if not os.path.lexists(git_ignore):
+        git_ignore.write_text(f"{ENV_FILE}\n", encoding="utf-8")
+        yield Step("created", git_ignore.name, f"so that git leaves out {ENV_FILE}")
+    elif ENV_FILE not in git_ignore.read_text(encoding="utf-8", errors="replace").split():
+        yield Step("kept", git_ignore.name, f"add a line {ENV_FILE}: your keys must not be shared")
+    else:
+        yield Step("up to date", git_ignore.name)
 
 
 def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..core.json import JsonObject, as_list, as_object
+from ..core.names import listed
 from ..core.patterns import globs, with_groups
 from ..core.tools import digest_of_value
 from ..secrets.redactor import Redactor
@@ -24,6 +25,7 @@ from .parts import (
     APPROVAL,
     BLOCKED,
     EMBEDDINGS,
+    ENV_FILE,
     RECORD,
     REGISTRIES,
     RULES,
@@ -39,6 +41,7 @@ from .sections import RECORD_VARIABLE, GroupSettings, GroupsSettings, ToolSearch
 
 _UNASKED = "calls it asked about are now made unasked"
 _REFUSED = "calls it refused are now made"
+_MOST_NAMES = 10
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
@@ -49,7 +52,7 @@ def with_parts(settings: Settings, layout: Layout, environ: Mapping[str, str]) -
         hide = Redactor((), environ=environ)
         guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
         wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
-    parts = (*_parts(layout), *wider)
+    parts = (*_parts(layout, settings.env), *wider)
     return replace(settings, parts=parts, guards=(*_guards_of_entries(layout), *guards))
 
 
@@ -59,16 +62,19 @@ def _guards_of_entries(layout: Layout) -> Iterator[Guard]:
             yield from _of_entry(as_object(entry), place.at(str(name)).path, str(name))
 
 
-def _parts(layout: Layout) -> Iterator[Part]:
-    """The entries, and the sections with an address or a file."""
+def _parts(layout: Layout, env: Mapping[str, str]) -> Iterator[Part]:
+    """The entries, the sections with an address or a file, and the `.env` beside the file."""
     for _, entries, place in layout.sources:
-        yield from (part_of(x, place.at(str(name)), str(name)) for name, x in entries.items())
+        yield from (part_of(x, place.at(str(name)), str(name), env) for name, x in entries.items())
     for path in (STORE, REGISTRIES, EMBEDDINGS):
         value: Any = layout.sections
         for key in path.split("."):
             value = as_object(value).get(key)
         if value:
-            yield part_of(value, Place("", path))
+            yield part_of(value, Place("", path), env=env)
+    if env:
+        fact = f"gives the values of {listed(sorted(env), _MOST_NAMES)}"
+        yield _part(ENV_FILE, sorted(env.items()), fact)
 
 
 def _guards_of_sections(settings: Settings) -> Iterator[Guard]:

@@ -42,12 +42,14 @@ def variables_in(text: str) -> Iterator[str]:
 class Variables:
     """The values of `${...}` in one settings file.
 
-    `folder` is that of the file. Secrets in the variables that are used are added to `secrets`.
+    `folder` is that of the file. `env` has the values of the `.env` beside it, None for settings
+    without a file. Secrets in the variables that are used are added to `secrets`.
     """
 
     environ: Mapping[str, str]
     folder: str
     secrets: Secrets = field(default_factory=Secrets)
+    env: Mapping[str, str] | None = None
 
     def expand(self, text: str, place: Place) -> str:
         """`text` with every `${...}` replaced.
@@ -78,7 +80,8 @@ class Variables:
 
     def _lookup(self, name: str, *, in_environment: bool) -> str | None:
         built_in = {} if in_environment else self._built_in()
-        return built_in.get(name, self.environ.get(name))
+        value = built_in.get(name, self.environ.get(name))
+        return (self.env or {}).get(name) if value is None else value
 
     def _built_in(self) -> dict[str, str]:
         # `workspaceFolder` is VS Code's name for much the same as `settingsFolder`.
@@ -87,6 +90,8 @@ class Variables:
 
     def _missing(self, name: str, place: Place) -> SettingsError:
         fix = f"Set it before starting, or give a default: ${{{name}:-...}}."
+        if self.env is not None:
+            fix = f"Write {name}=... into the file .env beside this one. Or s{fix[1:]}"
         similar = [x for x in self._built_in() if x.lower() == name.lower().replace("_", "")]
         if similar:
             fix = f"Set it before starting, or write ${{{similar[0]}}}, which is always set."

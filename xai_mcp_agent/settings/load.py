@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..core.errors import SettingsError
+from ..secrets.redactor import secrets_in_env
 from ..secrets.secrets import Secrets
 from .document import Place, kind_of, read_document, repeated_in, too_deep, without_frames
+from .env_file import read_env_file
 from .guards import with_parts
 from .interpolation import Variables
 from .layout import Layout, layout_of
@@ -97,8 +99,10 @@ def load_settings(
         # Otherwise nobody thinks of the variable.
         fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
         raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
-    variables = Variables(environ, str(file.parent), Secrets())
-    return _settings(document, Place(str(file)), variables, searched)
+    env, notes = read_env_file(file.parent, environ)
+    variables = Variables(environ, str(file.parent), Secrets(), env)
+    settings = _settings(document, Place(str(file)), variables, searched)
+    return replace(settings, notes=(*settings.notes, *notes))
 
 
 def settings_from(
@@ -127,6 +131,8 @@ def _settings(
     try:
         layout = layout_of(document, place)
         settings = _Reader(layout, place, ValidationContext(variables)).settings(searched)
+        variables.secrets.update(secrets_in_env(env := variables.env or {}))
+        settings = replace(settings, env=env)
         return with_parts(settings, layout, variables.environ)
     except RecursionError:
         raise too_deep(place) from None

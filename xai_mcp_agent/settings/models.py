@@ -63,7 +63,8 @@ class Settings:
     `stored_rules` is the lowest revision of the rules of the store, None if they are not used.
     `required` are the sources without which no run begins, also unusable ones. `wait_seconds` is
     how long a run with one ready source waits for the others, unless they are named. In a kernel
-    sources stay for `keep_warm_seconds` after a run.
+    sources stay for `keep_warm_seconds` after a run. `env` are the values of the `.env` beside the
+    file, which may have keys of models.
     """
 
     file: str
@@ -92,6 +93,7 @@ class Settings:
     required: frozenset[str] = frozenset()
     wait_seconds: float = WAIT_SECONDS
     keep_warm_seconds: float = KEEP_WARM_SECONDS
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
         """Add a source that the file does not have, and return its name.

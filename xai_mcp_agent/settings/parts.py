@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
 
+from ..core.names import listed
 from ..core.tools import digest_of_value
 from ..core.visible import escaped
 from ..secrets.redactor import Redactor, is_secret, redact_args
@@ -32,6 +33,8 @@ _HARMLESS = frozenset({
 })  # fmt: skip
 STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
 """Sections with an address or a file."""
+ENV_FILE = ".env"
+"""The file beside the settings with values of variables."""
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
 """Sections that hold calls back, let them through, or record them: see `guards`."""
@@ -63,6 +66,7 @@ _SCHEME = re.compile(r"\s*(?:bearer|basic|token)?\s*", re.I)
 _DEFAULT = re.compile(r"(?<=:-).+(?=\})", re.S)
 _HOST = re.compile(r"(?<=://)[^/?#\s'\"\\]+")
 _MOST_CHARS, _TAIL_CHARS = 2_000, 500
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,23 @@ class Guard:
     source: str = ""
 
 
-def part_of(written: Any, place: Place, source: str = "") -> Part:
-    """The part for the entry of a source, or for a section."""
+def part_of(
+    written: Any, place: Place, source: str = "", env: Mapping[str, str] | None = None
+) -> Part:
+    """The part for the entry of a source, or for a section.
+
+    Values of `env`, which come from a file, too, count as written there.
+    """
     if source and isinstance(written, Mapping):
         entry = cast(Mapping[Any, Any], written)
         written = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
-    return Part(place.path, digest_of_value(written), facts_of(written), source)
+    facts = facts_of(written)
+    names = variables_in(json.dumps(written, default=str)) if env else ()
+    used = {x: env[x] for x in names if x in env} if env else {}
+    if not used:
+        return Part(place.path, digest_of_value(written), facts, source)
+    fact = f"the file {ENV_FILE} gives {listed(sorted(used), _MOST_NAMES)}"
+    return Part(place.path, digest_of_value([written, used]), (*facts, fact), source)
 
 
 def facts_of(written: Any) -> tuple[str, ...]:

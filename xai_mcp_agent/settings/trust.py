@@ -24,7 +24,18 @@ from ..secrets.private_files import file_lock, make_private_folder, replace_priv
 from .guards import group_place, word_digest
 from .load import user_settings_path
 from .models import Settings
-from .parts import APPROVAL, BLOCKED, EMBEDDINGS, RECORD, REGISTRIES, RULES, STORE, Guard, Part
+from .parts import (
+    APPROVAL,
+    BLOCKED,
+    EMBEDDINGS,
+    ENV_FILE,
+    RECORD,
+    REGISTRIES,
+    RULES,
+    STORE,
+    Guard,
+    Part,
+)
 from .rules import Rule
 from .sections import USUAL_REGISTRIES, GroupsSettings
 from .validation import adapter
@@ -264,6 +275,7 @@ def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
         registries=USUAL_REGISTRIES if REGISTRIES in paths else settings.registries,
         groups=_without_groups(settings, {x.key_path: x for x in beside}),
         record=frozenset[str]() if RECORD in paths else settings.record,
+        env={} if ENV_FILE in paths else settings.env,
     )  # fmt: skip
 
 
