@@ -304,7 +304,7 @@ def memory_of_an_agent() -> Workflow:
     flow.main(memory, agent, told, asked)
     flow.note(
         "1. A place for notes",
-        "Give file a name, such as notes.jsonl,\nand they are there again tomorrow.",
+        "Give file a name, such as notes.db,\nand they are there again tomorrow.",
         above=memory,
     )
     flow.note(

@@ -2,8 +2,7 @@
 
 from .agent.conversation import BadConversation
 from .agent.models.choice import AgentModel, UnknownProvider
-from .agent.run_file import WaitingRun
-from .agent.signed_file import RunFileError
+from .agent.run_file import RunFileError, WaitingRun
 from .bridge.agent import Agent, AgentResult
 from .bridge.faces import AioBridge, Bridge
 from .bridge.streams import AioSubscription, OnChange, Subscription

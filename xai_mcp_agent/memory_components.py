@@ -11,8 +11,8 @@ class AgentNumpyMemory(Component):
 
     It needs no key: notes are compared by their words. With an embedding model they are
     compared by their meaning. Agents that share this node do not see each other's notes.
-    Only you can read the file. Several runs may use it at once, and each finds what the others
-    note. A line in it that is broken is moved to a file beside it, whose name ends in `.broken`.
+    Only you can read the file, an SQLite database. Several runs may use it at once, and each finds
+    what the others note.
 
     ##### inPorts:
     - file (str): Keeps the notes in this file, and finds them there in the next run.
@@ -27,7 +27,7 @@ class AgentNumpyMemory(Component):
     - memory (any): Wire it to `agent_memory` of AgentInit.
 
     ##### Example:
-    file `notes.jsonl`, memory wired to AgentInit; then ask `Remember that my dog is called Rex.`
+    file `notes.db`, memory wired to AgentInit; then ask `Remember that my dog is called Rex.`
     """
 
     file: InArg[str]

@@ -17,7 +17,7 @@ from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, ToolReturned, ToolStarted
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from xai_mcp_agent.agent.models.choice import model_for
-from xai_mcp_agent.agent.signed_file import RunFileError
+from xai_mcp_agent.agent.run_file import RunFileError
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +19,9 @@ from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.offline_talk import first_calls
 from tests.support.processes import free_port
+from tests.support.scripts import child_environment
 from xai_mcp_agent import ModelError, Secret
-from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, memory_for
+from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, Vector, memory_for
 from xai_mcp_agent.agent.memory.tools import (
     CREATE_MEMORY,
     LOOKUP_MEMORY,
@@ -28,11 +34,17 @@ from xai_mcp_agent.canvas.learning import learn
 from xai_mcp_agent.canvas.memory import local_memory, remote_memory
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
+_CHILD_SECONDS = 60
+
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which gets the history of what agents do here."""
     monkeypatch.chdir(tmp_path)
+
+
+def found(store: NoteStore, query: str) -> list[str]:
+    return [x.attributes["summary"] for x in store.query("a", query, 3)]
 
 
 def test_agents_that_share_a_memory_node_do_not_see_each_others_notes():
@@ -43,29 +55,18 @@ def test_agents_that_share_a_memory_node_do_not_see_each_others_notes():
 
 
 def test_notes_in_a_file_are_there_in_the_next_run(tmp_path: Path):
-    file = tmp_path / "deep" / "notes.jsonl"
+    file = tmp_path / "deep" / "notes.db"
     NoteStore(file).for_agent("a").add("", "Rex is a dog.", {"summary": "Rex is a dog."})
     assert [x.attributes["summary"] for x in NoteStore(file).for_agent("a").query("dog", 3)] == [
         "Rex is a dog."
     ]
 
 
-def test_half_a_line_in_the_file_costs_only_itself(tmp_path: Path):
-    """A run that was killed while it wrote leaves one."""
-    file = tmp_path / "notes.jsonl"
-    NoteStore(file).for_agent("a").add("", "Rex is a dog.", {})
-    with file.open("a") as out:
-        out.write('{"agent": "a", "id"')
-    again = NoteStore(file)
-    again.for_agent("a").add("", "Tom is a cat.", {})
-    assert len(NoteStore(file).notes) == 2
-
-
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path):
     with pytest.raises(MemoryFailed, match="is a folder"):
         local_memory(str(tmp_path))
     (tmp_path / "picture").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(MemoryFailed, match="picture cannot be read"):
+    with pytest.raises(MemoryFailed, match="picture cannot be read: file is not a database"):
         local_memory(str(tmp_path / "picture"))
     store = local_memory(str(tmp_path / "picture" / "notes"))
     with pytest.raises(MemoryFailed, match="cannot be written"):
@@ -83,7 +84,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path):
     ],
 )
 def test_odd_notes_do_no_harm(tmp_path: Path, odd: dict[str, Any]):
-    memory = NoteStore(tmp_path / "n.jsonl").for_agent("a")
+    memory = NoteStore(tmp_path / "n.db").for_agent("a")
     arguments = {"summary": "s", **odd}
     answer_memory_call(memory, CREATE_MEMORY, arguments)
     assert not answer_memory_call(memory, LOOKUP_MEMORY, {"query": ""}).is_error
@@ -110,7 +111,7 @@ def test_a_memory_of_xai_agents_kind_serves_too():
 
 
 @contextmanager
-def remembering_agent(script: Any, **values: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+def remembering_agent(script: Any, **values: Any) -> Generator[tuple[dict[str, Any], Any]]:
     ctx: dict[str, Any] = {}
     with model_endpoint(script) as endpoint:
         given = {"provider": "openai", "model": "m", "base_url": endpoint.base_url}
@@ -118,37 +119,28 @@ def remembering_agent(script: Any, **values: Any) -> Iterator[tuple[dict[str, An
         yield ctx, endpoint
 
 
-def test_an_agent_notes_and_finds_again_by_function_calls():
-    script = [
-        calls(("create_memory", {"summary": "The dog is called Rex.", "name": "Rex"})),
-        says("Noted."),
-        calls(("lookup_memory", {"query": "dog"})),
-        says("Rex."),
-    ]
-    with remembering_agent(script) as (ctx, endpoint):
+REMEMBER = {"summary": "The dog is called Rex.", "name": "Rex"}
+ASKED = {
+    "native": [calls(("create_memory", REMEMBER)), calls(("lookup_memory", {"query": "dog"}))],
+    "text": [
+        says(f"TOOL: create_memory {json.dumps(REMEMBER)}"),
+        says('TOOL: lookup_memory {"query": "dog"}'),
+    ],
+}
+
+
+@pytest.mark.parametrize("protocol", ASKED)
+def test_an_agent_notes_and_finds_again(protocol: str):
+    note, look = ASKED[protocol]
+    script = [note, says("Noted."), look, says("Rex.")]
+    values = {"tool_protocol": protocol, "system_prompt": "{memory}"}
+    with remembering_agent(script, **values) as (ctx, endpoint):
         run_agent(ctx, "a", "My dog is Rex.", outcome=CanvasRun())
         outcome = CanvasRun()
         run_agent(ctx, "a", "My dog's name?", outcome=outcome)
-    found = json.loads(endpoint.requests[3].body["messages"][-1]["content"])
-    assert found == [{"summary": "The dog is called Rex.", "name": "Rex"}]
+    assert "lookup_memory:" in endpoint.requests[0].body["messages"][0]["content"]
+    assert json.dumps([REMEMBER]) in endpoint.requests[3].body["messages"][-1]["content"]
     assert outcome.answer == "Rex."
-
-
-def test_an_agent_notes_and_finds_again_in_the_text_protocol():
-    script = [
-        says('TOOL: create_memory {"summary": "The dog is called Rex."}'),
-        says("Noted."),
-        says('TOOL: lookup_memory {"query": "dog"}'),
-        says("Rex."),
-    ]
-    with remembering_agent(script, tool_protocol="text", system_prompt="{memory}") as (
-        ctx,
-        endpoint,
-    ):
-        run_agent(ctx, "a", "My dog is Rex.", outcome=CanvasRun())
-        run_agent(ctx, "a", "My dog's name?", outcome=CanvasRun())
-    assert "- lookup_memory:" in endpoint.requests[0].body["messages"][0]["content"]
-    assert "The dog is called Rex." in endpoint.requests[3].body["messages"][-1]["content"]
 
 
 def test_an_agent_learns_from_a_conversation():
@@ -197,12 +189,100 @@ async def test_the_offline_model_notes_and_recalls(request_: str, call: dict[str
     assert [x for _, x in await first_calls(request_, functions)] == [call]
 
 
-def test_the_same_note_is_kept_once(tmp_path: Path):
-    file = tmp_path / "notes.jsonl"
-    for _ in range(2):
-        NoteStore(file).for_agent("a").add("", "It rains.", {"summary": "It rains."})
-    NoteStore(file).for_agent("b").add("", "It rains.", {"summary": "It rains."})
-    assert len(file.read_text().splitlines()) == 2
+def test_what_another_process_notes_is_found_and_the_same_note_is_kept_once(tmp_path: Path):
+    one, other = NoteStore(tmp_path / "notes.db"), NoteStore(tmp_path / "notes.db")
+    for store in (one, other):
+        store.add("a", "", "Rex is a dog.", {"summary": "Rex is a dog."})
+    other.add("a", "", "Tom is a cat.", {"summary": "Tom is a cat."})
+    assert found(one, "dog") == ["Rex is a dog."]
+    assert found(one, "cat") == ["Tom is a cat."]
+
+
+WRITER = """\
+import sys
+from pathlib import Path
+from xai_mcp_agent.agent.memory.notes import NoteStore
+store = NoteStore(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(50):
+    store.add("a", "", f"{sys.argv[2]} saw {number}", {})
+    store.add("a", "", f"both saw {number}", {})
+"""
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path: Path):
+    """Also where their folder is not there yet."""
+    file = tmp_path / "made" / "notes.db"
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(file), name], env=child_environment(tmp_path),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in ("ada", "bob", "cyd")
+    ]  # fmt: skip
+    try:
+        for child in children:
+            assert child.stdout
+            assert child.stdout.readline() == "ready\n"
+        for child in children:
+            child.communicate("\n", timeout=_CHILD_SECONDS)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait(_CHILD_SECONDS)
+    assert [x.returncode for x in children] == [0, 0, 0]
+    assert len(NoteStore(file).query("a", "saw", 1_000)) == 200
+
+
+def test_threads_share_a_memory(tmp_path: Path):
+    store = NoteStore(tmp_path / "notes.db")
+
+    def write(number: int) -> None:
+        for n in range(10):
+            store.add("a", "", f"{number} saw {n}", {})
+            store.query("a", "saw", 1)
+
+    threads = [threading.Thread(target=write, args=(x,), daemon=True) for x in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_CHILD_SECONDS)
+    assert len(store.query("a", "saw", 1_000)) == 40
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_a_memory_goes_into_another_process_with_its_notes(tmp_path: Path, has_file: bool):
+    store = NoteStore(tmp_path / "notes.db" if has_file else None)
+    store.add("a", "", "Rex is a dog.", {"summary": "Rex is a dog."})
+    assert found(pickle.loads(pickle.dumps(store)), "dog") == ["Rex is a dog."]
+    assert copy.deepcopy(store) is store
+
+
+def test_notes_are_compared_by_meaning_where_all_have_vectors_of_one_model(tmp_path: Path):
+    vectors = {"warm": [3.0, 0.0], "cold": [0.0, 0.5], "heat": [1.0, 0.1], "other": [1.0]}
+    file = tmp_path / "notes.db"
+    for text in ("cold", "warm"):
+        NoteStore(file, lambda texts: [vectors[x] for x in texts]).add(
+            "a", "", text, {"summary": text}
+        )
+    again = NoteStore(file, lambda texts: [vectors[x] for x in texts])
+    assert found(again, "heat") == ["warm", "cold"]
+    assert again.query("a", "heat", 1)[0].similarity == pytest.approx(0.995)
+    assert found(again, "other") == [], "of another model, so by words"
+    assert found(NoteStore(file), "cold") == ["cold"]
+
+
+def test_embeddings_that_fail_are_told_once_and_words_serve(caplog: pytest.LogCaptureFixture):
+    def embed(texts: list[str]) -> list[Vector]:
+        raise ModelError("no such model")
+
+    store = NoteStore(embed=embed)
+    store.add("a", "", "Rex is a dog.", {"summary": "Rex is a dog."})
+    assert found(store, "dog") == ["Rex is a dog."]
+    assert [x.getMessage() for x in caplog.records] == [
+        "Embeddings failed, notes are compared by their words: no such model"
+    ]
 
 
 def test_the_key_of_the_environment_is_not_sent_to_another_embeddings_endpoint(

@@ -29,7 +29,7 @@ from xai_mcp_agent import (
     UnknownServer,
     UnknownTool,
 )
-from xai_mcp_agent.agent import signed_file
+from xai_mcp_agent.agent import run_file
 from xai_mcp_agent.bridge.plan_runs import WaitingPlan
 from xai_mcp_agent.planning import BadPlan, plan_from_json
 
@@ -285,7 +285,7 @@ def test_a_run_does_not_wait_where_nobody_can_note_that_it_is_used_up(
     monkeypatch.setenv("XAI_MCP_RUN_KEY", "the same text on both machines, of 32 characters")
     with bridge_with(shredder=shredder) as bridge:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-        with pytest.raises(RunFileError, match=r"run_states.json cannot be"):
+        with pytest.raises(RunFileError, match="cannot be kept from other processes"):
             bridge.run_plan(TIDY, resume=tmp_path / "run.json")
 
 
@@ -372,7 +372,7 @@ def test_no_file_is_written_that_nobody_could_read_again(
     gives: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is not begun anew then: what was made last may have been made, and is asked about."""
-    monkeypatch.setattr(signed_file, "_MOST_BYTES", 40_000)
+    monkeypatch.setattr(run_file, "_MOST_BYTES", 40_000)
     few, many = ({"count": 2_000}, {"count": 4_000})  # 24 and 50 KB
     asked = plan(("f/wide", few), ("f/wide", many), ("f/take", {}))
     with Bridge(gives) as bridge:

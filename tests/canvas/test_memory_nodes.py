@@ -31,7 +31,7 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_agent_remembers_across_runs_by_a_file():
     for request in ("Remember that my dog is called Rex.", "What do you remember about my dog?"):
-        memory = make(AgentNumpyMemory, file="notes.jsonl")
+        memory = make(AgentNumpyMemory, file="notes.db")
         memory.execute({})
         ctx: dict[str, Any] = {}
         agent = make(AgentInit, agent_name="a", agent_memory=memory.memory.value)

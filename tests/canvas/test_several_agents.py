@@ -193,7 +193,7 @@ def test_a_conversation_goes_round_a_loop_and_grows() -> None:
 
 def test_agents_run_in_parallel_by_the_nodes_for_it() -> None:
     """RunParallelThread copies `ctx` and the nodes, memory and bridge with them."""
-    memory = make(AgentNumpyMemory, file="notes.jsonl")
+    memory = make(AgentNumpyMemory, file="notes.db")
     answers: list[str] = []
     parallel: list[RunParallelThread] = []
     for topic in ("whales", "travel"):

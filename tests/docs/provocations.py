@@ -317,7 +317,7 @@ def nodes(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: canvas.init_agent(ctx, "other", provider="opnai"))
     yield _said_by(lambda: canvas.init_agent(ctx, "other", max_thoughts="many"))
     yield _said_by(lambda: run(ctx, "helper", "Hello", outcome=outcome, show="loud"))
-    yield _said_by(lambda: canvas.init_agent(ctx, "other", memory="notes.jsonl"))
+    yield _said_by(lambda: canvas.init_agent(ctx, "other", memory="notes.db"))
     yield _said_by(lambda: canvas.init_agent(ctx, "other", toolbelt_spec="default"))
     canvas.define_tool(ctx, None, "shout", "Says it loudly.", print)
     yield _said_by(lambda: canvas.define_tool(ctx, None, "shout", "Says it loudly.", repr))

@@ -1,29 +1,62 @@
-"""A run that waits for approvals, as a file: another process goes on with it, with the answers.
+"""A run that waits for approvals, as a signed file: another process goes on with it.
 
-See `signed_file` for how it is kept.
+The file may have come from anywhere, so nothing in it counts unless this user's runs or commands
+wrote it: a planted file could approve calls. Nor does an older state of a run count: a copy that
+is put back would have its calls made again. One process at a time has a run.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-from collections.abc import Callable, Mapping
+import os
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall, RunFacts, scope_of
-from ..core.errors import BadSetting
+from ..core.errors import BadSetting, XaiMcpError
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
+from ..secrets.private_files import (
+    file_lock,
+    followed,
+    make_private_folder,
+    open_to_read,
+    replace_private,
+)
 from ..secrets.redactor import redact_json
+from ..settings.load import user_settings_path
 from .conversation import BadConversation
-from .signed_file import RunFileError, Stamp, place_of, read_signed, write_signed
 from .state import RunState
 
-_HIDDEN = ("given", "said", "thought", "thinking", "kept", "made")
-"""What of a state may quote secrets, and is not needed to make a call."""
-
+KEY_VARIABLE = "XAI_MCP_RUN_KEY"
 Granted = tuple[tuple[ToolKey, str], ...]
 """Tools that were approved for the length of the run, with the digests of what was shown."""
+
+_VERSION = 1
+_MOST_BYTES = 100 << 20  # a conversation with pictures has some megabytes
+_LEAST_KEY_CHARS, _KEY_BYTES = 32, 32
+_LOCK_SECONDS = 5.0
+_MOST_STATES = 10_000  # half a megabyte, which is written anew with each state
+# What of a state may quote secrets, and is not needed to make a call.
+_MASKED = ("given", "said", "thought", "thinking", "kept", "made")
+
+
+class RunFileError(XaiMcpError):
+    """The file of a waiting run cannot be used; the message says why and what to do."""
+
+
+@dataclass
+class Stamp:
+    """Which run a file has, and which state of the run; all copies of a value share it."""
+
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
+    state: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +101,12 @@ class WaitingRun:
         Raises:
             RunFileError: it cannot be written, or the run has gone on since it was read.
         """
-        run: JsonObject = {
-            "agent": self.agent,
-            "asked": self.asked,
-            "granted": [[x.kind, x.source, x.name, digest] for x, digest in self.granted],
-            "facts": self.facts.to_json(),
-            "state": _masked(self.state.to_json(), mask),
-        }
-        write_signed(self.file, run, self.stamp)
+        state = self.state.to_json()
+        for name in _MASKED:
+            state[name] = json.loads(redact_json(json.dumps(state[name], default=str), mask))
+        granted = [[x.kind, x.source, x.name, digest] for x, digest in self.granted]
+        run = {"agent": self.agent, "asked": self.asked, "granted": granted, "state": state}
+        write_signed(self.file, {**run, "facts": self.facts.to_json()}, self.stamp)
 
     @staticmethod
     def read(file: str | Path) -> WaitingRun:
@@ -123,6 +154,187 @@ def answered(
     return {**awaiting, place: call}
 
 
-def _masked(state: JsonObject, mask: Callable[[str], str]) -> JsonObject:
-    hidden = {x: json.loads(redact_json(json.dumps(state[x], default=str), mask)) for x in _HIDDEN}
-    return {**state, **hidden}
+def place_of(file: str | Path) -> Path:
+    """Where a file is that somebody named."""
+    return Path(os.path.abspath(os.path.expanduser(file)))
+
+
+def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
+    """Put the next state of a run in the place of the file, readable by this user only.
+
+    Raises:
+        RunFileError: it cannot be written, is too large, or somebody else wrote a newer state.
+    """
+    state = stamp.state + 1
+    # As it is read back.
+    run = json.loads(json.dumps({**run, "stamp": [stamp.run, state]}, default=str))
+    signed = {"version": _VERSION, "signature": keyed_digest(run), "run": run}
+    data = f"{json.dumps(signed, indent=1)}\n".encode()
+    if len(data) > _MOST_BYTES:
+        raise RunFileError(
+            f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
+            "most. What was done last is not in it. Have tools give less, or keep no file."
+        )
+    with _settings_locked():  # of two processes with copies of a file one goes on
+        _refuse_older(file, stamp)
+        try:
+            replace_private(followed(file), data)
+        except OSError as cause:
+            raise RunFileError(f"{file} cannot be written: {cause}.") from cause
+        # After the file: a process that is killed in between leaves one that can be used.
+        _note(stamp.run, state)
+    stamp.state = state
+
+
+def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
+    """The run in the file, if its signature is ours. All else in it is hostile until then.
+
+    Raises:
+        RunFileError: there is none, it is not one that this user's runs wrote, or it is used up.
+    """
+    try:
+        with os.fdopen(open_to_read(path), "rb") as opened:
+            value: Any = json.loads(opened.read(_MOST_BYTES + 1))
+    except FileNotFoundError:
+        raise RunFileError(f"{path} does not exist: no run waits there.") from None
+    except (OSError, ValueError, RecursionError) as cause:
+        raise RunFileError(f"{path} cannot be read as a run: {cause}.") from cause
+    match value:
+        case {"version": int(), "signature": str(signature), "run": {**found}}:
+            run = cast(JsonObject, found)
+        case _:
+            raise RunFileError(f"{path} is no file of a waiting run.")
+    if not hmac.compare_digest(keyed_digest(run), signature.encode("ascii", "replace").decode()):
+        raise RunFileError(
+            f"{path} is not as a run or command of yours wrote it, so nothing in it counts. Delete "
+            "it, and the run begins anew. A run of another user or machine: set "
+            f"{KEY_VARIABLE} to the same text for both."
+        )
+    _refuse_older(path, stamp := Stamp(*run.pop("stamp")))
+    return run, stamp
+
+
+def remove_used(file: Path, stamp: Stamp) -> None:
+    """Remove the file of a run that has ended; a copy of it does not count any more.
+
+    Raises:
+        RunFileError: that cannot be noted.
+    """
+    if stamp.state:
+        with _settings_locked():
+            _note(stamp.run, stamp.state + 1)
+    file.unlink(missing_ok=True)
+
+
+def keyed_digest(value: object) -> str:
+    """A digest that only this user can make, and that does not give the value away."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hmac.new(_key(), text.encode(), hashlib.sha256).hexdigest()
+
+
+@contextmanager
+def held(file: Path) -> Generator[None]:
+    """Have no other process of this user go on with the run of this file, or answer its calls.
+
+    Raises:
+        RunFileError: another one does, or nobody can be kept from it.
+    """
+    name = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogatepass")).hexdigest()
+    lock = user_settings_path().parent / "runs" / f"{name[:32]}.lock"
+    with ExitStack() as locks:  # an error of the block is not one of the lock
+        try:
+            make_private_folder(lock.parent)
+            if not locks.enter_context(file_lock(lock, 0.0)):
+                raise OSError("files cannot be locked there")
+        except TimeoutError:
+            raise RunFileError(
+                f"The run in {file} is in use: another process goes on with it, or answers its "
+                "calls. Wait until it has ended."
+            ) from None
+        except OSError as cause:
+            raise RunFileError(
+                f"The run in {file} cannot be kept from other processes: {lock}: {cause}. Make "
+                "that folder writable."
+            ) from cause
+        yield
+
+
+def _states_file() -> Path:
+    """The newest state of each run, by its id."""
+    return user_settings_path().parent / "run_states.json"
+
+
+@contextmanager
+def _settings_locked() -> Generator[None]:
+    """No other process changes the states of runs within the block."""
+    file = _states_file()
+    try:
+        make_private_folder(file.parent)
+        with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+            yield
+    except OSError as cause:
+        raise RunFileError(
+            f"No run can wait: {file} cannot be written: {cause}. It notes which files of runs are "
+            "used up. Make it writable."
+        ) from cause
+
+
+def _refuse_older(file: Path, stamp: Stamp) -> None:
+    """Refuse a state of a run on this machine that is not its newest one.
+
+    Raises:
+        RunFileError: so it is, or nobody can know.
+    """
+    if stamp.state < _newest_states().get(stamp.run, 0):
+        raise RunFileError(
+            f"{file}: this state of the run is used up. The run has gone on since, or has ended, "
+            "and no answer counts twice. Delete the file, and the run begins anew; if a newer file "
+            "of the run is elsewhere, put that one here."
+        )
+
+
+def _note(run: str, state: int) -> None:
+    """Note the newest state of a run; of very many runs the oldest are forgotten."""
+    others = [x for x in _newest_states().items() if x[0] != run]
+    states = dict([*others, (run, state)][-_MOST_STATES:])
+    replace_private(_states_file(), json.dumps(states).encode())
+
+
+def _newest_states() -> dict[str, int]:
+    file = _states_file()
+    try:
+        return {run: int(state) for run, state in json.loads(file.read_bytes()).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as cause:
+        raise RunFileError(
+            f"{file} cannot be read, so it is unknown which run files are used up: {cause}. "
+            "Mend it, or delete it together with the files of all runs that wait."
+        ) from cause
+
+
+def _key() -> bytes:
+    """The key of this user; made when it is first needed.
+
+    Raises:
+        RunFileError: there is none, and none can be made.
+    """
+    file, key = user_settings_path().parent / "run.key", os.environ.get(KEY_VARIABLE, "").strip()
+    if not key:
+        try:
+            make_private_folder(file.parent)
+            with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+                if not file.is_file():
+                    replace_private(file, secrets.token_hex(_KEY_BYTES).encode())
+                key = file.read_text("ascii").strip()
+        except (OSError, ValueError) as cause:
+            raise RunFileError(
+                f"No run can be kept to wait: {file} cannot be used: {cause}. Mend that, or set "
+                f"{KEY_VARIABLE}."
+            ) from cause
+    if len(key) < _LEAST_KEY_CHARS:
+        raise RunFileError(
+            f"The key of waiting runs has fewer than {_LEAST_KEY_CHARS} characters. Give "
+            f"{KEY_VARIABLE} more, or, where it is not set, delete {file}: runs begin anew."
+        )
+    return key.encode("utf-8", "surrogatepass")

@@ -15,10 +15,11 @@ import anyio
 from anyio import to_thread
 
 from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
-from ..agent.run_file import WaitingRun, answered
-from ..agent.signed_file import (
+from ..agent.run_file import (
     RunFileError,
     Stamp,
+    WaitingRun,
+    answered,
     held,
     place_of,
     read_signed,

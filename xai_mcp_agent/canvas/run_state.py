@@ -15,8 +15,14 @@ from anyio import to_thread
 
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
-from ..agent.run_file import WaitingRun
-from ..agent.signed_file import RunFileError, held, keyed_digest, place_of, remove_used
+from ..agent.run_file import (
+    RunFileError,
+    WaitingRun,
+    held,
+    keyed_digest,
+    place_of,
+    remove_used,
+)
 from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals, RunFacts

@@ -12,8 +12,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ..agent.run_file import WaitingRun
-from ..agent.signed_file import held
+from ..agent.run_file import WaitingRun, held
 from ..bridge.faces import Bridge
 from ..bridge.plan_runs import WaitingPlan, read_waiting
 from ..console.approval import ask_approval, told

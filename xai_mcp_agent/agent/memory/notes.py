@@ -1,7 +1,8 @@
 """Notes an agent keeps, and finds again by what they are about.
 
-A memory is shared by wire, never by accident: each agent sees its own notes
-only, also where several agents use one memory node or one file.
+A memory is shared by wire, never by accident: each agent sees its own notes only, also where
+several agents use one memory node or one file. The file is an SQLite database, which several
+processes may use at once.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import heapq
 import json
 import logging
+import os
+import sqlite3
 import threading
 from array import array
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import mul
 from pathlib import Path
@@ -21,7 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 from ...core.errors import XaiMcpError
 from ...search.index import LexicalIndex
 from ...search.terms import spelled_terms, weighted
-from .note_file import MemoryFailed, NoteFile, StoredNote, unit
+from ...secrets.private_files import followed, make_private_folder, open_private
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +32,19 @@ Vector = Sequence[float]
 Embed = Callable[[list[str]], list[Vector]]
 """Gives a vector for each text; may take long and may fail. Called in a worker thread."""
 
+_TABLE = """\
+CREATE TABLE IF NOT EXISTS notes (
+    agent TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL,
+    vector BLOB NOT NULL, UNIQUE (agent, text, metadata)
+)"""
+_LOCK_SECONDS = 10.0  # a note is written in milliseconds, so who has it for longer is stuck
 # Below this a note has next to nothing in common with what was asked.
 _FLOOR = 0.05
 _USUAL_LENGTH = 30.0  # of a note: a dozen words with their parts
+
+
+class MemoryFailed(XaiMcpError):
+    """A memory that cannot be read or written; says which file or service, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,39 +79,36 @@ class MemoryStore(Protocol):
 
 
 class NoteStore:
-    """Notes of any number of agents, in memory and, if wanted, in a file of one JSON line each.
+    """Notes of any number of agents, in memory or in a file.
 
-    Safe to use from several threads; a file also from several processes, each of which has the
-    notes of all. `embed` is asked for vectors where one is given; if it fails, likeness is worked
-    out here and the failure is told once.
+    Safe to use from several threads, and a file also from several processes. `embed` is asked for
+    vectors where one is given; if it fails, notes are compared by their words and the failure is
+    told once. `content` are the notes of a store in memory, as another one had them.
 
     Raises:
         MemoryFailed: the file is there and cannot be read, or is no memory.
     """
 
     def __init__(
-        self,
-        file: Path | None = None,
-        embed: Embed | None = None,
-        notes: Iterable[StoredNote] = (),
+        self, file: Path | None = None, embed: Embed | None = None, content: bytes = b""
     ) -> None:
-        self.notes: list[StoredNote] = []
-        self._path, self._embed = file, embed
-        self._file = NoteFile(file) if file else None
+        self._file, self._embed = file, embed
         self._lock = threading.RLock()
         self._has_told = False
-        self._forget()
-        for note in notes:
-            self._take(note)
-        self._catch_up()
+        self._by_agent: dict[str, _AgentNotes] = {}
+        self._in_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        if content:
+            self._in_memory.deserialize(content)
+        self._in_memory.execute(_TABLE)
+        self._read("", 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoteStore:
         """Itself: who copies a `ctx` to work in another thread writes into the same memory."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What another process gets: the notes so far, the file, no lock."""
-        return NoteStore, (self._path, self._embed, self.notes)
+        """What another process gets: the file, or the notes so far."""
+        return NoteStore, (self._file, self._embed, self._in_memory.serialize())
 
     def for_agent(self, agent: str) -> AgentMemory:
         """The memory of one agent; the notes of the others are not in it."""
@@ -112,109 +122,104 @@ class NoteStore:
         Raises:
             MemoryFailed: the file cannot be written.
         """
-        note = StoredNote(agent, str(id or ""), str(text), metadata, self._vector(text))
-        with self._lock, self._shared():
-            if _key(note) in self._known:
-                return
-            note.id = note.id or self._new_id()
-            if self._file is None:
-                self._take(note)
-            else:
-                self._file.append(note)
-                self._read(self._file)
+        # As JSON, which is ASCII: a note may hold half a character, which SQLite refuses.
+        words = json.dumps(text), json.dumps(metadata, default=str)
+        row = agent, str(id or ""), *words, self._vector(text).tobytes()
+        with self._database("written") as database, database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute(_TABLE)
+            database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)", row)
 
     def query(self, agent: str, query: str, count: int) -> list[Note]:
-        """The notes of one agent that are most like `query`, best first."""
-        wanted = self._vector(query)
+        """The notes of one agent that are most like `query`, best first.
+
+        Raises:
+            MemoryFailed: the file cannot be read.
+        """
+        vector = self._vector(query)
         with self._lock:
-            try:
-                self._catch_up()
-            except MemoryFailed as reason:
-                logger.warning("%s Until then the notes that were read before are used.", reason)
-            own = self._by_agent.get(agent)
-            return own.query(query, wanted, count) if own else []
+            notes = self._by_agent.setdefault(agent, _AgentNotes())
+            for row in self._read(agent, notes.last_row):
+                notes.add(*row)
+            return notes.query(query, vector, count)
+
+    def _read(self, agent: str, after: int) -> list[tuple[Any, ...]]:
+        """The notes of an agent that came after this row."""
+        if self._file is not None and not os.path.exists(self._file):
+            return []
+        with self._database("read") as database:
+            if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'notes'").fetchall():
+                return []
+            return database.execute(
+                "SELECT rowid, id, text, metadata, vector FROM notes "
+                "WHERE agent = ? AND rowid > ? ORDER BY rowid",
+                (agent, after),
+            ).fetchall()
 
     @contextmanager
-    def _shared(self) -> Generator[None]:
-        """With all notes of other processes, and without new ones of theirs within the block."""
+    def _database(self, done: str) -> Generator[sqlite3.Connection]:
+        """The database; a file is opened each time, as processes may fork and threads change."""
         if self._file is None:
-            yield
+            with self._lock:
+                yield self._in_memory
             return
-        with self._file.locked():
-            self._read(self._file)
-            yield
-
-    def _catch_up(self) -> None:
-        if self._file is not None and self._file.has_news:
-            with self._shared():
-                pass
-
-    def _read(self, file: NoteFile) -> None:
-        is_anew, found = file.read()
-        if is_anew and self._from_file:
-            self._forget()
-        for note in found:
-            self._take(note)
-            self._from_file = True
-
-    def _forget(self) -> None:
-        self._from_file = False
-        self.notes.clear()
-        self._known: set[tuple[str, str, str]] = set()
-        self._ids: set[str] = set()
-        self._by_agent: dict[str, _AgentNotes] = {}
-
-    def _take(self, note: StoredNote) -> None:
-        key = _key(note)
-        if key not in self._known:
-            self._known.add(key)
-            self._ids.add(note.id)
-            self.notes.append(note)
-            self._by_agent.setdefault(note.agent, _AgentNotes()).add(note)
-
-    def _new_id(self) -> str:
-        number = len(self.notes) + 1
-        while f"note-{number}" in self._ids:
-            number += 1
-        return f"note-{number}"
+        try:
+            file = followed(self._file.absolute())
+            if done == "written":
+                make_private_folder(file.parent)
+                os.close(open_private(file, os.O_RDWR | os.O_CREAT))
+            uri = f"{file.as_uri()}?mode={'rw' if done == 'written' else 'ro'}"
+            connected = sqlite3.connect(uri, _LOCK_SECONDS, isolation_level=None, uri=True)
+            with closing(connected) as database:
+                yield database
+        except (OSError, sqlite3.Error) as cause:
+            why = getattr(cause, "strerror", None) or cause
+            raise MemoryFailed(
+                f"The memory file {self._file} cannot be {done}: {why}. Choose another `file`, or "
+                "free it."
+            ) from cause
 
     def _vector(self, text: str) -> array[float]:
         try:
             vectors = self._embed([text]) if self._embed else ()
-            return unit(vectors[0] if vectors else None)
+            return _unit(vectors[0] if vectors else ())
         except XaiMcpError as cause:
             if not self._has_told:
                 logger.warning("Embeddings failed, notes are compared by their words: %s", cause)
             self._has_told = True
-            return unit(None)
+            return _unit(())
 
 
 class _AgentNotes:
     """The notes of one agent, ready to be searched; what is rare is so among these alone."""
 
     def __init__(self) -> None:
-        self._notes: list[StoredNote] = []
+        self.last_row = 0
+        self._notes: list[tuple[str, str, str]] = []  # id, text and metadata
+        self._vectors: list[array[float]] = []
         self._index = LexicalIndex[int]()
 
-    def add(self, note: StoredNote) -> None:
-        self._notes.append(note)
+    def add(self, row: int, id: str, text: str, metadata: str, vector: bytes) -> None:
+        self.last_row = row
+        self._notes.append((id or f"note-{row}", json.loads(text), metadata))
+        self._vectors.append(array("d", vector))
 
     def query(self, query: str, vector: array[float], count: int) -> list[Note]:
         scores = self._by_meaning(vector) or self._by_words(query, count)
         best = heapq.nlargest(count, scores.items(), key=lambda x: (x[1], -x[0]))
         found = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
-        return [Note(x.id, round(score, 3), x.metadata) for score, x in found]
+        return [Note(id, round(score, 3), json.loads(x)) for score, (id, _, x) in found]
 
     def _by_meaning(self, wanted: array[float]) -> dict[int, float]:
         """Nothing where not every note has a vector of the model that is asked."""
-        if not wanted or any(len(x.vector) != len(wanted) for x in self._notes):
+        if not wanted or any(len(x) != len(wanted) for x in self._vectors):
             return {}
-        return {n: sum(map(mul, wanted, x.vector)) for n, x in enumerate(self._notes)}
+        return {n: sum(map(mul, wanted, x)) for n, x in enumerate(self._vectors)}
 
     def _by_words(self, query: str, count: int) -> dict[int, float]:
         # Only now, as notes that are found by their meaning need no index.
         for number in range(len(self._index), len(self._notes)):
-            words = spelled_terms(self._notes[number].text)
+            words = spelled_terms(self._notes[number][1])
             self._index.put(number, weighted(words, _USUAL_LENGTH))
         wanted = spelled_terms(query)
         whole = self._index.whole(wanted)
@@ -255,10 +260,8 @@ def memory_for(value: Any, agent: str) -> Memory | None:
     )
 
 
-def _key(note: StoredNote) -> tuple[str, str, str]:
-    """What makes a note the same as another."""
-    try:
-        metadata = json.dumps(note.metadata, sort_keys=True, default=str)
-    except (TypeError, ValueError):  # keys of several types, or a circle
-        metadata = repr(note.metadata)
-    return note.agent, note.text, metadata
+def _unit(vector: Iterable[float]) -> array[float]:
+    """The vector with the length 1, packed."""
+    packed = array("d", vector)
+    length = sum(map(mul, packed, packed)) ** 0.5
+    return array("d", [x / length for x in packed] if length else ())

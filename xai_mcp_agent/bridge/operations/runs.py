@@ -69,7 +69,7 @@ class Runs(Tools):
             RunFileError: the file cannot be used.
         """
         # Imported here: modules of agents and plans, which most programs do not need.
-        from ...agent.signed_file import remove_used
+        from ...agent.run_file import remove_used
         from ...planning.plan_run import places_of
         from ...planning.runner import run_plan
         from .. import plan_runs
