@@ -52,7 +52,7 @@ $(BIN)/python:
 $(PACKAGE): pyproject.toml | $(BIN)/python
 	@echo "==> Installing the package (a minute or two, once)"
 	@$(PIP) install --quiet --upgrade "pip>=25.1"
-	@$(PIP) install --quiet --editable .
+	@$(PIP) install --quiet --editable ".[lab]"
 	@touch $@
 
 $(TOOLS): $(PACKAGE)
@@ -145,7 +145,7 @@ lessons: $(TOOLS)
 NEWEST := .cache/newest-lab
 newest-lab: $(TOOLS)
 	@test -x $(NEWEST)/bin/python || $(BIN)/python -m venv $(NEWEST)
-	@$(NEWEST)/bin/python -m pip install --quiet --editable .
+	@$(NEWEST)/bin/python -m pip install --quiet --editable ".[lab]"
 	@$(NEWEST)/bin/python -m pip install --quiet --upgrade jupyterlab
 	@XAI_TEST_LAB_PYTHON="$(CURDIR)/$(NEWEST)/bin/python" $(BIN)/python -m pytest tests/canvas/in_lab $(ARGS)
 

@@ -60,7 +60,7 @@ def _take(clock: Clock, root: Path) -> None:
 
 def _install(home: Environment) -> None:
     venv.create(home.root, with_pip=True, symlinks=True)
-    pip = [home.python, "-m", "pip", "install", "--quiet", str(_ROOT), "xircuits"]
+    pip = [home.python, "-m", "pip", "install", "--quiet", f"{_ROOT}[lab]"]
     subprocess.run(pip, check=True, timeout=_PIP_SECONDS, stdin=subprocess.DEVNULL)
 
 

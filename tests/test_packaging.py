@@ -43,6 +43,19 @@ print("made", len(made), "nodes")
 """
 
 
+LAB = (
+    "xircuits",
+    "jupyter",
+    "ipython",
+    "ipykernel",
+    "traitlets",
+    "tornado",
+    "nb",
+    "notebook",
+    "zmq",
+)
+
+
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
@@ -246,6 +259,23 @@ def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
 
 
 # Installed from a checkout
+
+
+def test_scripts_and_commands_work_without_the_lab(
+    installed: Environment, wheel: Path, tmp_path: Path
+) -> None:
+    """Whoever only runs compiled scripts does without JupyterLab and Xircuits."""
+    folder, environment = tmp_path / "work", make_environment(tmp_path / "environment", LAB)
+    environment.install(str(wheel))
+    folder.mkdir()
+    installed.run(folder, "xai-mcp-agent", "init", "--copy")
+    installed.run(folder, "xircuits", "compile", FIRST_EXAMPLE, "quickstart.py")
+    script = environment.run(folder, environment.python, "quickstart.py", XAI_MCP_TRUST="1")
+    assert "Moby-Dick" in script
+    asked = ("ask", "Convert 5 miles to kilometres")
+    assert "8.04672" in environment.run(folder, "xai-mcp-agent", *asked, XAI_MCP_TRUST="1")
+    with pytest.raises(AssertionError, match=r'Install it: pip install "xai-mcp-agent\[lab\]"'):
+        environment.run(tmp_path, "xai-mcp-agent", "init", "another")
 
 
 def test_an_editable_install_works_after_init(

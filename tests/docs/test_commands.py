@@ -216,7 +216,7 @@ COMMANDS = [
     Known(r"python -m tools\.build_(docs|examples)", in_the_checkout),
     Known(r"python -m tools\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
-    Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
+    Known(r'pip install "xai-mcp-agent\[lab\]"', as_it_stands, "Successfully installed"),
     Known(r"xai-mcp-agent init --workshop learner", warmly, "workshop/README.md"),
     Known(r"xai-mcp-agent check-lessons learner 1", with_unmet_goals, "(not begun)"),
     Known(r"xai-mcp-agent lesson-solution 1 learner", warmly, "_solution.xircuits"),

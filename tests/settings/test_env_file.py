@@ -47,7 +47,10 @@ def test_its_values_fill_variables(
 
 def test_a_missing_variable_names_the_file_first(tmp_path: Path) -> None:
     problem = str(load(tmp_path, "").problems["keyed"])
-    assert "environment variable TOKEN is not set. Write TOKEN=... into the file .env beside" in problem
+    assert (
+        "environment variable TOKEN is not set. Write TOKEN=... into the file .env beside"
+        in problem
+    )
 
 
 def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +17,13 @@ import typer
 from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
-from ..core.util import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
+from ..core.util import (
+    COMPONENT_FILES,
+    COMPONENTS,
+    INSTALL_LAB,
+    LIBRARY,
+    installed_components_folder,
+)
 from ..secrets.private_files import close_to_others, replace_private
 from ..settings.load import SCHEMA_FILE, load_settings
 from ..settings.parts import ENV_FILE
@@ -80,9 +87,11 @@ def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> I
     directory is changed for a moment, because Xircuits initialises the current one.
 
     Raises:
-        InitError: `folder` is a file, or something in it cannot be written.
+        InitError: `folder` is a file, something in it cannot be written, or Xircuits is missing.
     """
     folder = folder.expanduser().absolute()
+    if find_spec("xircuits") is None:
+        raise InitError(f"The canvas is not installed here. Install it: {INSTALL_LAB}.")
     try:
         return InitReport(folder, tuple(_prepare(folder, link, workshop)), find_clashes(folder))
     except OSError as error:

@@ -48,6 +48,8 @@ def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
 LIBRARY = "xai_mcp_agent"
 COMPONENTS = "xai_components"
 COMPONENT_FILES = "*_components.py"
+INSTALL_LAB = 'pip install "xai-mcp-agent[lab]"'
+"""Installs JupyterLab and Xircuits, which scripts, commands and servers do without."""
 
 _ENGINE_FOLDER = Path(__file__).resolve().parents[1]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from ...core.util import module_of
+from ...core.util import INSTALL_LAB, module_of
 
 JsonObject = dict[str, Any]
 
@@ -238,8 +238,11 @@ def _compile(file: Path, module: str, scratch: Path, compiled: _Compiled, base: 
 
 def _run_compiler(file: Path, target: Path) -> None:
     # Here, because a script needs none. Its own imports are part of what compiles.
-    from xircuits.compiler.compiler import compile as compile_workflow  # pyright: ignore
-
+    try:
+        from xircuits.compiler.compiler import compile as compile_workflow  # pyright: ignore
+    except ImportError:
+        problem = "it cannot be compiled: Xircuits is not installed here."
+        raise Unusable(problem, f"Install it: {INSTALL_LAB}.") from None
     try:
         compile_workflow(str(file), str(target))
     except (Exception, SystemExit) as cause:  # noqa: BLE001 - of literals, too, which are Python
