@@ -1,11 +1,9 @@
-"""Toolsets: tools with one way to call them, combined, and wrapped one around the other."""
+"""Toolsets: tools with one way to call them; and the tools of one agent, combined and filtered."""
 
 from __future__ import annotations
 
-import operator
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeAlias
@@ -21,8 +19,7 @@ from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
 from .learning import Learn, LearnRun, UsedTool
 
-_NAMED_IN_A_ROW = 1_000  # tools; it takes milliseconds
-_SECONDS_IN_A_ROW = 0.01  # that a filter may take before others on the event loop get their turn
+_TOOLS_IN_A_ROW = 200  # to name and filter; it takes a few milliseconds
 # Of all names, where a model asked for one that is like none of them.
 _MOST_NAMES = 30
 
@@ -63,47 +60,24 @@ class Toolset(ABC):
 
 
 class CombinedToolset(Toolset):
-    """Several as one, each tool with the name that models read. A tool hides those of its key in
-    later parts.
+    """Several as one. A tool hides those of its key in later parts."""
 
-    No two names are the same, and each stays. Tools that a wrapper around this leaves out have one
-    too: should they be shown one day, no name changes. What is known from the start, which is a
-    person's or our own, comes before all that servers offer; `names` are those of a run that goes
-    on.
-    """
-
-    def __init__(self, *parts: Toolset, names: Names = ()) -> None:
+    def __init__(self, *parts: Toolset) -> None:
         self._parts = parts
-        self._listed: tuple[Sequence[Tool], ...] = ()
+        self._listed: list[Sequence[Tool]] = []
         self._tools: Sequence[Tool] = ()
         self._homes: dict[ToolKey, Toolset] = {}
-        self._names = ShownNames(names, self.source_names())
-        for key in (*(key for key, _ in names), *(x.key for x in self.known())):
-            self._names.show(key)
 
     async def tools(self) -> Sequence[Tool]:
-        """The tools of all parts, in their order; each has a name then."""
-        listed = tuple([await part.tools() for part in self._parts])
+        """The tools of all parts, in their order."""
+        listed = [await part.tools() for part in self._parts]
         if list(map(id, listed)) != list(map(id, self._listed)):
-            await _let_others()
             self._listed, self._tools = listed, self._joined(listed)
-            for number, tool in enumerate(self._tools):
-                if number % _NAMED_IN_A_ROW == 0:
-                    await _let_others()
-                self._names.show(tool.key)
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Have the part called that has the tool."""
         return await self._homes[invocation.tool.key].call(invocation)
-
-    def shown_name(self, key: ToolKey) -> str:
-        """What models call this tool."""
-        return self._names.show(key)
-
-    def is_clear(self, name: str, source: str) -> bool:
-        """Whether a tool's own name means one of this source, whatever comes and goes."""
-        return self._names.is_clear(name, source)
 
     def known(self) -> Sequence[Tool]:
         """Those of all parts."""
@@ -130,35 +104,8 @@ class CombinedToolset(Toolset):
         return tuple(joined.values())
 
 
-class Wrapper(Toolset):
-    """Changes something of another toolset; as it is it changes nothing."""
-
-    def __init__(self, inner: Toolset) -> None:
-        self._inner = inner
-
-    async def tools(self) -> Sequence[Tool]:
-        """Those of the inner one."""
-        return await self._inner.tools()
-
-    async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Have the inner one called."""
-        return await self._inner.call(invocation)
-
-    def instructions(self) -> Mapping[str, str]:
-        """Those of the inner one."""
-        return self._inner.instructions()
-
-    def source_names(self) -> Sequence[str]:
-        """Those of the inner one."""
-        return self._inner.source_names()
-
-    def why_not(self, name: str) -> str:
-        """What the inner one says."""
-        return self._inner.why_not(name)
-
-
 class Filter(Protocol):
-    """What an agent may see of its tools."""
+    """Decides which tools an agent may see, and how."""
 
     @property
     def version(self) -> object:
@@ -166,10 +113,10 @@ class Filter(Protocol):
         ...
 
     async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
-        """Called at each step, before anything is asked about the tools; perhaps `is_new`."""
+        """Called at each step, before anything is asked about the tools; perhaps they are new."""
         ...
 
-    def keep(self, tool: Tool) -> Tool | str:
+    def keep(self, tool: Tool, /) -> Tool | str:
         """The tool as it is shown; or why it is not, for the model, with a place for its name."""
         ...
 
@@ -178,61 +125,8 @@ class Filter(Protocol):
         ...
 
     def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
-        """Called at each step with all tools, and the sources that say something of their use."""
+        """Called after all that, with all tools and the sources that say something of their use."""
         ...
-
-
-class FilteredToolset(Wrapper):
-    """Shows of its tools what a filter keeps; each is looked at once for each version of it."""
-
-    def __init__(self, inner: CombinedToolset, filter_: Filter) -> None:
-        super().__init__(inner)
-        self._shown_name = inner.shown_name
-        self._filter = filter_
-        self._listed: Sequence[Tool] | None = None
-        self._version: object = None
-        self._kept: dict[ToolKey, tuple[Tool, Tool | str]] = {}
-        self._tools: Sequence[Tool] = ()
-
-    async def tools(self) -> Sequence[Tool]:
-        """Those that are kept. The same object again as long as they are the same."""
-        tools = await self._inner.tools()
-        await self._filter.prepare(tools, is_new=tools is not self._listed)
-        if tools is not self._listed or self._version != self._filter.version:
-            shown = await self._shown(tools)
-            # Who looks at them compares the object first.
-            self._tools = self._tools if shown == self._tools else shown
-        return self._tools
-
-    def instructions(self) -> Mapping[str, str]:
-        """Those that may be read."""
-        words = self._inner.instructions()
-        self._filter.notice(self._listed or (), words)
-        return {name: x for name, x in words.items() if self._filter.keeps_instructions(name)}
-
-    def why_not(self, name: str) -> str:
-        """Why it is left out, if it is."""
-        for key, (_, kept) in self._kept.items():
-            if isinstance(kept, str) and name in (key.name, self._shown_name(key)):
-                return kept.format(name)
-        return super().why_not(name)
-
-    async def _shown(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        before = self._kept if self._version == self._filter.version else {}
-        version, kept = self._filter.version, dict[ToolKey, tuple[Tool, Tool | str]]()
-        began = 0.0
-        for tool in tools:
-            known = before.get(tool.key)
-            if known is None or known[0] is not tool:
-                if time.thread_time() - began > _SECONDS_IN_A_ROW:
-                    await _let_others()
-                    began = time.thread_time()
-                known = tool, self._filter.keep(tool)
-            kept[tool.key] = known
-        self._listed, self._version, self._kept = tools, version, kept
-        shown = tuple(x for _, x in kept.values() if not isinstance(x, str))
-        is_whole = len(shown) == len(tools) and all(map(operator.is_, shown, tools))
-        return tools if is_whole else shown
 
 
 def _always(_: str, __: str) -> bool:
@@ -308,34 +202,48 @@ class Available:
         return {x.name: x for x in self.definitions}
 
 
+Call: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
+
+
 class AgentTools:
     """What the loop is handed: all tools of one agent, with names and definitions that stay.
 
+    No two names are the same, and each stays; tools that a filter leaves out have one too. What is
+    known from the start, which is a person's or our own, is named before all that servers offer.
     New tools come last, so that the start of a request to the model stays the same from step to
-    step. `names` are those of a run that goes on, as the `combined` toolset has them. `selector`
-    decides what of them a request shows; `learn` is given a tool that was used with success, and
-    the words that led to it; `learn_run` a run that went well.
+    step. `names` are those of a run that goes on.
+
+    `selector` decides what of them a request shows; `record` is awaited before new ones are shown,
+    and `call` makes a call with the function that it is given. `learn` is given a tool that was
+    used with success, and the words that led to it; `learn_run` a run that went well.
     """
 
     def __init__(
         self,
-        combined: CombinedToolset,
+        parts: Sequence[Toolset],
         definitions: Definitions,
-        wrap: Callable[[CombinedToolset], Toolset],
         names: Names = (),
         *,
+        filters: Sequence[Filter] = (),
         selector: Selector | None = None,
+        record: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
+        call: Callable[[ToolInvocation, Call], Awaitable[ToolResult]] | None = None,
         learn: Learn | None = None,
         learn_run: LearnRun | None = None,
     ) -> None:
         self.selector: Selector = selector or ShowEverything()
         self.learn = learn or _unlearned
         self.learn_run = learn_run or _unlearned_run
-        self._combined = combined
-        self._toolset = wrap(combined)
-        self._definitions = definitions
         self.names = names  # so far, for a run that goes on later
+        self._toolset = CombinedToolset(*parts)
+        self._definitions, self._filters = definitions, filters
+        self._record, self._call = record, call or _call_plainly
+        self._shown_names = ShownNames(names, self._toolset.source_names())
+        for key in (*(key for key, _ in names), *(x.key for x in self._toolset.known())):
+            self._shown_names.show(key)
         self._tools: Sequence[Tool] | None = None
+        self._version: object = None
+        self._reasons: Mapping[ToolKey, str] = {}  # of tools that are left out
         self._available = Available()
 
     @property
@@ -345,34 +253,67 @@ class AgentTools:
 
     async def available(self) -> Available:
         """What can be called now. The same object again as long as nothing has changed."""
-        tools, instructions = await self._toolset.tools(), self._toolset.instructions()
-        if tools is not self._tools or instructions != self._available.instructions:
-            await _let_others()
-            now = {tool.key: tool for tool in tools}
-            order = dict.fromkeys((*(key for key, _ in self.names), *now))
-            self.names = tuple((key, self._combined.shown_name(key)) for key in order)
-            named = [(name, now[key]) for key, name in self.names if key in now]
+        tools, words = await self._toolset.tools(), self._toolset.instructions()
+        is_new = tools is not self._tools
+        for one in self._filters:
+            await one.prepare(tools, is_new=is_new)
+        version = [x.version for x in self._filters], words
+        if is_new or version != self._version:
+            kept = await self._filtered(tools)
+            allowed = {x: words[x] for x in words if self._keeps_instructions(x)}
+            for one in self._filters:
+                one.notice(tools, words)
+            order = dict.fromkeys((*(key for key, _ in self.names), *kept))
+            self.names = tuple((key, self.shown_name(key)) for key in order)
+            named = [(name, kept[key]) for key, name in self.names if key in kept]
             definitions = await self._definitions.of(named)
-            self._available = Available(definitions, instructions, self._combined.is_clear)
-            self._tools = tools
+            await self._record()
+            before = self._available
+            if definitions != before.definitions or allowed != before.instructions:
+                self._available = Available(definitions, allowed, self._shown_names.is_clear)
+            self._tools, self._version = tools, version
         return self._available
 
     def shown_name(self, key: ToolKey) -> str:
         """What models call this tool."""
-        return self._combined.shown_name(key)
+        return self._shown_names.show(key)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one of them; see `Toolset.call`."""
-        return await self._toolset.call(invocation)
+        return await self._call(invocation, self._toolset.call)
 
     def why_not(self, name: str) -> str:
         """Why there is no tool of this name now, for the model."""
+        for key, reason in self._reasons.items():
+            if name in (key.name, self.shown_name(key)):
+                return reason.format(name)
         return self._toolset.why_not(name) or self._available.unknown(name)
 
+    async def _filtered(self, tools: Sequence[Tool]) -> dict[ToolKey, Tool]:
+        """The tools that every filter keeps, as they are shown."""
+        kept: dict[ToolKey, Tool] = {}
+        reasons: dict[ToolKey, str] = {}
+        for number, tool in enumerate(tools):
+            if number % _TOOLS_IN_A_ROW == 0:
+                await anyio.lowlevel.checkpoint()
+            self._shown_names.show(tool.key)
+            shown: Tool | str = tool
+            for one in self._filters:
+                if isinstance(shown, Tool):
+                    shown = one.keep(shown)
+            if isinstance(shown, Tool):
+                kept[tool.key] = shown
+            else:
+                reasons[tool.key] = shown
+        self._reasons = reasons
+        return kept
 
-async def _let_others() -> None:
-    """Let others on the loop go on first: what comes now takes a while for thousands of tools."""
-    await anyio.lowlevel.checkpoint()
+    def _keeps_instructions(self, source: str) -> bool:
+        return all(x.keeps_instructions(source) for x in self._filters)
+
+
+async def _call_plainly(invocation: ToolInvocation, call: Call) -> ToolResult:
+    return await call(invocation)
 
 
 def _unlearned(_: ToolKey, __: Sequence[str]) -> None:

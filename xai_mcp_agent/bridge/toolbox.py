@@ -1,7 +1,6 @@
-"""All tools of one agent during one run: its own, and those of its sources.
+"""All tools of one agent during one run: its own, those of its sources, and those to find others.
 
-Four toolsets deep: the parts, all of them combined under the names that models read, what of them
-the agent may see, and the call pipeline.
+What of them the agent may see decides `AgentFilter`; every call goes through the call pipeline.
 """
 
 from __future__ import annotations
@@ -14,18 +13,11 @@ from typing import TypeAlias
 from ..agent.discovery import DiscoveryToolset
 from ..agent.results import ResultPages
 from ..agent.state import RunState
-from ..agent.toolsets import (
-    AgentTools,
-    Available,
-    CombinedToolset,
-    FilteredToolset,
-    Toolset,
-    Wrapper,
-)
+from ..agent.toolsets import AgentTools, Available, Call, CombinedToolset, Toolset
 from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, XaiMcpError
 from ..core.results import ToolResult
-from ..core.tools import Tool, ToolKey
+from ..core.tools import ToolKey
 from ..policy.breaker import BreakerNews
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
@@ -49,34 +41,24 @@ _NOT_ACCEPTED = (
 )
 
 
-class CheckedToolset(Wrapper):
-    """Sends every call through the call pipeline, and writes new tools down before any is shown.
+class CheckedCalls:
+    """The calls of one agent, which go through the call pipeline.
 
-    So a crash loses nothing that was shown. `tell` gets what the person in front of the run must
-    know: what changed in a locked tool, and that a source is not called any more, or again. The
-    model reads nothing of a changed definition: that may be meant to mislead.
+    `tell` gets what the person in front of the run must know: what changed in a locked tool, and
+    that a source is not called any more, or again. The model reads nothing of a changed definition:
+    that may be meant to mislead.
     """
 
-    def __init__(self, inner: FilteredToolset, engine: Engine, tell: Callable[[str], None]) -> None:
-        super().__init__(inner)
+    def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
         self._engine = engine
         self._tell = tell
-        self._shown: Sequence[Tool] = ()
         self._reported: set[str] = set()
         self._breaker_news = BreakerNews(engine.breakers)
 
-    async def tools(self) -> Sequence[Tool]:
-        """The tools of the inner one, once they are in the history."""
-        tools = await self._inner.tools()
-        if tools is not self._shown:
-            self._shown = tools
-            await self._engine.flush()
-        return tools
-
-    async def call(self, invocation: ToolInvocation) -> ToolResult:
+    async def call(self, invocation: ToolInvocation, perform: Call) -> ToolResult:
         """Call a tool, if every step of the pipeline lets it through."""
         try:
-            return await self._engine.calls.run(invocation, self._inner.call)
+            return await self._engine.calls.run(invocation, perform)
         except NotAccepted as refused:
             tool = invocation.tool
             is_itself = (tool.source, tool.name) == (refused.server, refused.tool)
@@ -123,16 +105,13 @@ def agent_tools(
     def usable_name(key: ToolKey) -> str:
         return "" if filter_.why_off(key) else tools.shown_name(key)
 
-    def wrap(combined: CombinedToolset) -> Toolset:
-        return CheckedToolset(FilteredToolset(combined, filter_), engine, tell)
-
     names = state.names if state else ()
     pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
     search = context.search_for(preferences)
     discovery = DiscoveryToolset(search, lambda: tools.available(), called_with)
     own = [planning(lambda: tools.available())] if planning else []
-    combined = CombinedToolset(*parts, pages, discovery, *own, names=names)
-    engine.record_static(combined.known())
+    parts = (*parts, pages, discovery, *own)
+    engine.record_static(CombinedToolset(*parts).known())
 
     budget = budget_tokens or context.settings.search.budget_tokens
     for note in () if budget_tokens else context.settings.notes:
@@ -140,8 +119,11 @@ def agent_tools(
             tell(note)
     toolbelt = context.caller.toolbelt
     tools = AgentTools(
-        combined, engine.definitions, wrap, names,
+        parts, engine.definitions, names,
+        filters=[filter_],
         selector=BudgetSelector(budget, preferences.is_always_shown),
+        record=engine.flush,  # a crash loses nothing that was shown
+        call=CheckedCalls(engine, tell).call,
         learn=partial(engine.usage.learn, toolbelt),
         learn_run=partial(engine.learned.learn_run, toolbelt),
     )  # fmt: skip
