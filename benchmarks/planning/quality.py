@@ -1,13 +1,11 @@
-"""How good plans are: tools, edges and bindings against gold, by sets; and the next tool.
-
-Half of the plans (those at even places) were looked at when the planner was tuned; the other half
-was kept apart. With a memory, each half is remembered while the other one is planned.
-"""
+"""How good plans are: tools, edges and bindings against gold, by sets; and the next tool."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +18,17 @@ from ..search.sets import Json
 from .sets import PlanSet, as_prediction, of_tools, score
 
 SUGGESTED = 5
-CLAUSES, PLAN, PLAN_MEMORY = "clause search", "plan", "plan, with memory"
-GIVEN, GIVEN_MEMORY = "tools given", "tools given, with memory"
-PLAN_MORE, GIVEN_MORE = "plan, nine of ten remembered", "tools given, nine of ten remembered"
-_PARTS = 10  # of which nine are remembered
-_MORE = ((PLAN_MORE, "node_f1"), (PLAN_MORE, "edge_f1"), (PLAN_MORE, "ned"),
-         (GIVEN_MORE, "edge_f1"), (GIVEN_MORE, "bind_f1"))  # fmt: skip
-_HALVES = ("all", "tuned", "apart")
+CLAUSES, PLAN, GIVEN = "clause search", "plan", "tools given"
 # What the mean over the sets should reach; of the edit distance, at most.
 _GOALS = {
-    (PLAN, "node_f1"): 0.54, (PLAN, "edge_f1"): 0.24, (PLAN, "ned"): 0.47,
-    (PLAN_MEMORY, "node_f1"): 0.58, (PLAN_MEMORY, "edge_f1"): 0.30,
+    (PLAN, "node_f1"): 0.59, (PLAN, "edge_f1"): 0.26, (PLAN, "ned"): 0.47,
     (GIVEN, "edge_f1"): 0.72, (GIVEN, "bind_f1"): 0.60,
-    (GIVEN_MEMORY, "edge_f1"): 0.82, (GIVEN_MEMORY, "bind_f1"): 0.72,
 }  # fmt: skip
 _NEXT_GOAL = 0.75
-_LOSS = 0.01  # that a memory may cost in a set
 _SHOWN = {
     CLAUSES: ("node_f1",),
     PLAN: ("node_f1", "edge_f1", "ned", "exact"),
-    PLAN_MEMORY: ("node_f1", "edge_f1", "ned"),
     GIVEN: ("edge_f1", "bind_f1", "field_acc"),
-    GIVEN_MEMORY: ("edge_f1", "bind_f1", "field_acc"),
 }
 _NAMES = {
     "node_f1": "node F1", "edge_f1": "edge F1", "ned": "edit distance", "exact": "whole plans",
@@ -51,18 +38,18 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Scored:
-    """The figures of one set: by way and half; and how often the next tool is among five."""
+    """The figures of one set by way, and how often the next tool is among five."""
 
     name: str
     tools: int
     plans: int
-    figures: dict[tuple[str, str], dict[str, Any]]
+    figures: dict[str, dict[str, Any]]
     next_known: float | None
     next_unknown: float | None
 
-    def figure(self, way: str, key: str, half: str = "all") -> float | None:
+    def figure(self, way: str, key: str) -> float | None:
         """One of the figures; None where the set does not have it."""
-        return self.figures.get((way, half), {}).get(key)
+        return self.figures.get(way, {}).get(key)
 
 
 def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scored]:
@@ -77,73 +64,63 @@ def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scored]:
 
 def _measured(of: PlanSet, scorer: Path) -> Scored:
     planner = Planner(of.tools)
-    learned, more = _learned(of, 2), _learned(of, _PARTS)
-    ways: dict[str, Callable[[int, Json], Json]] = {
+    ways: dict[str, Callable[[Json], Json]] = {
         CLAUSES: _clause_search(of),
-        PLAN: lambda _, x: as_prediction(planner.plan(x["request"])),
-        PLAN_MEMORY: lambda n, x: as_prediction(learned[n % 2].plan(x["request"])),
-        PLAN_MORE: lambda n, x: as_prediction(more[n % _PARTS].plan(x["request"])),
+        PLAN: lambda x: as_prediction(planner.plan(x["request"])),
     }
     if of.has_data_edges:
-        ways[GIVEN] = lambda _, x: as_prediction(planner.wire(x["request"], _tools(x)))
-        ways[GIVEN_MEMORY] = lambda n, x: as_prediction(
-            learned[n % 2].wire(x["request"], _tools(x))
-        )
-        ways[GIVEN_MORE] = lambda n, x: as_prediction(
-            more[n % _PARTS].wire(x["request"], _tools(x))
-        )
-    figures: dict[tuple[str, str], dict[str, Any]] = {}
-    for way, predict in ways.items():
-        predicted = [predict(n, x) for n, x in enumerate(of.plans)]
-        for half, part in zip(
-            _HALVES, (slice(None), slice(0, None, 2), slice(1, None, 2)), strict=True
-        ):
-            if of.plans[part]:
-                figures[way, half] = score(scorer, of.plans[part], predicted[part])
-    known = _next_hits(of, learned, with_request=True) if of.has_order else None
-    unknown = _next_hits(of, learned, with_request=False) if of.has_order else None
+        ways[GIVEN] = lambda x: as_prediction(planner.wire(x["request"], _tools(x)))
+    figures = {way: score(scorer, of.plans, [do(x) for x in of.plans]) for way, do in ways.items()}
+    known = _next_hits(of, planner, with_request=True) if of.has_order else None
+    unknown = _next_hits(of, planner, with_request=False) if of.has_order else None
     return Scored(of.name, len(of.tools), len(of.plans), figures, known, unknown)
 
 
-def _learned(of: PlanSet, parts: int) -> list[Planner]:
-    """Planners that each remember all plans but those of one part."""
-    return [
-        Planner(of.tools, [x for n, x in enumerate(of.plans) if n % parts != part])
-        for part in range(parts)
-    ]
-
-
-def _clause_search(of: PlanSet) -> Callable[[int, Json], Json]:
+def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
     """The best tool for each clause of a request."""
     index = ToolIndex[Json](of.tools)
 
-    def search(_: int, plan: Json) -> Json:
+    def search(plan: Json) -> Json:
         hits = (index.search(x, 1) for x in clauses(plan["request"]))
         return of_tools([x.tool["id"] for hit in hits for x in hit])
 
     return search
 
 
-def _next_hits(of: PlanSet, learned: Sequence[Planner], *, with_request: bool) -> float | None:
-    """How often the tool that comes next is among those that are suggested."""
+def _next_hits(of: PlanSet, planner: Planner, *, with_request: bool) -> float | None:
+    """How often the tool that comes next is among those that are suggested.
+
+    What followed a tool in the plans at even places is known at the odd ones, and the reverse.
+    """
+    followed = [_followers(of.plans[1::2]), _followers(of.plans[::2])]
     hits = count = 0
     for number, plan in enumerate(of.plans):
         tools = _tools(plan)
         for place in range(1, len(tools)):
             request = plan["request"] if with_request else None
-            found = learned[number % 2].next_tools(tools[:place], request, SUGGESTED)
+            before = followed[number % 2].get(tools[place - 1])
+            found = planner.next_tools(tools[:place], request, SUGGESTED, before)
             hits += tools[place] in [x.tool for x in found]
             count += 1
     return hits / count if count else None
+
+
+def _followers(plans: Iterable[Json]) -> dict[str, Counter[str]]:
+    """How often which tool comes next after which."""
+    found: dict[str, Counter[str]] = {}
+    for plan in plans:
+        for one, following in pairwise(_tools(plan)):
+            found.setdefault(one, Counter())[following] += 1
+    return found
 
 
 def _tools(plan: Json) -> list[str]:
     return [x["tool"] for x in plan["calls"]]
 
 
-def macro(scored: Iterable[Scored], way: str, key: str, half: str = "all") -> float | None:
+def macro(scored: Iterable[Scored], way: str, key: str) -> float | None:
     """The plain mean over the sets that have the figure."""
-    found = [x for one in scored if (x := one.figure(way, key, half)) is not None]
+    found = [x for one in scored if (x := one.figure(way, key)) is not None]
     return sum(found) / len(found) if found else None
 
 
@@ -167,28 +144,14 @@ def _misses_of(one: Scored) -> list[str]:
     nodes, clause = one.figure(PLAN, "node_f1"), one.figure(CLAUSES, "node_f1")
     if nodes is not None and clause is not None and nodes < clause:
         said.append(f"{one.name}: nodes are {nodes:.3f}, {clause:.3f} by clause search")
-    pairs = ((PLAN, PLAN_MEMORY, "node_f1"), (PLAN, PLAN_MEMORY, "edge_f1"),
-             (GIVEN, GIVEN_MEMORY, "edge_f1"), (GIVEN, GIVEN_MEMORY, "bind_f1"))  # fmt: skip
-    for without, with_memory, key in pairs:
-        before, after = one.figure(without, key), one.figure(with_memory, key)
-        if before is not None and after is not None and after < before - _LOSS:
-            told = f"{after:.3f} with memory, {before:.3f} without"
-            said.append(f"{one.name}, {without}: {_NAMES[key]} is {told}")
     return said
 
 
 def markdown(scored: Sequence[Scored]) -> str:
-    """The tables: plans, tools given, the next tool, and both halves."""
-    return "\n\n".join(
-        (
-            _table(scored, (CLAUSES, PLAN, PLAN_MEMORY)),
-            _table(
-                [x for x in scored if x.figure(GIVEN, "edge_f1") is not None], (GIVEN, GIVEN_MEMORY)
-            ),
-            _next_table(scored),
-            _halves_table(scored),
-        )
-    )
+    """The tables: plans, tools given, and the next tool."""
+    given = [x for x in scored if x.figure(GIVEN, "edge_f1") is not None]
+    tables = _table(scored, (CLAUSES, PLAN)), _table(given, (GIVEN,)), _next_table(scored)
+    return "\n\n".join(tables)
 
 
 def _table(scored: Sequence[Scored], ways: Sequence[str]) -> str:
@@ -212,14 +175,6 @@ def _next_table(scored: Sequence[Scored]) -> str:
     ):
         known = [x for x in figures if x is not None]
         lines.append([said, *map(_cell, figures), _cell(sum(known) / len(known)), goal])
-    return table_of(lines)
-
-
-def _halves_table(scored: Sequence[Scored]) -> str:
-    lines = [["mean of the sets", *_HALVES]]
-    for way, key in (*_GOALS, *_MORE):
-        cells = [_cell(macro(scored, way, key, half)) for half in _HALVES]
-        lines.append([f"{_NAMES[key]}, {way}", *cells])
     return table_of(lines)
 
 

@@ -20,7 +20,7 @@ _SCORER_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class PlanSet:
-    """A catalog, and plans as `Planner.learn` takes them, with `edges` and `edge_kind`."""
+    """A catalog, and the plans that answer its requests, with `edges` and `edge_kind`."""
 
     name: str
     tools: list[Json]

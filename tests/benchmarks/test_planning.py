@@ -69,7 +69,7 @@ def test_sets_are_measured_and_told_in_tables(data: Path, scorer: Path) -> None:
     scored = quality.measure(read_sets(data), scorer)
     (one,) = scored
     assert one.figure(quality.PLAN, "node_f1") == 1.0
-    assert one.figure(quality.GIVEN, "edge_f1", "apart") == 1.0
+    assert one.figure(quality.GIVEN, "edge_f1") == 1.0
     assert one.next_known == 1.0
     text = quality.markdown(scored)
     assert "| shop | 7 | 4 |" in text

@@ -76,6 +76,14 @@ def test_what_comes_next_and_what_is_wired_wrongly_can_be_had_as_values(settings
     assert {str(y) for x in found.problems for y in x.givers} == {"shop/list_orders"}
 
 
+def test_what_followed_a_tool_before_is_suggested_first(settings: dict[str, Any]):
+    with Bridge(settings) as bridge:
+        for tool in ("list_orders", "find_user_id_by_email"):
+            bridge.call_tool("shop", tool, {"user_id": "u1", "email": "a@b.org"})
+        (best, *_) = bridge.suggest_tools(["list_orders"]).tools
+    assert (best.name, best.reasons[0]) == ("find_user_id_by_email", "followed it 1 of 1 times")
+
+
 def test_hundreds_of_calls_that_no_tool_answers_are_told_while_the_loop_goes_on(
     settings: dict[str, Any], tmp_path: Path
 ):

@@ -395,17 +395,6 @@ def test_what_is_given_and_cannot_be_sent_is_refused_before_anything_is_done(
     assert not (tmp_path / "run.json").exists()
 
 
-def test_a_run_that_came_to_its_end_teaches_once_however_often_it_is_looked_at(
-    shredder: dict[str, Any], tmp_path: Path
-) -> None:
-    asked = plan(("shredder/count", {}), ("shredder/count", {}))
-    settings = {"mcpServers": {"shredder": shredder}, "store": "memory"}
-    with Bridge(settings) as bridge:
-        for _ in range(3):
-            assert bridge.run_plan(asked, resume=tmp_path / "run.json").is_finished
-        assert [x.times for x in bridge.learned().runs] == [1]
-
-
 def test_of_many_arguments_that_are_missing_only_some_are_named(gives: dict[str, Any]) -> None:
     lacking = {f"a{n}": {"missing": "?"} for n in range(5_000)}
     with Bridge(gives) as bridge:

@@ -19,7 +19,7 @@ from xai_mcp_agent.agent import planning_tools
 from xai_mcp_agent.agent.planning_tools import PLANNING_TOOLS
 from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseFunctions, AgentUseMCPTools
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 from .conftest import UseServers
 
@@ -100,27 +100,6 @@ def test_a_tool_is_selected_a_request_planned_and_tools_listed(
     assert "more: go on with cursor " in listed
     assert last.splitlines() == ["shop_cancel_order(order_id: string) - Cancel an order. [shop]"]
     assert "`list_tools`" in none
-
-
-def test_executed_calls_teach_the_toolbelt_like_others(
-    use_servers: UseServers, tmp_path: Path
-) -> None:
-    functions = tmp_path / "clerk.py"
-    functions.write_text("def file_away(paper: str) -> str:\n    return paper\n", encoding="utf-8")
-    settings = {"functions": {"clerk": {"file": str(functions)}}, "store": "memory"}
-    use_servers().write_text(json.dumps(settings), encoding="utf-8")
-    ctx: dict[str, Any] = {}
-    asked = ("execute_tool", {"tool": "clerk_file_away", "arguments": {"paper": "the deed"}})
-    with model_endpoint([calls(asked), says("Done.")]) as endpoint:
-        belt = make(AgentMakeToolbelt, planning_tools=True)
-        agent = make(
-            AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, api_key="sk-dummy",
-            agent_provider="openai", agent_model="m", base_url=endpoint.base_url,
-        )  # fmt: skip
-        node = make(AgentRun, agent_name="a", conversation="File the deed.")
-        play(ctx, make(AgentUseFunctions, functions_name="clerk"), belt, agent, node)
-    (learned,) = bridge_of(ctx).learned().runs
-    assert [x.tool for x in learned.tools] == ["file_away"]
 
 
 def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Ran]) -> None:

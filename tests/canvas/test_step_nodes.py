@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import call, make, play
-from xai_mcp_agent import BadSetting, Bridge, InvalidArguments, UnknownTool
+from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
 from xai_mcp_agent.canvas import define_tool
 from xai_mcp_agent.canvas.steps import StepFailed
 from xai_mcp_agent.mcp_components import MCPGiveValue, MCPToolStep
@@ -98,37 +98,3 @@ def test_a_value_that_must_be_given_is_asked_for_and_handed_on() -> None:
     book = make(MCPToolStep, results=[value.out], call="library/get_book\nbook_id = results[0]")
     play({}, value, book)
     assert book.result.value["title"] == "Moby-Dick"
-
-
-# What steps teach
-
-
-BOOK = "library/get_book\nbook_id = results[0].books[0].book_id"
-
-
-def test_steps_teach_what_came_from_where_once_their_run_is_over() -> None:
-    search = make(MCPToolStep, call=SEARCH)
-    chosen = call(lambda _: {"id": 14})
-    book = make(MCPToolStep, results=[search.result], call=BOOK)
-    other = make(
-        MCPToolStep, results=[chosen.result], call="library/get_book\nbook_id = results.id"
-    )
-    play({}, search, chosen, book, other)
-    with Bridge() as bridge:
-        (run,) = bridge.learned().runs
-        assert [(x.tool.tool, dict(x.sources)) for x in run.calls] == [
-            ("search_books", {"query": None}),
-            ("get_book", {"book_id": (0, "books[].book_id")}),
-            ("get_book", {"book_id": None}),
-        ]
-        assert (run.words, run.times, run.toolbelt) == ("", 1, "default")
-        shapes = {x.tool.tool: x.shape["object"] for x in bridge.learned().shapes}
-        assert shapes["search_books"]["total"] == "integer"
-
-
-def test_steps_of_a_run_that_failed_teach_nothing() -> None:
-    for failing in ("library/get_book\nbook_id = 999", "library/get_book\nbook_id = x"):
-        with pytest.raises((StepFailed, BadSetting)):
-            play({}, make(MCPToolStep, call=SEARCH), make(MCPToolStep, call=failing))
-    with Bridge() as bridge:
-        assert bridge.learned().runs == ()

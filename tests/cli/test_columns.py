@@ -77,7 +77,6 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "stats",
         "usage",
         "diff",
-        "learned",
         "trust mcp_settings.json",
         "openapi no_such_file.json",
         "registry search x --registry no_such_registry",

@@ -253,8 +253,6 @@ COMMANDS = [
     Known(r"xai-mcp-agent tools library --at 2h", warmly, "As of 20"),
     Known(r"xai-mcp-agent usage( library search_books --toolbelt default)?", warmly, "emember"),
     Known(r"xai-mcp-agent usage( library)? --forget", warmly),
-    Known(r"xai-mcp-agent learned( library search_books --toolbelt default)?", warmly, "earned"),
-    Known(r"xai-mcp-agent learned( library)? --forget", warmly),
     Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent history --all", warmly, "library"),
     Known(r"xai-mcp-agent history --(failed|agent) .*", help_only, "--grep"),

@@ -76,7 +76,6 @@ _WORKSPACE: tuple[Step, ...] = (
     ("graph", "graph --format json"),
     ("graph of a tool", "graph units convert_units --limit 2 --format json"),
     ("usage", "usage"),
-    ("learned", "learned"),
     ("refresh", "refresh units"),
     ("tools there ever were", "tools units --all"),
     ("tools as they were", "tools units --at 3"),

@@ -185,7 +185,7 @@ def test_tools_with_any_schema_can_be_planned_with() -> None:
     assert plan.calls
 
 
-def test_a_plan_learned_is_a_value_without_links_to_the_planner() -> None:
+def test_a_plan_is_a_value_without_links_to_the_planner() -> None:
     plan = PLANNER.plan("Cancel the order #W1234567")
     assert replace(plan, request="x").calls == plan.calls
     assert hash(plan.edges) == hash(PLANNER.plan("Cancel the order #W1234567").edges)

@@ -55,15 +55,6 @@ def test_a_result_is_used_by_later_calls_only(planner: Planner):
     assert "which comes no earlier" in one.problem
 
 
-def test_what_was_seen_of_results_counts_as_what_is_declared(planner: Planner):
-    calls = [WiredCall("shop/find_user_id_by_email", {"email": Given("a@b.org")}),
-             WiredCall(LIST, {"user_id": FromResult(0, "nobody")})]  # fmt: skip
-    assert planner.wire_problems(calls) == []
-    planner.observe("shop/find_user_id_by_email", {"user_id": "7"})
-    (one,) = planner.wire_problems(calls)
-    assert one.problem == "the output of find_user_id_by_email has no 'nobody'"
-
-
 def test_the_type_counts_where_all_of_an_argument_is_one_source(planner: Planner):
     odd = tool("switch", "Switch a lamp.", {"on": {"type": "boolean"}}, {"lamps": ORDERS})
     planner.update(odd)

@@ -104,7 +104,7 @@ def test_what_nobody_asked_for_in_half_a_year_is_let_go(place: Place) -> None:
     with store.writing() as connection:
         for days in (1, 100, 181, 1000):
             then = now - timedelta(days=days)
-            INTENTS.add(connection, store.project_id, "default", tool, then, words=f"days: {days}")
+            INTENTS.add(connection, store.project_id, "default", tool, then, f"days: {days}")
         INTENTS.prune(connection, store.project_id, ["default"])
     assert [x.words for x in intents_in(store, LearnedFilter())] == ["days: 1", "days: 100"]
     store.close()

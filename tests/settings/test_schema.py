@@ -62,8 +62,8 @@ def test_what_is_wrong_is_underlined(document: dict[str, Any]) -> None:
 
 
 def test_a_misspelled_section_is_noted_with_the_one_it_may_be_meant_for() -> None:
-    (note,) = settings_from({"mcpServers": {}, "plannig": {}, "globalShortcut": ""}).notes
-    assert note.endswith("at plannig: unknown key, ignored. Did you mean 'planning'?")
+    (note,) = settings_from({"mcpServers": {}, "toolSerch": {}, "globalShortcut": ""}).notes
+    assert note.endswith("at toolSerch: unknown key, ignored. Did you mean 'toolSearch'?")
 
 
 def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path) -> None:

@@ -26,11 +26,10 @@ from ..search.meta_tools import (
 )
 from ..search.ranking import Ranked
 from .calls import Answered
-from .learning import Learn
 from .messages import Message, text_of
 from .planning_tools import PLAN_TOOLS, SELECT_TOOL
 from .protocols.text import parse_reply, read_results
-from .toolsets import Available, Toolset
+from .toolsets import Available, Learn, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
 """Finds so many of these tools at most by what somebody wants to do, the best first."""

@@ -175,7 +175,6 @@ class AgentRun:
         window, folding = self._spec.window, self.state.folding
         self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
-        is_whole = not self.state.step and not self.state.pending
         try:
             await self._begin(() if no_tools else left_out)  # its message has them
             if no_tools is not None:
@@ -190,8 +189,6 @@ class AgentRun:
                 await self._emit(RunFailed(str(error) or type(error).__name__, stopped))
             raise
         await self._emit(ended)
-        if is_whole and ended.stopped == "answered":  # else what came before is not known here
-            await tools.learn_run(self.state.conversation.asked, self._pending.used.turns)
         return ended
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:

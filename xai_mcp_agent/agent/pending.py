@@ -13,7 +13,6 @@ from .messages import joined
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools
-from .used_tools import UsedTools
 
 _CUT_OFF = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
@@ -31,7 +30,6 @@ class PendingCalls:
         self._pages = pages
         self._runner = runner
         self._finds = finds
-        self.used = UsedTools()
 
     @property
     def has_begun(self) -> bool:
@@ -54,7 +52,6 @@ class PendingCalls:
             return replace(self.so_far(state), awaiting=awaiting), done
         answered = self._answered(state, answers)
         self._finds.learn(answers, self._tools.shown)
-        self.used.add(answers, self._tools.shown)
         return answered, done
 
     def so_far(self, state: RunState) -> RunState:

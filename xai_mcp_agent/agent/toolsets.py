@@ -17,7 +17,6 @@ from ..core.results import ToolResult
 from ..core.tools import META, Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
-from .learning import Learn, LearnRun, UsedTool
 
 _TOOLS_IN_A_ROW = 200  # to name and filter; it takes a few milliseconds
 # Of all names, where a model asked for one that is like none of them.
@@ -25,6 +24,9 @@ _MOST_NAMES = 30
 
 Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
 """The shown names of a run, in the order in which their tools were first shown."""
+
+Learn: TypeAlias = Callable[[ToolKey, Sequence[str]], None]
+"""Remembers, for later searches, what was asked for when a tool was used. Returns at once."""
 
 
 class Toolset(ABC):
@@ -215,7 +217,7 @@ class AgentTools:
 
     `selector` decides what of them a request shows; `record` is awaited before new ones are shown,
     and `call` makes a call with the function that it is given. `learn` is given a tool that was
-    used with success, and the words that led to it; `learn_run` a run that went well.
+    used with success, and the words that led to it.
     """
 
     def __init__(
@@ -229,11 +231,9 @@ class AgentTools:
         record: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
         call: Callable[[ToolInvocation, Call], Awaitable[ToolResult]] | None = None,
         learn: Learn | None = None,
-        learn_run: LearnRun | None = None,
     ) -> None:
         self.selector: Selector = selector or ShowEverything()
         self.learn = learn or _unlearned
-        self.learn_run = learn_run or _unlearned_run
         self.names = names  # so far, for a run that goes on later
         self._toolset = CombinedToolset(*parts)
         self._definitions, self._filters = definitions, filters
@@ -318,7 +318,3 @@ async def _call_plainly(invocation: ToolInvocation, call: Call) -> ToolResult:
 
 def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
     """Where nothing is to be remembered."""
-
-
-async def _unlearned_run(_: str, __: Sequence[Sequence[UsedTool]]) -> None:
-    """The same of a whole run."""

@@ -30,7 +30,7 @@ from ..core.names import nearest
 from ..core.results import ToolResult
 from ..core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
 from ..history.recording.recorder import HistoryRecorder
-from ..planning.live import LivePlanners
+from ..planning.live import LivePlanner
 from ..policy.approval_trust import ApprovalTrust
 from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
@@ -53,7 +53,6 @@ from ..sources.warm import WarmRoute
 from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import Rulings, calls_of_today, stored_rules
-from .run_memory import RunMemory
 from .sessions import Sessions
 from .streams import Feed
 
@@ -112,7 +111,6 @@ class Engine:
         # Also of prompts and resources: their words must not weigh in what agents find.
         self.wide_search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
-        self.learned = RunMemory(recorder, settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
         self.flow_finder = FlowFinder()
@@ -129,7 +127,7 @@ class Engine:
             calls_of_today=calls_of_today(recorder, self.catalog.get),
         )  # fmt: skip
         self.rulings = Rulings(self.rules)
-        self.planners = LivePlanners()
+        self.planner = LivePlanner()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: listeners stay when it is closed and used again.
         self.updates = defaultdict[str, UpdateListeners](UpdateListeners)
@@ -148,7 +146,7 @@ class Engine:
                 feed.end()
             self.search.close()
             self.wide_search.close()
-            self.planners.close()
+            self.planner.close()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)
 

@@ -106,7 +106,6 @@ class _Face:
     plan_tools = Operation(Operations.plan_tools)
     check_wires = Operation(Operations.check_wires)
     run_plan = Operation(Operations.run_plan)
-    learn_steps = Operation(Operations.learn_steps)
 
     disable = Operation(Operations.disable)
     enable = Operation(Operations.enable)
@@ -135,8 +134,6 @@ class _Face:
     difference = Operation(Operations.difference)
     versions = Operation(Operations.versions)
     graph = Operation(Operations.graph)
-    learned = Operation(Operations.learned)
-    forget_learned = Operation(Operations.forget_learned)
     store = Operation(Operations.store)
     record_drawn = Operation(Operations.record_drawn)
 

@@ -125,6 +125,5 @@ def agent_tools(
         record=engine.flush,  # a crash loses nothing that was shown
         call=CheckedCalls(engine, tell).call,
         learn=partial(engine.usage.learn, toolbelt),
-        learn_run=partial(engine.learned.learn_run, toolbelt),
     )  # fmt: skip
     return tools, pages

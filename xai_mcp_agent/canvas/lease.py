@@ -38,7 +38,6 @@ from .drawn_tools import drawn_in
 from .installation import warn_if_stale
 from .lab_channel import at_end_of_cell, kernel
 from .lessons.run import watch
-from .step_trace import StepTrace
 from .trust import agreed_settings
 
 logger = logging.getLogger(__name__)
@@ -65,7 +64,6 @@ class _Claim(NamedTuple):
     bridge: Bridge
     thread: int
     began: int
-    steps: StepTrace
 
 
 # What is to be released. May be added to in the middle of anything.
@@ -79,8 +77,7 @@ class BridgeLease:
     `used` tells which of two was used later. One that `came_back` after it was taken may be left
     unused by some later runs before it is taken again, as `spare` counts down.
     `failed` has the servers that an agent of the run could not use when it waited for them last.
-    `added` are the names of sources that its nodes brought along, `steps` the calls that its steps
-    made.
+    `added` are the names of sources that its nodes brought along.
     """
 
     def __init__(self, name: str, bridge: Bridge, *, came_back: bool) -> None:
@@ -93,8 +90,7 @@ class BridgeLease:
         self.used = began = next(_uses)
         self.failed: dict[str, Failure] = {}
         self.added: set[str] = set()
-        self.steps = StepTrace()
-        claim = _Claim(name, bridge, self.thread, began, self.steps)
+        claim = _Claim(name, bridge, self.thread, began)
         self._finalizer = weakref.finalize(self, _collected, claim, _mark_of_thread())
 
     @property
@@ -296,7 +292,6 @@ def _release_left(left: queue.SimpleQueue[Callable[[], None] | None]) -> None:
 
 
 def _release(claim: _Claim) -> None:
-    claim.steps.teach(claim.bridge)
     _end_abandoned(claim.thread, claim.began)
     _end_unused(claim.name, claim.bridge)
 

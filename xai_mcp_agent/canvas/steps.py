@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 from ..bridge.faces import Bridge
@@ -15,7 +14,6 @@ from ..steps.reading import BadStep, read_step
 from ..steps.references import CANVAS_SOURCE, Step
 from ..steps.results import NotInResult, StepResult, fill, value_of
 from .drawn_tools import all_drawn
-from .lease import busy, lease_of
 from .ports import required
 from .transcript import used
 from .waits import call
@@ -37,15 +35,6 @@ def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         XaiMcpError: see `Bridge.call_tool`.
     """
     try:
-        return _made(ctx, text, results)
-    except BaseException:
-        if (hold := lease_of(ctx)) is not None:
-            hold.steps.fail()
-        raise
-
-
-def _made(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
-    try:
         step = read_step(required(text, "call", _NODE))
     except BadStep as reason:
         raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
@@ -54,7 +43,7 @@ def _made(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         arguments = {name: fill(x, given) for name, x in step.arguments.items()}
     except NotInResult as reason:
         raise BadSetting(f"{step.name} cannot be called: {reason}") from reason
-    run_id, places = new_run_id(), _places_of(ctx, results or [])
+    run_id = new_run_id()
     asked = {"server": step.source, "tool": step.tool, "arguments": arguments}
     with used(ctx, _NODE, run_id=run_id, **asked) as (bridge, tell):
         result = _called(ctx, bridge, step, arguments, run_id)
@@ -62,7 +51,6 @@ def _made(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
     if result.is_error:
         raise StepFailed(f"{step.name} failed: {result.text} Correct its `call`, or what is wired.")
     value = value_of(result)
-    _note(ctx, step, places, given, value)
     _steps_of(ctx).append(StepResult(value, step.name))
     return value, result.text
 
@@ -89,22 +77,6 @@ def _given(ctx: Any, number: int, value: Any) -> StepResult:
         )
     name = next((x.name for x in reversed(_steps_of(ctx)) if x.value is value), "")
     return StepResult(value, name or f"the node at results[{number}]")
-
-
-def _places_of(ctx: Any, results: Sequence[Any]) -> list[int | None]:
-    """The steps that gave these, by their places; None for what another node gave."""
-    done = _steps_of(ctx)
-    found = [(n for n in reversed(range(len(done))) if done[n].value is x) for x in results]
-    return [next(x, None) for x in found]
-
-
-def _note(
-    ctx: Any, step: Step, places: Sequence[int | None], given: Sequence[StepResult], value: Any
-) -> None:
-    """Have it known, at the end of the run, which steps went well with what from where."""
-    values, before = [x.value for x in given], len(_steps_of(ctx))
-    with busy(ctx) as hold:
-        hold.steps.add(hold.bridge, step, before, places, values, value)
 
 
 def _steps_of(ctx: Any) -> list[StepResult]:

@@ -22,7 +22,6 @@ from .fitting import check_wires, suggest
 from .graph import graph
 from .history import diff, history, prune
 from .init import init
-from .learned import learned
 from .migration.adopt import adopt
 from .openapi import openapi
 from .output import keep_stdout_for_json, prepare_streams, print_error, say
@@ -57,7 +56,7 @@ app = typer.Typer(
 # In the order of the help text.
 for _command in (
     init, ask, add, remove, discover, servers, tools, openapi, search, explain, select, suggest,
-    plan, call, run_plan, serve, check_wires, draw, stats, diff, graph, usage, learned, refresh,
+    plan, call, run_plan, serve, check_wires, draw, stats, diff, graph, usage, refresh,
     trust, disable, enable, accept, approve, login, logout, adopt, check_lessons, reset_lesson,
     lesson_solution,
 ):  # fmt: skip

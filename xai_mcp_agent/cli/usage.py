@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,9 +31,7 @@ from .output import (
 if TYPE_CHECKING:
     from ..history.event import Subject
     from ..history.history import History
-    from ..history.learned_rows import LearnedFilter, LearnedRow, Learning
-
-T = TypeVar("T")
+    from ..history.learned_rows import LearnedFilter, LearnedRow
 
 _NOTHING = "Nothing is remembered of what tools were used for."
 _INDENT = " " * 4
@@ -85,34 +83,26 @@ def _taken(
         found = intents_in(history, which)
         if not found:
             known = intents_in(history, LearnedFilter(toolbelt))
-            check_names([x.tool for x in known], server, tool)
+            _check_names([x.tool for x in known], server, tool)
         if forget and found:
-            return forget_in(history, lambda learning: _forget(which, learning))
+            return _forget(history, which)
         return found
 
 
-def _forget(which: LearnedFilter, learning: Learning) -> Sequence[LearnedRow]:
-    """Forget what tools were used for, also in what runs taught."""
-    from ..planning.learned_runs import forget_requests
-    from ..search.intents import forget_intents
-
-    forget_requests(learning, which)
-    return forget_intents(learning, which)
-
-
-def forget_in(history: History, forget: Callable[[Learning], T]) -> T:
-    """Forget something in a history that is opened anew to write."""
+def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
+    """Forget the words in a history that is opened anew to write."""
     from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
+    from ..search.intents import forget_intents
 
     writer = ReportWriter(open_history(history.place), as_it_is)
     try:
-        return writer.forget(forget)
+        return writer.forget(lambda learning: forget_intents(learning, which))
     finally:
         writer.close()
 
 
-def check_names(known: Sequence[Subject], server: str | None, tool: str | None) -> None:
+def _check_names(known: Sequence[Subject], server: str | None, tool: str | None) -> None:
     """Raise if what is asked for is not among these tools; without any no name is wrong."""
     servers = sorted({x.shown_source for x in known})
     if server is not None and known and server not in servers:

@@ -32,9 +32,6 @@ approval for good, taken back. refused: a call that was not made because of what
 whoever the payload names, or before. learned: what was
 asked for when it was used is remembered for the next search. forgotten: that is not any more."""
 
-Forgotten: TypeAlias = Literal["texts", "runs"]
-"""What was forgotten of a tool: for what it was used, or runs that had it."""
-
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
 """Who says so: what was found out, what ran, and what a person decided."""

@@ -1,4 +1,4 @@
-"""Rows of what was learned, by toolbelt: in bounds, and beside the log so that they can go."""
+"""What tools were used for, by toolbelt: in bounds, and beside the log so that it can go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from ..core.json import JsonObject
 from ..secrets.speech import kept_speech
 from .database import portions
-from .event import Change, Forgotten, Subject, subject_of
+from .event import Change, Subject, subject_of
 from .tables import events, learned, subjects
 
 LearnedState: TypeAlias = tuple[Any, ...]
@@ -46,18 +46,16 @@ class LearnedRow:
     toolbelt: str
     tool: Subject
     words: str
-    body: Any
     times: int
     learned: datetime
     used: datetime
 
 
 class LearnedRows:
-    """The rows of one kind: so many of one topic (a tool, say), and so many of one toolbelt."""
+    """The rows of the store: so many of one tool, and so many of one toolbelt."""
 
-    def __init__(self, kind: str, most_of_toolbelt: int, most_of_topic: int | None = None) -> None:
-        self.kind = kind
-        self.most_of_toolbelt, self.most_of_topic = most_of_toolbelt, most_of_topic
+    def __init__(self, most_of_toolbelt: int, most_of_tool: int) -> None:
+        self.most_of_toolbelt, self.most_of_tool = most_of_toolbelt, most_of_tool
 
     def read(
         self, connection: Connection, project: int, toolbelt: str | None = None
@@ -84,34 +82,25 @@ class LearnedRows:
         toolbelt: str,
         tool: Subject,
         time: datetime,
-        *,
-        words: str = "",
-        body: Any = None,
-        topic: str = "",
+        words: str,
     ) -> str:
-        """Count what was learned, by these words and this body; its id.
-
-        The oldest of too many rows of the topic go; that is the tool, unless another is named.
-        """
-        topic = topic or tool.digest
-        mine = (*self._of(project, toolbelt), learned.c.topic == topic)
+        """Count what was learned, by these words; its id. The oldest of too many of a tool go."""
+        mine = (*self._of(project, toolbelt), learned.c.topic == tool.digest)
         newest = select(learned).where(*mine).order_by(learned.c.used.desc(), learned.c.id)
         rows = [_row(x) for x in connection.execute(newest)]
         for row in rows:
-            if row.words.casefold() == words.casefold() and row.body == body:
+            if row.words.casefold() == words.casefold():
                 values = {"times": row.times + 1, "used": max(time, row.used)}
                 same = (*mine, learned.c.id == row.id)
                 connection.execute(update(learned).where(*same).values(values))
                 return row.id
-        if self.most_of_topic is not None:
-            self.remove(connection, project, [x.id for x in rows[self.most_of_topic - 1 :]])
+        self.remove(connection, project, [x.id for x in rows[self.most_of_tool - 1 :]])
         # Random: a digest of a few words would tell which they were, also after they are forgotten.
         row_id = uuid.uuid4().hex
         values = {
-            "project": project, "kind": self.kind, "scope": _scope(toolbelt), "topic": topic,
-            "id": row_id, "toolbelt": toolbelt, "tool_kind": tool.kind.name,
-            "source_name": tool.source, "tool": tool.tool or "", "words": words, "body": body,
-            "times": 1, "learned": time, "used": time,
+            "project": project, "scope": _scope(toolbelt), "topic": tool.digest, "id": row_id,
+            "toolbelt": toolbelt, "tool_kind": tool.kind.name, "source_name": tool.source,
+            "tool": tool.tool or "", "words": words, "times": 1, "learned": time, "used": time,
         }  # fmt: skip
         connection.execute(insert(learned).values(values))
         return row_id
@@ -121,12 +110,6 @@ class LearnedRows:
         for some in portions(ids):
             mine = (*self._of(project), learned.c.id.in_(some))
             connection.execute(delete(learned).where(*mine))
-
-    def forget_words(self, connection: Connection, project: int, ids: Iterable[str]) -> None:
-        """Remove the words of these rows; the rows stay."""
-        for some in portions(ids):
-            mine = (*self._of(project), learned.c.id.in_(some))
-            connection.execute(update(learned).where(*mine).values(words=""))
 
     def prune(self, connection: Connection, project: int, toolbelts: Iterable[str]) -> None:
         """Remove rows that are long unused, and the oldest of toolbelts that have too many."""
@@ -142,15 +125,15 @@ class LearnedRows:
                 connection.execute(delete(learned).where(*mine, learned.c.used <= last))
 
     def _of(self, project: int, toolbelt: str | None = None) -> tuple[ColumnElement[bool], ...]:
-        mine = learned.c.project == project, learned.c.kind == self.kind
+        mine = (learned.c.project == project,)
         return mine if toolbelt is None else (*mine, learned.c.scope == _scope(toolbelt))
 
 
 class Learning:
     """The transaction in which reports of the writer are learned from, or rows are forgotten.
 
-    `redact` hides secrets and what looks like one, `mask` the secrets that are known. `note`
-    writes an event of a tool. `since` is the time of the oldest report.
+    `redact` hides secrets and what looks like one. `note` writes an event of a tool. `since` is the
+    time of the oldest report.
     """
 
     def __init__(
@@ -158,13 +141,12 @@ class Learning:
         connection: Connection,
         project: int,
         *,
-        mask: Callable[[str], str],
         redact: Callable[[str], str],
         note: Callable[[Change, Subject, datetime, JsonObject], None],
         since: datetime,
     ) -> None:
         self.connection, self.project = connection, project
-        self._mask, self._redact, self._note = mask, redact, note
+        self._redact, self._note = redact, note
         self._now = datetime.now(UTC)
         self._forgotten = _forgotten_since(connection, project, since)
         self._touched: dict[LearnedRows, set[str]] = {}
@@ -173,35 +155,31 @@ class Learning:
         """What may be kept of what somebody said."""
         return kept_speech(text, self._redact)
 
-    def is_plain(self, text: str) -> bool:
-        """Whether no secret stands in a text."""
-        return self._mask(text) == text
-
-    def is_forgotten(self, what: Forgotten, tool: Subject, toolbelt: str, time: datetime) -> bool:
-        """Whether a report of this time was made before such of a tool was forgotten.
+    def is_forgotten(self, tool: Subject, toolbelt: str, time: datetime) -> bool:
+        """Whether a report of this time was made before what it is about was forgotten.
 
         Reports may wait for long: what was forgotten meanwhile must not come back. A time in the
         future is one of before the clock was set back.
         """
-        last = self._forgotten.get((what, tool.digest, toolbelt))
+        last = self._forgotten.get((tool.digest, toolbelt))
         return last is not None and time <= last <= self._now
 
     def add(
-        self, rows: LearnedRows, toolbelt: str, tool: Subject, time: datetime, **values: Any
+        self, rows: LearnedRows, toolbelt: str, tool: Subject, time: datetime, words: str
     ) -> str:
         """`LearnedRows.add` in this transaction; at its end the bounds are kept."""
         self._touched.setdefault(rows, set()).add(toolbelt)
-        return rows.add(self.connection, self.project, toolbelt, tool, time, **values)
+        return rows.add(self.connection, self.project, toolbelt, tool, time, words)
 
     def note_learned(self, tool: Subject, toolbelt: str, intent: str, time: datetime) -> None:
         """Write an event: a tool was of use for something that has this id."""
         payload = {"status": "learned", "toolbelt": toolbelt, "intent": intent}
         self._note("learned", tool, time, payload)
 
-    def note_forgotten(self, what: Forgotten, counts: Mapping[tuple[Subject, str], int]) -> None:
+    def note_forgotten(self, counts: Mapping[tuple[Subject, str], int]) -> None:
         """Write events: a person had so many rows forgotten, by tool and toolbelt."""
         for (tool, toolbelt), count in counts.items():
-            payload = {"status": "forgotten", "toolbelt": toolbelt, what: count}
+            payload = {"status": "forgotten", "toolbelt": toolbelt, "texts": count}
             self._note("forgotten", tool, self._now, payload)
 
     def prune(self) -> None:
@@ -218,18 +196,13 @@ def last_forgotten(connection: Connection, project: int) -> datetime | None:
 
 def _forgotten_since(
     connection: Connection, project: int, since: datetime
-) -> dict[tuple[str, str, str], datetime]:
+) -> dict[tuple[str, str], datetime]:
     columns = select(subjects.c.digest, events.c.payload, events.c.time)
     mine = columns.join(subjects, subjects.c.id == events.c.subject).where(
         events.c.project == project, events.c.time >= since, events.c.change == "forgotten"
     )
     rows = connection.execute(mine.order_by(events.c.position)).all()
-    return {
-        (what, x.digest, x.payload["toolbelt"]): x.time
-        for x in rows
-        for what in ("texts", "runs")
-        if what in x.payload
-    }
+    return {(x.digest, x.payload["toolbelt"]): x.time for x in rows}
 
 
 def _scope(toolbelt: str) -> str:
@@ -240,6 +213,4 @@ def _scope(toolbelt: str) -> str:
 
 def _row(row: Any) -> LearnedRow:
     tool = subject_of(row.tool_kind, row.source_name, row.tool)
-    return LearnedRow(
-        row.id, row.toolbelt, tool, row.words, row.body, row.times, row.learned, row.used
-    )
+    return LearnedRow(row.id, row.toolbelt, tool, row.words, row.times, row.learned, row.used)

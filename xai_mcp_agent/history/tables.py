@@ -218,21 +218,19 @@ learned = Table(
     "xai_mcp_learned",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(10), primary_key=True),
     Column("scope", _Digest, primary_key=True),  # of the toolbelt, whose name may be long
-    Column("topic", _Digest, primary_key=True),
+    Column("topic", _Digest, primary_key=True),  # of the tool
     Column("id", String(32), primary_key=True),
     Column("toolbelt", Words, nullable=False),
     Column("tool_kind", String(40), nullable=False),
     Column("source_name", Words, nullable=False),
     Column("tool", Words, nullable=False),
     Column("words", Words, nullable=False),
-    Column("body", Json),
     Column("times", Integer, nullable=False),
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
 )
-"""What was learned from use, of several kinds. Not in the log, so that it can be forgotten."""
+"""What tools were used for. Not in the log, so that it can be forgotten."""
 
 rules = Table(
     "xai_mcp_rules",

@@ -29,7 +29,6 @@ from .answers import (
 )
 from .fits import fit
 from .flows import Flows
-from .memory import Memory
 from .mending import by_plain_name, fitted, nearest_sure, path_in, plain
 from .plan import BadPlan, FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, lacking
 from .ports import Input, Output, ToolPorts
@@ -63,10 +62,8 @@ class _Notes:
 class Checker:
     """Checks plans against some tools; `wire` says how tools connect, `tool` gives one by key."""
 
-    def __init__(
-        self, flows: Flows, memory: Memory, wire: Wire, tool: Callable[[Any], Tool | JsonObject]
-    ) -> None:
-        self._flows, self._memory, self._wire, self._tool = flows, memory, wire, tool
+    def __init__(self, flows: Flows, wire: Wire, tool: Callable[[Any], Tool | JsonObject]) -> None:
+        self._flows, self._wire, self._tool = flows, wire, tool
 
     def checked(self, request: str, answer: Any) -> Plan:
         """The plan in a value of JSON.
@@ -80,7 +77,7 @@ class Checker:
             notes.problems.append(f"Only the first {MOST_CALLS} calls are planned: {more} more.")
         calls = _ordered(self._found(written, notes), notes)
         wired = self._wire(request, [x.ports.key for x in calls])
-        checked = _Checked(self._flows, self._memory, request, calls, wired, notes)
+        checked = _Checked(self._flows, request, calls, wired, notes)
         planned = tuple(checked.calls())
         problems = (*notes.problems, *lacking(planned))
         return Plan(request, planned, problems, (_CHECKED, *notes.reasons), is_rough=False)
@@ -172,7 +169,6 @@ class _Checked:
     """The arguments of calls that are in their order."""
 
     flows: Flows
-    memory: Memory
     request: str
     called: Sequence[_Call]
     wired: Plan
@@ -281,7 +277,7 @@ class _Checked:
                 f"{name!r} cannot come from call {told.label}: {why}"
             )
         inp, producer = call.ports.by_name.get(name), self.called[earlier].ports
-        outputs = (*producer.outputs, *self.memory.outputs(producer.key))
+        outputs = producer.outputs
         out = _output(told.field, outputs)
         if out is None and told.field and any(x.path and not x.is_implied for x in outputs):
             out = self._best(producer, call.ports, inp, outputs)

@@ -1,6 +1,6 @@
 """Which tools the steps of a request ask for, by words first, then by what is known of the tools.
 
-What a tool needs beside that is for `needs`, what earlier plans had for `recall`.
+What a tool needs beside that is for `needs`.
 """
 
 from __future__ import annotations
@@ -55,13 +55,11 @@ class Words:
         self._index = index
         self.weights: Mapping[Any, float] = {}
 
-    def scores(
-        self, text: str, limit: int, remembered: Mapping[Any, Mapping[str, float]] | None = None
-    ) -> list[tuple[Any, float]]:
+    def scores(self, text: str, limit: int) -> list[tuple[Any, float]]:
         """The keys of the tools that fit best, with scores, best first."""
         if not self.weights:
-            return self._index.scores(text, limit, remembered=remembered)
-        found = self._index.scores(text, _WEIGHED * limit, remembered=remembered)
+            return self._index.scores(text, limit)
+        found = self._index.scores(text, _WEIGHED * limit)
         weighed = ((key, score * self.weights.get(key, 1.0)) for key, score in found)
         return sorted((x for x in weighed if x[1] > 0), key=lambda x: (-x[1], str(x[0])))[:limit]
 

@@ -9,7 +9,6 @@ from ..search.terms import root
 from .choosing import Choice
 from .flows import Flow, Flows
 from .literals import literals_for
-from .memory import GIVEN, Memory
 from .ports import Input, ToolPorts
 from .steps import Request
 
@@ -19,18 +18,15 @@ _THERE, _SAME_SERVER, _SAID, _FILLABLE, _WRITES = 0.3, 0.1, 0.5, 0.2, 0.3
 _SURELY_SAID = 0.7
 _MAX_DEPTH = 4
 _LOOKED_AT = 12
-_LEARNED_SCORE = 0.5
+_NEEDED_SCORE = 0.5
 MOST_CALLS = 12
 
 
 class Needs:
     """Completes chosen tools by those that give what they need."""
 
-    def __init__(
-        self, flows: Flows, request: Request, memory: Memory, chosen: Sequence[Choice]
-    ) -> None:
-        self._flows, self._request, self._memory = flows, request, memory
-        self._chosen = chosen
+    def __init__(self, flows: Flows, request: Request, chosen: Sequence[Choice]) -> None:
+        self._flows, self._request, self._chosen = flows, request, chosen
         self._found: list[Choice] = []
 
     def complete(self) -> list[Choice]:
@@ -51,19 +47,16 @@ class Needs:
             self._found.append(one)
 
     def _add_producer(self, one: Choice, inp: Input, above: tuple[Any, ...]) -> None:
-        found = self._producer(one, inp, above)
+        found = self._producer(one, inp)
         if found is None or found in above or self._has(found):
             return
         asked = next((x for x in self._chosen if x.ports.key == found), None)
         reason = f"gives {inp.name!r} to {one.ports.name}"
         ports = self._flows.ports(found)
-        self._add(asked or Choice(ports, one.step, _LEARNED_SCORE, (reason,)), above)
+        self._add(asked or Choice(ports, one.step, _NEEDED_SCORE, (reason,)), above)
 
-    def _producer(self, one: Choice, inp: Input, above: tuple[Any, ...]) -> Any | None:
-        """The tool to ask for an input: the usual one, else the one that fits best."""
-        learned = self._memory.producer(one.ports.key, inp.name)
-        if learned is not None:
-            return None if learned is GIVEN or learned not in self._flows else learned
+    def _producer(self, one: Choice, inp: Input) -> Any | None:
+        """The tool to ask for an input: the one that fits best."""
         best: tuple[float, Any] = 0.0, None
         for flow in self._flows.producers(one.ports, inp)[:_LOOKED_AT]:
             ports = self._flows.ports(flow.producer)

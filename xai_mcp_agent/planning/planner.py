@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.json import JsonObject
 from ..core.tools import Tool
@@ -15,12 +15,9 @@ from .alignment import aligned
 from .choosing import Choice, Chooser, Words
 from .deeds import begins_a_step, is_ambiguous
 from .flows import Flow, Flows
-from .memory import Memory, plan_from
 from .needs import Needs
 from .plan import Plan, PlannedCall, lacking
-from .ports import Output, ToolPorts
-from .recall import recalled
-from .shapes import Shape, shape_of_value
+from .ports import ToolPorts
 from .steps import Request, read_request
 from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
@@ -32,9 +29,6 @@ if TYPE_CHECKING:
     from .reading.tools import WordedTool
     from .wires import WiredCall, WireProblem
 
-PlanLike: TypeAlias = Plan | Mapping[str, Any]
-"""A plan, or a dict with `request` and `calls`; see `Planner.learn`."""
-
 _SEARCHED = 30  # tools that may come next by the words of a request
 _OFFERED, _GIVERS = 10, 2  # tools that a model may choose from, for a step and for what is needed
 _ROUGH = "made of words and shapes, without a language model: look at it before it runs"
@@ -44,25 +38,20 @@ class Planner:
     """Plans calls of tools for a request. Not for several threads at once.
 
     The tools are catalog tools, or dicts as `search.ToolIndex` takes them; calls name them by key
-    (a dict's is its `id`). Everything is worked out from names, descriptions, shapes and, where
-    there is any, a `history` of plans that worked. So what comes out is rough, and says so
-    (`Plan.is_rough`); the same tools, history and request always give the same.
+    (a dict's is its `id`). Everything is worked out from names, descriptions and shapes. So what
+    comes out is rough, and says so (`Plan.is_rough`); the same tools and request always give the
+    same.
     """
 
-    def __init__(
-        self, tools: Iterable[Tool | JsonObject], history: Iterable[PlanLike] | None = None
-    ) -> None:
+    def __init__(self, tools: Iterable[Tool | JsonObject]) -> None:
         self._index = ToolIndex[Any]()
         self._words = Words(self._index)
         self._flows = Flows()
-        self._memory = Memory()
         self._verbs = Counter[str]()
         self._names = Counter[str]()
         self._matcher: ToolMatcher | None = None
         for tool in tools:
             self.update(tool)
-        if history is not None:
-            self.learn(history)
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -78,7 +67,7 @@ class Planner:
         self._count(self._flows.put(tool), 1)
 
     def remove(self, key: Any) -> None:
-        """Forget a tool by its key, if it is there. What was learned of it stays."""
+        """Forget a tool by its key, if it is there."""
         if ports := self._flows.remove(key):
             self._matcher = None
             self._index.remove(key)
@@ -98,7 +87,7 @@ class Planner:
         surely mean that one, and a change where they ask for it; what is left is `unmatched`.
         """
         if situation is None:
-            return self._plan(request, self._memory)
+            return self._plan(request)
         # Here, as other plans need none of it.
         from .careful.calls import plan_of
         from .careful.chooser import CarefulChooser
@@ -128,7 +117,7 @@ class Planner:
         ports = [self._ports(x) for x in tools]
         steps = aligned(self._flows, read, ports)
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
-        return self._wired(read, chosen, self._memory)
+        return self._wired(read, chosen)
 
     def question(self, request: str, most_tokens: int = 4_000) -> str:
         """What a language model is to be asked for a plan of this request; see `checked`.
@@ -139,7 +128,10 @@ class Planner:
         from .question import offered, question
 
         rough = self.plan(request)
-        tools = (offered(self._index.tool(x), self._given_by(x)) for x in self._may_serve(rough))
+        tools = (
+            offered(self._index.tool(x), self._flows.ports(x).outputs)
+            for x in self._may_serve(rough)
+        )
         return question(rough, tools, most_tokens)
 
     def checked(self, request: str, answer: Any) -> Plan:
@@ -154,61 +146,32 @@ class Planner:
         """
         from .checking import Checker
 
-        return Checker(self._flows, self._memory, self.wire, self._index.tool).checked(
-            request, answer
-        )
+        return Checker(self._flows, self.wire, self._index.tool).checked(request, answer)
 
     def next_tools(
-        self, calls: Sequence[Any], request: str | None = None, limit: int = 5
+        self,
+        calls: Sequence[Any],
+        request: str | None = None,
+        limit: int = 5,
+        followed: Mapping[Any, int] | None = None,
     ) -> list[Suggestion]:
         """The tools that may come after these calls, the best first, each with its reasons.
 
-        Without a request only what these calls give, and what came after them before, say
-        anything: the right tool is among five in less than half of the cases then.
+        `followed` says how often which tool came next after the last of them before. Without a
+        request only that and what these calls give say anything: the right tool is among five in
+        less than half of the cases then.
 
         Raises:
             UnknownTool: there is no such tool.
         """
         called = [self._ports(x).key for x in calls]
-        suggester = Suggester(self._flows, self._memory, called)
+        suggester = Suggester(self._flows, called)
         if request:
-            remembered = self._memory.words()
-            suggester.by_words(self._words.scores(request, _SEARCHED, remembered))
+            suggester.by_words(self._words.scores(request, _SEARCHED))
             suggester.by_plan([x.tool for x in self.plan(request).calls])
-        suggester.by_memory()
+        suggester.by_history(followed or {})
         suggester.by_flow()
         return suggester.best(limit)
-
-    def learn(self, plans: Iterable[PlanLike]) -> None:
-        """Remember plans that worked: their words, tools, order, and where arguments came from.
-
-        Values are not kept. A dict has `request` and `calls`; a call has `tool` and perhaps `args`,
-        each `{"value": anything}`, `{"call": position, "field": path}` or `{"parts": [...]}`.
-        """
-        for one in plans:
-            plan = one if isinstance(one, Plan) else plan_from(one)
-            if self._memory.wants_comparison and len(self) and plan.request:
-                alone = self._plan(plan.request, Memory())
-                self._memory.compare([x.tool for x in alone.calls], [x.tool for x in plan.calls])
-            self._memory.learn(plan)
-
-    def observe(self, tool: Any, result: object) -> None:
-        """Learn from a result, as `json.loads` returns it, what a tool gives: names and types.
-
-        Servers seldom declare it. No value is kept, and no key that looks like one.
-
-        Raises:
-            UnknownTool: there is no such tool.
-        """
-        self.observe_shape(self._ports(tool).key, shape_of_value(result))
-
-    def observe_shape(self, key: Any, shape: Shape) -> None:
-        """As `observe`, of a shape that was seen before, and of a tool that need not be here."""
-        self._memory.observe(key, shape)
-
-    def forget(self) -> None:
-        """Forget all plans and results that were learned from."""
-        self._memory = Memory()
 
     def flow(self, producer: Any, consumer: Any) -> Flow | None:
         """The best flow from one tool into another; None where nothing fits.
@@ -246,14 +209,12 @@ class Planner:
 
         if isinstance(calls, Plan):
             calls = [WiredCall(x.tool, x.arguments) for x in calls.calls]
-        return list(WireCheck(self._flows, self._memory, calls).problems())
+        return list(WireCheck(self._flows, calls).problems())
 
-    def _plan(self, request: str, memory: Memory) -> Plan:
+    def _plan(self, request: str) -> Plan:
         read = self._read(request)
-        asked = Chooser(self._words, self._flows, read).choose()
-        chosen = recalled(self._flows, read, memory, asked)
-        complete = Needs(self._flows, read, memory, chosen).complete()
-        return self._wired(read, complete, memory)
+        chosen = Chooser(self._words, self._flows, read).choose()
+        return self._wired(read, Needs(self._flows, read, chosen).complete())
 
     def _matching(self) -> ToolMatcher:
         """Which tools words surely mean; made once for the same tools."""
@@ -283,13 +244,9 @@ class Planner:
         )
         return dict.fromkeys((*(x.tool for x in rough.calls), *needed, *fitting))
 
-    def _given_by(self, key: Any) -> tuple[Output, ...]:
-        """What a tool says that it gives, or what was seen of its results."""
-        return (*self._flows.ports(key).outputs, *self._memory.outputs(key))
-
-    def _wired(self, request: Request, chosen: Sequence[Choice], memory: Memory) -> Plan:
+    def _wired(self, request: Request, chosen: Sequence[Choice]) -> Plan:
         wanted = [Wanted(x.ports, x.step) for x in chosen]
-        sources = Wiring(self._flows, request, wanted, memory).sources()
+        sources = Wiring(self._flows, request, wanted).sources()
         calls = tuple(
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
             for x, arguments in zip(chosen, sources, strict=True)

@@ -7,10 +7,10 @@ it gives, as most servers' do not, its name and description say it: that output 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from ..core.json import JsonObject
 from ..core.tools import Tool
@@ -116,10 +116,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """A tool as planning sees it. `entity` are the words for what it is about, `deed` its verb.
-
-    `is_open` says that it declares no parameter, and forbids none.
-    """
+    """A tool as planning sees it. `entity` are the words for what it is about, `deed` its verb."""
 
     key: Any
     name: str
@@ -134,7 +131,6 @@ class ToolPorts:
     reads: bool = True
     looks_up: bool = False
     deeds: frozenset[str] = frozenset()
-    is_open: bool = False
 
     @property
     def required(self) -> Iterator[Input]:
@@ -161,7 +157,6 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
         by_name={x.name: x for x in inputs},
         reads=not ({root(deed), root(lead)} & _WRITING_ROOTS),
         deeds=groups_of((root(deed),)) or groups_of((root(lead),)),
-        is_open=not inputs and not _forbids(schema),
         looks_up=bool({root(deed), root(lead)} & _LOOKING_UP_ROOTS),
     )  # fmt: skip
 
@@ -215,13 +210,6 @@ def _inputs(schema: Any) -> Iterator[Input]:
     shape = shape_of(schema)
     for one in shape.fields[:MAX_INPUTS]:
         yield input_of(one.name, one.shape, is_required=one.is_required)
-
-
-def _forbids(schema: Any) -> bool:
-    """Whether nothing may be given but what is declared."""
-    if not isinstance(schema, Mapping):
-        return False
-    return cast("Mapping[str, Any]", schema).get("additionalProperties") is False
 
 
 def outputs_of(shape: Shape) -> Iterator[Output]:

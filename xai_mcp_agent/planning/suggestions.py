@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .flows import Flows
-from .memory import Memory
 
 # Words say most; what followed before says as much as it was seen; shapes tell between equals.
 _PLANNED, _WORDS, _FOLLOWED, _FLOW, _AGAIN = 0.7, 1.0, 2.2, 0.5, 0.35
@@ -34,8 +33,8 @@ class _Scored:
 class Suggester:
     """Suggests the next tool after some calls."""
 
-    def __init__(self, flows: Flows, memory: Memory, called: Sequence[Any]) -> None:
-        self._flows, self._memory, self._called = flows, memory, called
+    def __init__(self, flows: Flows, called: Sequence[Any]) -> None:
+        self._flows, self._called = flows, called
         self._found: dict[Any, _Scored] = {}
 
     def by_words(self, scored: Iterable[tuple[Any, float]]) -> None:
@@ -50,14 +49,11 @@ class Suggester:
         for place, key in enumerate(left):
             self._count(key, _PLANNED / (1 + 0.2 * place), "is in the plan for the request")
 
-    def by_memory(self) -> None:
-        """Count what came next before."""
-        last = self._called[-1] if self._called else None
-        followed = self._memory.follows(last)
-        times = followed.total()
+    def by_history(self, followed: Mapping[Any, int]) -> None:
+        """Count what followed the last call before, and how often."""
+        times = sum(followed.values())
         for key, n in followed.items():
-            after = "followed it" if self._called else "came first"
-            reason = f"{after} {n} of {times} times"
+            reason = f"followed it {n} of {times} times"
             self._count(key, _FOLLOWED * n / (times + _DOUBT), reason, may_repeat=True)
 
     def by_flow(self) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from ..search.terms import root
 from .fits import fit
 from .flows import Flow, Flows
-from .memory import Memory
 from .plan import FromResult, Given, Missing, Parts, Source
 from .ports import ID_WORDS, MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
 from .shapes import Shape, shape_of_value
@@ -54,8 +53,8 @@ class WireProblem:
 class WireCheck:
     """Checks calls against what their tools say."""
 
-    def __init__(self, flows: Flows, memory: Memory, calls: Sequence[WiredCall]) -> None:
-        self._flows, self._memory, self._calls = flows, memory, calls
+    def __init__(self, flows: Flows, calls: Sequence[WiredCall]) -> None:
+        self._flows, self._calls = flows, calls
 
     def problems(self) -> Iterator[WireProblem]:
         """What is wrong, by call and parameter."""
@@ -99,7 +98,7 @@ class WireCheck:
         if key is None or key not in self._flows:
             return ""
         producer, path = self._flows.ports(key), _PLACE.sub("[]", source.field or "")
-        outputs = (*producer.outputs, *self._memory.outputs(key))
+        outputs = producer.outputs
         outputs = [x for x in outputs if x.path and not x.is_implied]
         if not outputs or not path or len(outputs) >= MAX_OUTPUTS:
             return ""

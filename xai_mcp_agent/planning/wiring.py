@@ -9,16 +9,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..search.terms import root
 from .flows import NUMBERS, Flow, Flows, looked_for
 from .literals import Literal, literals_for
-from .memory import GIVEN, Memory
 from .plan import FromResult, Given, Missing, Source
 from .port_index import given_roots
-from .ports import Input, Output, ToolPorts, input_of, is_generic, output_of
+from .ports import Input, Output, ToolPorts, is_generic, output_of
 from .shapes import ANY
 from .steps import Request, Step
 
@@ -32,12 +31,7 @@ _MENTIONED, _POINTED_BACK, _AT_RESULT, _NAMED_RESULT, _RECENT = 0.3, 0.05, 0.12,
 # Less for a value that another step says, or that another call has taken already.
 _ELSEWHERE, _USED_HERE, _USED_ELSEWHERE, _OTHERS_ID = 0.6, 0.7, 0.45, 0.4
 _OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
-# What earlier runs say: what they had, from this share on without further evidence; what they never
-# had, the more of them the less; what was given then is given now.
-_LEARNED, _LEARNED_SHARE, _USUAL = 0.45, 0.6, 0.4
-_NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _TAKEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.1, 0.5
 _GUESSED = 0.3
-_SETTLED = 2  # more producers than this, and it may be any
 LOOKED_BACK, LOOKED_FAR_BACK = 12, 4
 """Calls before one whose results it may use: the nearest, and earlier ones that are named alike."""
 
@@ -58,14 +52,13 @@ class Wanted:
 class _Candidate:
     """A source that an input might have, and how good it is.
 
-    `is_usual`: earlier runs mostly had it; `is_named`: a name says that it is what is wanted.
+    `is_named`: a name says that it is what is wanted.
     """
 
     inp: Input
     score: float
     literal: Literal | None = None
     reference: FromResult | None = None
-    is_usual: bool = False
     is_named: bool = False
 
 
@@ -102,11 +95,8 @@ class _Taken:
 class Wiring:
     """Finds the sources of all arguments of some calls, one call after the other."""
 
-    def __init__(
-        self, flows: Flows, request: Request, calls: Sequence[Wanted], memory: Memory
-    ) -> None:
+    def __init__(self, flows: Flows, request: Request, calls: Sequence[Wanted]) -> None:
         self._flows, self._request, self._calls = flows, request, calls
-        self._memory = memory
         self._wired: list[dict[str, Source]] = []
         self._owners: dict[int, str] = {}
         self._said: dict[int, set[str]] = {}  # parameters that took what is said at a place
@@ -125,7 +115,7 @@ class Wiring:
 
     def _of_call(self, number: int) -> dict[str, Source]:
         ports = self._calls[number].ports
-        inputs = self._inputs(ports)
+        inputs = ports.inputs
         candidates = [x for inp in inputs for x in self._candidates(number, inp)]
         candidates.sort(key=lambda x: -x.score)
         taken = _Taken()
@@ -143,13 +133,6 @@ class Wiring:
         for inp in ports.required:
             taken.sources.setdefault(inp.name, Missing(f"nothing says {inp.name!r}"))
         return {x.name: taken.sources[x.name] for x in inputs if x.name in taken.sources}
-
-    def _inputs(self, ports: ToolPorts) -> Sequence[Input]:
-        """What a tool takes; of one that declares nothing, what it was mostly called with."""
-        if not ports.is_open:
-            return ports.inputs
-        names = self._memory.usual(ports.key)
-        return [input_of(x, ANY, is_required=True) for x in names]
 
     def _take_unasked(self, number: int, candidates: Sequence[_Candidate], taken: _Taken) -> None:
         """The step points at a result, and nothing takes one: the best input that could."""
@@ -186,16 +169,13 @@ class Wiring:
 
     def _candidates(self, number: int, inp: Input) -> Iterator[_Candidate]:
         call = self._calls[number]
-        seen = self._memory.source(call.ports.key, inp.name, GIVEN)
-        given = _GIVEN_BEFORE * (seen.share - _EVEN) if seen else 0.0
         for step in self._request.steps:
             for x in self._literals(call.ports, inp, step):
                 near = self._nearness(x, inp, step is call.step)
-                yield _Candidate(inp, x.score * near + given, literal=x)
-        taken = max(_TAKEN_BEFORE * (1 - seen.share - _EVEN), 0.0) if seen else 0.0
+                yield _Candidate(inp, x.score * near, literal=x)
         for earlier in self._earlier(number, call.ports, inp):
             if found := self._reference(number, earlier, inp):
-                yield replace(found, score=found.score + taken) if taken else found
+                yield found
 
     def _earlier(self, number: int, consumer: ToolPorts, inp: Input) -> Iterator[int]:
         """The calls whose result an input may use, in their order."""
@@ -239,15 +219,13 @@ class Wiring:
         return self._owners.get(literal.place, "")
 
     def _reference(self, number: int, earlier: int, inp: Input) -> _Candidate | None:
-        consumer, producer = self._calls[number].ports, self._calls[earlier].ports
+        producer = self._calls[earlier].ports
         if inp.name in producer.by_name:
             own = self._wired[earlier].get(inp.name)
             if inp.is_opaque:
                 return _same(inp, own)
             if isinstance(own, Given) and producer.looks_up and not inp.shape.format:
                 return None  # it was told the same, and only says it again
-        if learned := self._learned(earlier, inp, consumer):
-            return learned
         flow = self._flow(producer, self._calls[number], inp)
         if flow is None:
             return None
@@ -263,7 +241,6 @@ class Wiring:
         score = self._worth(flow, consumer) + _RECENT * (earlier + 1) / number
         if not producer.reads:
             score *= _OF_A_WRITER
-        score *= self._as_before(flow)
         if (step := consumer.step) is None:
             return score
         if earlier == number - 1:
@@ -271,30 +248,13 @@ class Wiring:
             score += _NAMED_RESULT * step.names_result
         return score
 
-    def _learned(self, earlier: int, inp: Input, consumer: ToolPorts) -> _Candidate | None:
-        """A reference that earlier runs had."""
-        seen = self._memory.source(consumer.key, inp.name, self._calls[earlier].ports.key)
-        if seen is None or not seen.times:
-            return None
-        score = _LEARNED + _LEARNED_SHARE * seen.share + _RECENT * earlier
-        reason = f"so {seen.times} of {seen.of} times before"
-        reference = FromResult(earlier, seen.field, "", min(score, 1.0), (reason,))
-        is_usual = seen.share >= _USUAL
-        return _Candidate(inp, score, reference=reference, is_named=True, is_usual=is_usual)
-
-    def _as_before(self, flow: Flow) -> float:
-        """Less for what earlier runs never had, unless the parameter takes now this, now that."""
-        seen = self._memory.source(flow.consumer, flow.parameter, flow.producer)
-        if seen is None or self._memory.producers(flow.consumer, flow.parameter) > _SETTLED:
-            return 1.0
-        return 1 - _NEVER_BEFORE * seen.of / (seen.of + _OFTEN)
-
     def _flow(self, producer: ToolPorts, consumer: Wanted, inp: Input) -> Flow | None:
-        """The best of what a tool says it gives, and of what was taken from its results before."""
+        """The best of what a tool says it gives."""
         key = producer.key, consumer.ports.key, inp.name, consumer.step and consumer.step.start
         if key not in self._best:
-            outputs = (*producer.outputs, *self._memory.outputs(producer.key))
-            flows = (self._flows.flow(producer, out, consumer.ports, inp) for out in outputs)
+            flows = (
+                self._flows.flow(producer, out, consumer.ports, inp) for out in producer.outputs
+            )
             found = [x for x in flows if x]
             self._best[key] = max(found, key=lambda x: self._worth(x, consumer), default=None)
         return self._best[key]
@@ -350,8 +310,6 @@ def _same(inp: Input, source: Source | None) -> _Candidate | None:
 
 
 def _least(one: _Candidate) -> float:
-    if one.is_usual:
-        return _LEAST_ID
     if one.literal:
         return _LEAST_LITERAL if one.inp.is_required else _OPTIONAL_LITERAL
     if one.inp.is_required:

@@ -17,7 +17,7 @@ from ..history.learned_rows import (
 )
 
 # Twenty texts of one tool: more hardly find it better. All of one toolbelt are read in a moment.
-INTENTS = LearnedRows("intent", most_of_toolbelt=4_000, most_of_topic=20)
+INTENTS = LearnedRows(most_of_toolbelt=4_000, most_of_tool=20)
 
 
 def intents_in(history: History, which: LearnedFilter) -> list[LearnedRow]:
@@ -38,11 +38,11 @@ def learn_intents(
     learning: Learning, tool: Subject, toolbelt: str, texts: Sequence[str], time: datetime
 ) -> None:
     """Remember that a tool was of use for what somebody asked for in these words."""
-    if learning.is_forgotten("texts", tool, toolbelt, time):
+    if learning.is_forgotten(tool, toolbelt, time):
         return
     for text in texts:
         if words := learning.words_of(text):
-            intent = learning.add(INTENTS, toolbelt, tool, time, words=words)
+            intent = learning.add(INTENTS, toolbelt, tool, time, words)
             learning.note_learned(tool, toolbelt, intent, time)
 
 
@@ -51,5 +51,5 @@ def forget_intents(learning: Learning, which: LearnedFilter) -> list[LearnedRow]
     rows = INTENTS.read(learning.connection, learning.project, which.toolbelt)
     matching = [x for x in rows if which.matches(x.tool)]
     INTENTS.remove(learning.connection, learning.project, [x.id for x in matching])
-    learning.note_forgotten("texts", Counter((x.tool, x.toolbelt) for x in matching))
+    learning.note_forgotten(Counter((x.tool, x.toolbelt) for x in matching))
     return matching

@@ -24,7 +24,6 @@ from .sections import (
     USUAL_REGISTRIES,
     GroupSettings,
     GroupsSettings,
-    PlanningSettings,
     RegistrySettings,
     Retention,
     ToolSearchSettings,
@@ -88,7 +87,6 @@ class Settings:
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
     rules: tuple[Rule, ...] = ()
     stored_rules: int | None = None
-    planning: PlanningSettings = field(default_factory=PlanningSettings)
     registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
     required: frozenset[str] = frozenset()
     wait_seconds: float = WAIT_SECONDS

@@ -156,16 +156,6 @@ class ToolSearchSettings(Section):
     embeddings: EmbeddingSettings | None = None
 
 
-@dataclass(frozen=True)
-class PlanningSettings(Section):
-    """With `learns`, runs that went well are remembered for plans: see `bridge.learning`."""
-
-    example: ClassVar = '{"learn": true}, or leave it out. Until then nothing is learned'
-    if_wrong: ClassVar = {"learn": False}
-
-    learns: _Learns = True
-
-
 # All of these sections
 
 
@@ -174,7 +164,6 @@ class OtherSections(Section):
     """The sections that are read as a whole: a mistake in one is noted, and the default counts."""
 
     search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
-    planning: PlanningSettings = PlanningSettings()
     retention: Annotated[Retention, written_as("history")] = Retention()
     approval: Approval = field(default_factory=dict[str, ApprovalWord])
     store: Annotated[str, read_by(_store)] = ""
@@ -203,11 +192,10 @@ def read_other_sections(
         SettingsError: what is to be blocked or approved is unclear.
     """
     read_sections = read(OtherSections, written, place, context, notes, is_lenient=True)
-    search, planning, record = read_sections.search, read_sections.planning, read_sections.record
+    search, record = read_sections.search, read_sections.record
     environ = context.variables.environ
     if named := environ.get(LEARN_VARIABLE, "").strip().lower():
-        learns = _SWITCH.get(named, False)
-        search, planning = replace(search, learns=learns), replace(planning, learns=learns)
+        search = replace(search, learns=_SWITCH.get(named, False))
         if named not in _SWITCH:
             fix = "Set it to on or off. Until then it counts as off."
             notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
@@ -225,7 +213,7 @@ def read_other_sections(
         record = frozenset(x for x in RECORDED if x in words)
         if any(x not in (*RECORDED, "none") for x in words):
             notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))
-    return replace(read_sections, search=search, planning=planning, record=record)
+    return replace(read_sections, search=search, record=record)
 
 
 # Groups of tools

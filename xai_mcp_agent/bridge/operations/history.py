@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from ...history.graph import Graph
     from ...history.history import History as KeptHistory
     from ...history.history import When
-    from ...history.learned_rows import Learning
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
-    from ...planning.learned_runs import Learnings
-    from ...planning.observed import ObservedRun
 
 T = TypeVar("T")
 
@@ -163,32 +160,6 @@ class History(Tools, Reading):
             lambda kept: kept.changes(server, tool, when(before), when(after))
         )
 
-    async def learned(
-        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
-    ) -> Learnings:
-        """What runs with these tools taught for plans: `runs` and `shapes`, without any value.
-
-        Raises:
-            StoreFailed: the history cannot be used; the message says why and what to do.
-        """
-        look = partial(_learned, toolbelt, server, tool)
-        return await self.answer(look, from_any_file=True)
-
-    async def forget_learned(
-        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
-    ) -> Learnings:
-        """Forget all that, for good; what it was.
-
-        Raises:
-            StoreFailed: the history cannot be written, and all is kept still.
-        """
-        forget = partial(_forget_runs, toolbelt, server, tool)
-        return await asyncio.wrap_future(self.engine.recorder.forget(forget))
-
-    async def learn_steps(self, run: ObservedRun) -> None:
-        """Have plans know what came from where in a run of drawn steps. Does not raise."""
-        self.engine.learned.learn_traced("", "", run)
-
     async def versions(self, server: str, tool: str) -> list[Version]:
         """Every definition that a tool had, the first one first, each with how it differs.
 
@@ -313,21 +284,3 @@ def when(at: At) -> When:
     from ...history.history import When
 
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)
-
-
-def _learned(
-    toolbelt: str | None, server: str | None, tool: str | None, kept: KeptHistory
-) -> Learnings:
-    from ...history.learned_rows import LearnedFilter
-    from ...planning.learned_runs import learnings_in
-
-    return learnings_in(kept, LearnedFilter(toolbelt, server, tool))
-
-
-def _forget_runs(
-    toolbelt: str | None, server: str | None, tool: str | None, learning: Learning
-) -> Learnings:
-    from ...history.learned_rows import LearnedFilter
-    from ...planning.learned_runs import forget_runs
-
-    return forget_runs(learning, LearnedFilter(toolbelt, server, tool))

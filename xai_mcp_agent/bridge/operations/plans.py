@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -11,7 +12,7 @@ import anyio.to_thread
 
 from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
-from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, UnknownTool
+from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, StoreFailed, UnknownTool
 from ...core.names import did_you_mean
 from ...core.tools import Tool, ToolKey
 from ...planning.answered import (
@@ -21,17 +22,16 @@ from ...planning.answered import (
     Suggested,
     named_calls,
 )
-from ...planning.live import Teaching
 from ...planning.plan import Plan
 from ...policy.rules import reason
 from ...search.preferences import Preferences
-from ...search.usage import DEFAULT_TOOLBELT
 from ...steps.references import CANVAS_SOURCE
-from ..run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
+from .history import Reading
 from .search import Search, UsableTools
 
 if TYPE_CHECKING:
     from ...agent.models.base import Model
+    from ...history.history import History as KeptHistory
     from ...planning.planner import Planner
     from ...planning.wires import WiredCall, WireProblem
 
@@ -46,7 +46,7 @@ _EXPLAINED_RESULTS = 50  # of a search, among which a tool may be explained
 _AHEAD = 3
 
 
-class Planning(Search):
+class Planning(Search, Reading):
     """Plans with the tools that agents may use now."""
 
     async def plan_tools(
@@ -126,8 +126,16 @@ class Planning(Search):
         names = _Names(usable.tools)
         keys = [names.key(x) for x in after]
         words = request.strip() or None
-        tools = await self.planned(usable, lambda x: x.next_tools(keys, words, limit))
+        followed = await self._followers(keys[-1]) if keys else None
+        tools = await self.planned(usable, lambda x: x.next_tools(keys, words, limit, followed))
         return Suggested(tools, usable.failed)
+
+    async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
+        """How often which tool was called next after this one; None without a history."""
+        try:
+            return await self.look_up(partial(_followers_in, key))
+        except StoreFailed:
+            return None
 
     async def check_wires(self, plan: Plan | Sequence[NamedCall]) -> CheckedCalls:
         """Problems with the references between the calls of a plan; no call is made.
@@ -227,21 +235,8 @@ class Planning(Search):
         return replace(rough, reasons=(*rough.reasons, stands))
 
     async def planned(self, usable: UsableTools, do: Callable[[Planner], T]) -> T:
-        """Call `do` with a planner of these tools, in the thread of planners; it must not keep it.
-
-        The planner has learned from runs with the caller's toolbelt, or from all runs if it has
-        none.
-        """
-        caller, engine = self.caller, self.engine
-        toolbelt = caller.toolbelt or (DEFAULT_TOOLBELT if caller.kind == "agent" else None)
-        remembered = await engine.learned.remembered(toolbelt)
-
-        def teach(planner: Planner, before: Remembered | None) -> Teaching:
-            return bring_up_to_date(planner, remembered, before or NOTHING_LEARNED)
-
-        return await engine.planners.use(
-            usable.tools, do, memory=toolbelt, teach=teach, weights=usable.weights
-        )
+        """Call `do` with a planner of these tools, in a thread; it must not keep it."""
+        return await self.engine.planner.use(usable.tools, do, usable.weights)
 
     def _wired(
         self, usable: UsableTools, calls: Sequence[NamedCall]
@@ -267,6 +262,12 @@ class Planning(Search):
 
     def _is_drawn(self, source: str) -> bool:
         return source == CANVAS_SOURCE and source not in self.settings.sources
+
+
+def _followers_in(key: ToolKey, kept: KeptHistory) -> Mapping[ToolKey, int]:
+    from ...history.followers import followers  # loads SQLAlchemy, in the thread of the store
+
+    return followers(kept, key)
 
 
 class _Names:

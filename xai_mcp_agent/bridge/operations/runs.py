@@ -91,9 +91,6 @@ class Runs(Tools):
                 again=None if again is None else again - 1,
                 note=calls.note, aside=to_thread.run_sync,
             )  # fmt: skip
-            if run.is_finished and not before.is_finished:
-                toolbelt, learned = self.caller.toolbelt, self.engine.learned
-                await learned.learn_plan(toolbelt, plan, calls.keys, run.results)
             if file is not None and forgets and run.is_finished:
                 await to_thread.run_sync(remove_used, file.file, file.stamp)
             problem = run.problem + plan_runs.how_to_go_on(run, file and file.file)

@@ -382,9 +382,8 @@ class ReportWriter:
             batch.add([self._changes.own_event(change, tool, time, payload)])
 
         return Learning(
-            batch.connection, self.history.project_id, mask=self._mask, redact=self._redact,
-            note=note, since=since,
-        )  # fmt: skip
+            batch.connection, self.history.project_id, redact=self._redact, note=note, since=since
+        )
 
     def _body(self, tool: Tool) -> str:
         return redact_json(definition_text(tool), self._mask)
