@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.layout_faults import faults
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
-from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import plan_from_json
@@ -114,9 +114,9 @@ def _draw(one: Planned, folder: Path, number: int, figures: Figures) -> int:
     from xircuits.compiler import compile as compile_file  # brings half of Jupyter
 
     flow = draw(f"plan_{number}", drawn_calls(one.plan), our_components())
-    if faults := flow.layout().faults():
+    if covered := faults(flow):
         figures.faults += 1
-        figures.problems.append(f"plan {number}: {faults[0]}")
+        figures.problems.append(f"plan {number}: {covered[0]}")
     file = flow.write(folder)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         out, sys.stdout = sys.stdout, nowhere

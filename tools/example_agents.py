@@ -187,7 +187,7 @@ def agent_with_your_model() -> Workflow:
     )
     run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
     flow.begin_row(model)
-    flow.main_in_rows(library, belt, model, agent, run)
+    flow.main(library, belt, model, agent, run)
     flow.note(
         "1. Choose its tools",
         "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
@@ -386,8 +386,7 @@ def _agent_with_a_poster(flow: Workflow, model: Node | None = None) -> Node:
         "1. Choose its tools",
         "Each AgentUseMCPTools adds the tools of one\n"
         "MCP server. Which servers there are stands\n"
-        "in mcp_settings.json.\n"
-        "Drag the empty canvas up for the rest.",
+        "in mcp_settings.json." + ("\nDrag the empty canvas up for the rest." if models else ""),
         above=library,
     )
     _ask_note(flow, run)

@@ -18,9 +18,8 @@ from tests.support.lab_palette import Palette
 from tests.support.lab_panel import Panel
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
-from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.steps.references import Joined, Reference
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

@@ -10,7 +10,7 @@ from xai_mcp_agent.drawing.workflow import Argument, Shown, WorkflowError
 
 from .components import all_components
 
-__all__ = ["Argument", "Shown", "Workflow", "WorkflowError", "faults"]
+__all__ = ["Argument", "Shown", "Workflow", "WorkflowError"]
 
 
 class Workflow(workflow.Workflow):
@@ -18,8 +18,3 @@ class Workflow(workflow.Workflow):
 
     def __init__(self, name: str, classes: Mapping[str, ComponentClass] | None = None) -> None:
         super().__init__(name, all_components() if classes is None else classes)
-
-
-def faults(flow: workflow.Workflow) -> list[str]:
-    """Say what covers or crosses what on the canvas; see `Layout.faults`."""
-    return flow.layout().faults()

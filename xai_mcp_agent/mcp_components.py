@@ -125,31 +125,6 @@ class MCPToolStep(Component):
         self.result.value, self.text.value = done
 
 
-@xai_component(color="rgb(118, 64, 12)")
-class MCPGiveValue(Component):
-    """Holds a place in a drawn workflow for a value that you must give.
-
-    `xai-mcp-agent draw` puts it where it cannot know an argument; the note beside it says which.
-
-    ##### inPorts:
-    - value (any): The value. Pull a line from its star into the empty canvas to write a text,
-      or wire another node to it.
-
-    ##### outPorts:
-    - out (any): The same, for results of MCPToolStep.
-
-    ##### Example:
-    A text wired to value, and out to results of an MCPToolStep with `title = results[0]`.
-    """
-
-    value: InCompArg[any]
-
-    out: OutArg[any]
-
-    def execute(self, ctx) -> None:
-        self.out.value = canvas.steps.given_value(self.value.value)
-
-
 @xai_component(color="rgb(6, 88, 63)")
 class MCPListResources(Component):
     """Lists what an MCP server lets you read: its resources, and templates for them.

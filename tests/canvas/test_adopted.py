@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import Document, links_of, load, nodes_of
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tests.support.xai_agent_workflow import (
@@ -22,7 +23,6 @@ from tests.support.xai_agent_workflow import (
     upstream_components,
     xai_agent_workflow,
 )
-from tools.canvas_file import Document, links_of, load, nodes_of
 from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.former_components import former_components
 from tests.support.model_endpoint import model_endpoint, says
 from tests.support.old_workflows import wear
 from tests.support.scripts import compile_workflow, run_script
-from tools.canvas_file import Document, links_of, load, nodes_of, problems
 from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.migration.adopt import adopt_file

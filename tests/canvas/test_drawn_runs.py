@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
+from tests.support.canvas_file import load, problems
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
-from tools.canvas_file import load, problems
 from tools.example_agents import BASE_URL
 from xai_mcp_agent.canvas.transcript import read_transcript
 from xai_mcp_agent.cli.main import run

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import Document, load, nodes_of, problems
+from tests.support.layout_faults import faults
 from tools.build_examples import EXAMPLES, all_examples, templates, used_workflows
-from tools.canvas_file import Document, load, nodes_of, problems
-from tools.workflows import Workflow, faults
+from tools.workflows import Workflow
 from xai_mcp_agent.drawing.layout import VIEW_HEIGHT, VIEW_WIDTH
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"

@@ -16,8 +16,7 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, UnknownTool
 from xai_mcp_agent.canvas.fitting import calls_of_workflow
 from xai_mcp_agent.cli.component_files import our_components
-from xai_mcp_agent.drawing.calls import DrawnCall
-from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.drawing.reading import NoWorkflow
 from xai_mcp_agent.planning import BadPlan
 from xai_mcp_agent.planning_components import MCPCheckWires, MCPExplainChoice, MCPSuggestTools

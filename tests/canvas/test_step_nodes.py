@@ -13,7 +13,8 @@ from tests.support.canvas import call, make, play
 from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
 from xai_mcp_agent.canvas import define_tool
 from xai_mcp_agent.canvas.steps import StepFailed
-from xai_mcp_agent.mcp_components import MCPGiveValue, MCPToolStep
+from xai_mcp_agent.mcp_components import MCPToolStep
+from xai_mcp_agent.steps.references import TO_BE_GIVEN
 
 from .conftest import UseServers
 
@@ -91,10 +92,10 @@ def test_a_drawn_tool_is_a_step_too() -> None:
         play(ctx, make(MCPToolStep, call="canvas/shuot"))
 
 
-def test_a_value_that_must_be_given_is_asked_for_and_handed_on() -> None:
-    with pytest.raises(BadSetting, match="MCPGiveValue has no value"):
-        play({}, make(MCPGiveValue))
-    value = make(MCPGiveValue, value=14)
-    book = make(MCPToolStep, results=[value.out], call="library/get_book\nbook_id = results[0]")
-    play({}, value, book)
+def test_a_literal_in_which_nobody_has_written_yet_is_told() -> None:
+    get = "library/get_book\nbook_id = results[0]"
+    with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep has no value: .*literal"):
+        play({}, make(MCPToolStep, results=[TO_BE_GIVEN], call=get))
+    book = make(MCPToolStep, results=[14], call=get)
+    play({}, book)
     assert book.result.value["title"] == "Moby-Dick"

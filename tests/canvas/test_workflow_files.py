@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.canvas_file import Document, fits, links_of, load, nodes_of, problems
+from tests.support.layout_faults import covered
 from tests.support.palette import our_palette
-from tools.canvas_file import Document, fits, links_of, load, nodes_of, problems
 from tools.components import component
 from tools.example_agents import two_servers_and_a_drawn_tool
-from tools.workflows import Argument, Shown, Workflow, WorkflowError, faults
+from tools.workflows import Argument, Shown, Workflow, WorkflowError
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.nodes import FLOW, VALUE
@@ -200,13 +201,6 @@ def test_an_output_that_does_not_exist_is_refused() -> None:
         flow.node("Print", msg=flow.node("AgentMakeToolbelt")["spec"])
 
 
-def test_a_compulsory_port_that_is_not_wired_is_refused() -> None:
-    flow = Workflow("x")
-    flow.main(flow.node("AgentUseMCPTools"))
-    with pytest.raises(WorkflowError, match="server_name: compulsory"):
-        flow.document()
-
-
 def test_a_line_of_a_note_that_the_canvas_would_hide_is_refused() -> None:
     with pytest.raises(WorkflowError, match="too long for a line"):
         greeting().note("Too much", "word " * 30)
@@ -234,23 +228,11 @@ def test_an_argument_is_linked_as_the_compiler_wants_it() -> None:
     assert [x["type"] for x in links] == ["triangle-link"]
 
 
-def test_literals_that_lie_over_each_other_are_found() -> None:
-    flow = greeting(msg=Shown("Hello!"))
-    layout = flow.layout()
-    boxes = list(layout.boxes)
-    layout.boxes[boxes[0]] = layout.boxes[boxes[1]]
-    assert any("covers" in text for text in layout.faults())
-
-
-def test_crossing_links_are_found() -> None:
-    """The text stands below and its port above that of the list."""
-    flow = Workflow("x")
-    first = flow.node("AgentRun", question="Hello!")
-    again = flow.node(
-        "AgentRun", question=Shown("And now?"), conversation=first["out_conversation"]
-    )
-    flow.main(first, again)
-    assert any("crosses" in text for text in faults(flow))
+def test_nodes_that_lie_over_each_other_are_found() -> None:
+    layout = greeting(msg=Shown("Hello!")).layout()
+    first, second, *_ = layout.boxes
+    layout.boxes[first] = layout.boxes[second]
+    assert any("covers" in text for text in covered(layout))
 
 
 def test_ports_are_read_as_the_palette_reads_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from tools.canvas_file import load, nodes_of
+from tests.support.canvas_file import load, nodes_of
 from xai_mcp_agent import ToolKey, ToolResult
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder

@@ -69,6 +69,7 @@ from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
+from xai_mcp_agent.steps.references import TO_BE_GIVEN
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
@@ -332,7 +333,7 @@ def nodes(folder: Path) -> Iterator[str]:
     taking = "library/get_book\nbook_id = results[0].id"
     yield _said_by(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
     yield _said_by(lambda: step(ctx, "library/search_books\nquery = sea", []))
-    yield _said_by(lambda: canvas.steps.given_value(None))
+    yield _said_by(lambda: step(ctx, taking, [TO_BE_GIVEN]))
 
 
 def _shown_in_the_lab(node: Any) -> str:

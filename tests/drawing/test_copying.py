@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from tools.canvas_file import problems
+from tests.support.canvas_file import problems
 from tools.example_agents import two_servers_and_a_drawn_tool
 from tools.workflows import Workflow
-from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
-from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.drawing.rules import Document, nodes_of
 
 POSTER = DrawnCall("canvas", "make_poster", {"title": "Candide"})

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.canvas_file import links_of, load, nodes_of
+from tests.support.layout_faults import faults
 from tests.support.scripts import compile_workflow
-from tools.canvas_file import links_of, load, nodes_of
-from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.components import our_components
-from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
 from xai_mcp_agent.drawing.workflow import Workflow
 from xai_mcp_agent.steps.reading import read_step
@@ -54,14 +54,14 @@ def test_wires_are_counted_where_they_arrive() -> None:
     assert "book_id = results[0].id" in steps_in(drawn(SEARCH, SEARCH, use))[2]
 
 
-def test_what_is_missing_is_an_open_port_with_a_note() -> None:
+def test_what_is_missing_is_a_literal_to_fill_in_with_a_note() -> None:
     flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
     nodes = {x["name"]: x for x in nodes_of(flow.document())}
-    (port,) = [x for x in nodes["MCPGiveValue"]["ports"] if x["label"] == "\u2605value"]
-    assert port["links"] == []
-    assert "text = results[0]" in steps_in(flow)[0]
+    literal, step = steps_in(flow)
+    assert literal == "(write the value here)"
+    assert "text = results[0]" in step
     note = nodes["You must give"]["extras"]["commentInput"]
-    assert note.startswith("text of mail/send. Because")
+    assert note.startswith("text: Because")
     assert "<" not in note
     assert "`" not in note
     assert "&lt;img" in note
@@ -87,8 +87,9 @@ def plans(draw_: st.DrawFn) -> list[DrawnCall]:
 @settings(max_examples=60)
 @given(plans())
 def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]) -> None:
-    layout = drawn(*calls).layout()
-    assert layout.faults() == []
+    flow = drawn(*calls)
+    layout = flow.layout()
+    assert faults(flow) == []
     zoom = layout.view().zoom / 100
     assert zoom >= READABLE
     assert zoom * max(x.right for x in layout.boxes.values()) <= VIEW_WIDTH

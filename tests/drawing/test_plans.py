@@ -68,6 +68,6 @@ def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path) -> No
     told = plan(NOTHING, {"tool": "it/y", "args": args})
     file = draw_plan(told, tmp_path / "mine")
     names = [x["name"] for x in nodes_of(json.loads(file.read_text(encoding="utf-8")))]
-    assert (names.count("MCPToolStep"), names.count("MCPGiveValue")) == (2, 1)
+    assert (names.count("MCPToolStep"), names.count("Literal String")) == (2, 3)
     with pytest.raises(FileExistsError):
         draw_plan(plan_from_json(told), file)

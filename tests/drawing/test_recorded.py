@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.layout_faults import faults
 from xai_mcp_agent.core.tools import FUNCTIONS, STATIC
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
@@ -153,7 +154,7 @@ def test_whatever_a_file_says_nothing_is_raised(lines: list[Any]) -> None:
     """A file may come from anywhere; what it says of tools and values becomes text."""
     for run in runs_in_transcript(lines):
         calls, _ = traced(run.calls)
-        assert draw("made", calls, our_components()).layout().faults() == []
+        assert faults(draw("made", calls, our_components())) == []
 
 
 @given(st.dictionaries(st.sampled_from(["given", "said", "names", "kept"]), _JSON))

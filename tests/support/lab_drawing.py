@@ -53,7 +53,7 @@ class Drawing:
 
     def _covered(self) -> Iterator[str]:
         for (a, box), (b, other) in itertools.combinations(self.boxes.items(), 2):
-            if box.is_near(other, -_PIXELS, -_PIXELS):
+            if box.is_near(other, -_PIXELS):
                 yield f"{self.names[a]} and {self.names[b]} cover each other"
 
     def _run_over(self) -> Iterator[str]:

@@ -11,14 +11,14 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
 from ..steps.reading import BadStep, read_step
-from ..steps.references import CANVAS_SOURCE, Step
+from ..steps.references import CANVAS_SOURCE, TO_BE_GIVEN, Step
 from ..steps.results import NotInResult, StepResult, fill, value_of
 from .drawn_tools import all_drawn
 from .ports import required
 from .transcript import used
 from .waits import call
 
-_NODE, _GIVEN = "MCPToolStep", "MCPGiveValue"
+_NODE = "MCPToolStep"
 _DONE = "tool_steps"  # in `ctx`: the results of the steps so far, each with its name
 
 
@@ -55,25 +55,16 @@ def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
     return value, result.text
 
 
-def given_value(value: Any) -> Any:
-    """The value that somebody had to give.
-
-    Raises:
-        BadSetting: nothing is wired.
-    """
-    if value is None:
-        raise BadSetting(
-            f"{_GIVEN} has no value: the drawing could not know it. Wire a text, a number or "
-            "whatever belongs there to `value`; the note beside the node says what it is for."
-        )
-    return value
-
-
 def _given(ctx: Any, number: int, value: Any) -> StepResult:
     if value is None:
         raise BadSetting(
             f"`results[{number}]` of {_NODE} is wired to a node that has not run yet. Put that "
             "node before this one in the flow."
+        )
+    if value == TO_BE_GIVEN:
+        raise BadSetting(
+            f"`results[{number}]` of {_NODE} has no value: the drawing could not know it. Write it "
+            "into the literal that is wired there; the note above the node says what it is for."
         )
     name = next((x.name for x in reversed(_steps_of(ctx)) if x.value is value), "")
     return StepResult(value, name or f"the node at results[{number}]")

@@ -16,9 +16,9 @@ import typer
 from ..console.text import count
 from ..core.json import JsonObject
 from ..core.shell import shown_command
-from ..drawing.calls import DrawnCall
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
+from ..drawing.flow import DrawnCall
 from ..drawing.flow import draw as draw_calls
 from ..drawing.recorded import RecordedRun
 from ..drawing.rules import Document
@@ -97,7 +97,7 @@ def draw(
     """Draw what an agent did as a workflow that makes the same calls without a model.
 
     It draws one node for each call, and a wire wherever a result is used. A value that is not known
-    is left as an empty port with a note. It starts no server.
+    is left as a literal to fill in, with a note. It starts no server.
     """
     loaded = load_settings(settings)
     planned = None if file is None else plan_in(file, source)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.names import did_you_mean
 from ..core.tools import BUILTIN, kind_named
-from ..drawing.calls import DrawnCall
+from ..drawing.flow import DrawnCall
 from ..drawing.tracing import LeftOut
 from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE

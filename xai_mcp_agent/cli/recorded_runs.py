@@ -11,7 +11,7 @@ from ..canvas.transcript import read_transcript
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..drawing.calls import DrawnCall
+from ..drawing.flow import DrawnCall
 from ..drawing.plans import calls_of_plan
 from ..drawing.recorded import (
     RecordedRun,

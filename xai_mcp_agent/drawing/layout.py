@@ -1,30 +1,37 @@
-"""Where everything stands on the canvas, and whether anything covers or crosses anything.
+"""Where everything stands on the canvas: flows in rows that a laptop shows without scrolling right.
 
-A row runs from left to right; its literals stand below and to the left of the ports they are
-for. A branch begins to the right of the node it belongs to. A later row moves up into the space
-that is left. A node that a link between others would run over is raised above that link.
+Literals stand to the left below the node they are for, notes above it. To the left of each node,
+and between the rows, is a lane that nothing stands in: links between nodes that are no neighbours
+run there, in straight lines, so that none runs over a node.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from .nodes import Link, Node, Note, Row
+from .nodes import Link, Node, Note, Port
 from .sizes import Point, port_point, size_of
-
-_GAP = 46.0  # between nodes of a row: room for a link to be seen
-_LITERAL_GAP = 36.0  # from a literal to the node it is for
-_LEAST_GAP = 14.0  # between boxes that have nothing to do with each other
-_NOTE_GAP = 18.0
-_ROW_GAP = 40.0
-_TOUCHING = 4.0
-_CURVE = 50.0  # how far a link leaves a port straight on, as Xircuits draws it
 
 # The canvas beside the file browser in a lab of 1,366 x 768 pixels, as on a small laptop.
 VIEW_WIDTH, VIEW_HEIGHT, VIEW_MARGIN = 1040.0, 640.0, 24.0
 READABLE = 0.7  # the least zoom in which texts can be read
+_ROOM_WIDTH, _ROOM_HEIGHT = VIEW_WIDTH - VIEW_MARGIN, VIEW_HEIGHT - 2 * VIEW_MARGIN
+_ZOOMS = (1.0, 0.9, 0.8, READABLE)
+
+_LANE = 40.0  # the width of a lane, to the left of each node
+_LITERAL_GAP = 36.0  # from a literal in a port to its node
+_LEAST_GAP = 14.0
+_NOTE_GAP = 18.0
+_ROW_GAP = 26.0  # between two rows, and besides for each link that runs there:
+_LINE_GAP = 8.0
+
+# Where a link runs: in the lane left of the node of this place in this row (the last one is that
+# right of all), or under this row.
+_Lane: TypeAlias = tuple[int, int]
+_LEFT_OF_ALL: _Lane = (-1, 0)
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,11 @@ class Box:
         """The y of the lower edge."""
         return self.y + self.height
 
-    def moved(self, by: float) -> Box:
-        """The same box further down; further up where `by` is negative."""
-        return replace(self, y=self.y + by)
-
-    def is_near(self, other: Box, beside: float = _LEAST_GAP, over: float = _LEAST_GAP) -> bool:
-        """Whether less than `beside` is between them from left to right, and `over` up and down."""
+    def is_near(self, other: Box, gap: float) -> bool:
+        """Whether less than `gap` is between them."""
         return (
-            self.x < other.right + beside and other.x < self.right + beside
-            and self.y < other.bottom + over and other.y < self.bottom + over
+            self.x < other.right + gap and other.x < self.right + gap
+            and self.y < other.bottom + gap and other.y < self.bottom + gap
         )  # fmt: skip
 
 
@@ -67,203 +70,206 @@ class View:
     zoom: float
 
 
+def lay_out(
+    flows: Sequence[Sequence[Node]], notes: Sequence[Note], links: Sequence[Link]
+) -> Layout:
+    """Each flow in a row if that can be read, else in rows as large as all of it can be seen.
+
+    What is too much for one window is as large as it can be read, to scroll down.
+    """
+    tried = [Layout(flows, notes, links, zoom) for zoom in _ZOOMS]
+    smallest = tried[-1]
+    if smallest.fits and not smallest.is_wrapped:
+        return smallest
+    return next((x for x in tried if x.fits), smallest)
+
+
 class Layout:
-    """The places of all nodes of a workflow. `boxes` has every one that is drawn."""
+    """The places of all nodes, and the bends of links. Each flow, and each branch, begins a row.
 
-    def __init__(self, rows: Sequence[Row], notes: Sequence[Note], links: Sequence[Link]) -> None:
+    `boxes` has every node that is drawn; a literal in a port is not. `is_wrapped`: a flow takes
+    more than one row.
+    """
+
+    def __init__(
+        self,
+        flows: Sequence[Sequence[Node]],
+        notes: Sequence[Note],
+        links: Sequence[Link],
+        zoom: float,
+    ) -> None:
         self.boxes: dict[Node, Box] = {}
-        self._links = [link for link in links if link.is_drawn]
-        self._holders = {link.source: link for link in links if not link.is_drawn}
-        self._arrange(rows, notes)
+        self._zoom = zoom
+        self._widest = _ROOM_WIDTH / zoom
+        self._links = {link.source: link for link in links}
+        self._above = {x.owner: x.node for x in notes if not x.is_below}
+        self._under = {x.owner: x.node for x in notes if x.is_below}
+        self._rows: list[list[tuple[Node, float]]] = []  # each node with how far right it stands
+        for flow in flows:
+            self._add_flow(flow)
+        self.is_wrapped = len(self._rows) > len(flows)
+        self._slots = {
+            node: (row, place)
+            for row, nodes in enumerate(self._rows)
+            for place, (node, _) in enumerate(nodes)
+        }
+        routes = {link: self._route(link) for link in links}
+        self._routes = {link: route for link, route in routes.items() if route}
+        self._settle_rows()
+        self._lines = self._lines_in_lanes()
 
-    def _arrange(self, rows: Sequence[Row], notes: Sequence[Note]) -> None:
-        for row in rows:
-            over = [note for note in notes if note.above in row.nodes]
-            right = self.boxes[row.after].right + _GAP if row.after else None
-            self._settle(_row_boxes(row.nodes, over, right))
-        self._raise_nodes_under_links()
-        for note in notes:
-            if note.below is not None:
-                self._put_below(note.node, note.below)
+    @property
+    def fits(self) -> bool:
+        """Whether all of it is seen at once."""
+        return self._whole_zoom >= self._zoom
+
+    @property
+    def _whole_zoom(self) -> float:
+        boxes = self.boxes.values()
+        height = max(x.bottom for x in boxes) - min(x.y for x in boxes)
+        width = max(x.right for x in boxes)
+        return min(1.0, _ROOM_WIDTH / width, _ROOM_HEIGHT / height)
 
     def place(self, node: Node) -> Point:
         """The upper left corner of a node; a literal in a port stands beside that port."""
         if node in self.boxes:
             return Point(self.boxes[node].x, self.boxes[node].y)
-        link = self._holders[node]
+        link = self._links[node]
         at = port_point(link.target, link.target_port, self.place(link.target))
         return Point(at.x - size_of(node)[0] - _LITERAL_GAP, at.y)
 
+    def points(self, link: Link) -> list[Point]:
+        """The ends of a link, and between them where it turns; none where nodes are neighbours."""
+        begin = port_point(link.source, link.source_port, self.place(link.source))
+        end = port_point(link.target, link.target_port, self.place(link.target))
+        if not (route := self._routes.get(link)):
+            return [begin, end]
+        x, *between, last = (self._lines[link, lane] for lane in route)
+        points = [begin, Point(x, begin.y)]
+        for number, at in enumerate(between):
+            if number % 2:  # a lane between two rows that are no neighbours
+                x = at
+                points.append(Point(x, points[-1].y))
+            else:
+                points.append(Point(x, at))
+        return [*points, Point(last, points[-1].y), Point(last, end.y), end]
+
     def view(self) -> View:
-        """The window that shows all of it, as large as it fits."""
-        boxes = self.boxes.values()
-        left, top = min(x.x for x in boxes), min(x.y for x in boxes)
-        width, height = max(x.right for x in boxes) - left, max(x.bottom for x in boxes) - top
-        room = VIEW_WIDTH - 2 * VIEW_MARGIN, VIEW_HEIGHT - 2 * VIEW_MARGIN
-        zoom = min(1.0, room[0] / width, room[1] / height)
-        return View(
-            round(VIEW_MARGIN - left * zoom), round(VIEW_MARGIN - top * zoom), round(zoom * 100)
-        )
+        """The window on the first rows, in which texts can be read."""
+        zoom = max(self._zoom, self._whole_zoom)
+        top = min(box.y for box in self.boxes.values())
+        # With the lane that is left of all.
+        return View(0, round(VIEW_MARGIN - top * zoom), round(zoom * 100))
 
-    @property
-    def can_be_read(self) -> bool:
-        """Whether the window on all of it is large enough for its texts to be read."""
-        return self.view().zoom >= 100 * READABLE
+    # Rows
 
-    def bends(self, link: Link) -> list[Point]:
-        """Where a link turns on its way; none of one that is a curve."""
-        return []
+    def _add_flow(self, flow: Sequence[Node]) -> None:
+        row: list[tuple[Node, float]] = []
+        self._rows.append(row)
+        for node in flow:
+            x = self._x_behind(row, node)
+            if row and (node.begins_row or x + size_of(node)[0] > self._widest):
+                row = []
+                self._rows.append(row)
+                x = self._x_behind(row, node)
+            row.append((node, x))
 
-    def faults(self) -> list[str]:
-        """Say which boxes cover each other, which links cross, and which run over a node."""
-        return [*self._covered(), *self._crossed(), *self._run_over()]
+    def _x_behind(self, row: Sequence[tuple[Node, float]], node: Node) -> float:
+        literals = max((size_of(x)[0] for x in node.literals), default=0.0)
+        if not row:
+            return _LANE + (literals + _LANE if literals else 0.0) + node.room_before
+        last, x = row[-1]
+        right = x + max(size_of(last)[0], literals)
+        # Into later rows links come from above, past the notes; in the first a note may be wider
+        # than its node, up to the next note.
+        is_first = row is self._rows[0]
+        noted = row if node in self._above else ()
+        others = [n + self._note_width(y) for y, n in (noted if is_first else row[-1:])]
+        return max([right + node.room_before, *others]) + _LANE
 
-    def _settle(self, row: dict[Node, Box]) -> None:
-        """Put a row as high as it goes without touching what stands already."""
-        down = _ROW_GAP - min(box.y for box in row.values()) if self.boxes else 0.0
-        while near := self._nearest_above(row, down):
-            down += near
-        self.boxes |= {node: box.moved(down) for node, box in row.items()}
+    def _note_width(self, node: Node) -> float:
+        return size_of(self._above[node])[0] if node in self._above else 0.0
 
-    def _nearest_above(self, row: dict[Node, Box], down: float) -> float:
-        """How much further down the row must go for the first conflict there is."""
-        for box in (x.moved(down) for x in row.values()):
-            for other in self.boxes.values():
-                if box.is_near(other, over=_ROW_GAP):
-                    return other.bottom + _ROW_GAP - box.y
-        return 0.0
+    def _settle_rows(self) -> None:
+        top = 0.0
+        self._below: list[float] = []  # where the room under each row begins
+        under = Counter(lane[0] for _, lane in self._used() if lane[1] < 0)
+        for number, row in enumerate(self._rows):
+            notes = [size_of(x)[1] for node, _ in row if (x := self._above.get(node))]
+            y = top + (max(notes) + _NOTE_GAP if notes else 0.0)
+            free = y  # below the node before, for the literals of this one
+            for node, x in row:
+                self._stand(node, x, y, free)
+                free = self.boxes[node].bottom + _LEAST_GAP
+            for node, _ in row:
+                if node in self._under:
+                    self._put_under(self._under[node], self.boxes[node])
+            bottom = max(box.bottom for box in self.boxes.values())
+            self._below.append(bottom)
+            top = bottom + _ROW_GAP + _LINE_GAP * under[number]
 
-    def _raise_nodes_under_links(self) -> None:
-        for _, curve, node in list(self._links_over_nodes()):
-            box = self.boxes[node]
-            link_top = min(point.y for point in curve if box.x < point.x < box.right)
-            up = link_top - _LEAST_GAP - box.bottom
-            for raised in (node, *node.literals):
-                self.boxes[raised] = self.boxes[raised].moved(up)
-
-    def _put_below(self, note: Node, owner: Node) -> None:
-        width, height = size_of(note)
-        box = Box(self.boxes[owner].x, self.boxes[owner].bottom + _NOTE_GAP, width, height)
-        self.boxes[note] = _lowered(box, self.boxes.values())
-
-    def _covered(self) -> Iterator[str]:
-        for (a, box), (b, other) in itertools.combinations(self.boxes.items(), 2):
-            if box.is_near(other, _TOUCHING, _TOUCHING):
-                yield f"{_called(a)} covers or touches {_called(b)}"
-
-    def _crossed(self) -> Iterator[str]:
-        curves = [(link, self._line(link)) for link in self._links]
-        for (a, curve), (b, other) in itertools.combinations(curves, 2):
-            shared = {a.source_port, a.target_port} & {b.source_port, b.target_port}
-            if not shared and _meet(curve, other):
-                yield f"the link {_described(a)} crosses {_described(b)}"
-
-    def _run_over(self) -> Iterator[str]:
-        for link, _, node in self._links_over_nodes():
-            yield f"the link {_described(link)} runs over {_called(node)}"
-
-    def _links_over_nodes(self) -> Iterator[tuple[Link, list[Point], Node]]:
-        for link in self._links:
-            curve = self._line(link)
-            for node, box in self.boxes.items():
-                is_end = node in (link.source, link.target)
-                if not is_end and any(_inside(point, box) for point in curve):
-                    yield link, curve, node
-
-    def _line(self, link: Link) -> list[Point]:
-        begin, end = self._ends(link)
-        if not (bends := self.bends(link)):
-            return _curve(begin, end)
-        pieces = itertools.pairwise([begin, *bends, end])
-        return [_between(a, b, step / 40) for a, b in pieces for step in range(41)]
-
-    def _ends(self, link: Link) -> tuple[Point, Point]:
-        return (
-            port_point(link.source, link.source_port, self.place(link.source)),
-            port_point(link.target, link.target_port, self.place(link.target)),
-        )
-
-
-def _row_boxes(
-    row: Sequence[Node], notes: Sequence[Note], begins_at: float | None
-) -> dict[Node, Box]:
-    """The boxes of a row as if it stood alone, the upper edge of its nodes at 0.
-
-    Its first node stands at `begins_at`; without that, everything is as far left as it can be.
-    """
-    boxes: dict[Node, Box] = {}
-    x = begins_at or 0.0
-    for node in row:
+    def _stand(self, node: Node, x: float, y: float, free: float) -> None:
         width, height = size_of(node)
-        x += node.room_before
-        boxes[node] = Box(x, 0.0, width, height)
+        self.boxes[node] = Box(x, y, width, height)
+        if note := self._above.get(node):
+            wide, high = size_of(note)
+            self.boxes[note] = Box(x, y - high - _NOTE_GAP, wide, high)
         for literal in node.literals:
-            boxes[literal] = _lowered(_beside(literal, node, x), boxes.values())
-        x += width + _GAP
-    for note in notes:
-        assert note.above is not None
-        width, height = size_of(note.node)
-        boxes[note.node] = Box(boxes[note.above].x, -height - _NOTE_GAP, width, height)
-    left = min(box.x for box in boxes.values()) if begins_at is None else 0.0
-    return {node: replace(box, x=box.x - left) for node, box in boxes.items()}
+            # Below the port: no link to a port above it comes across.
+            free = max(free, port_point(node, self._port_of(literal), Point(x, y)).y)
+            wide, high = size_of(literal)
+            self.boxes[literal] = Box(x - _LANE - wide, free, wide, high)
+            free += high + _LEAST_GAP
 
+    def _put_under(self, note: Node, owner: Box) -> None:
+        box = Box(owner.x, owner.bottom + _NOTE_GAP, *size_of(note))
+        others = list(self.boxes.values())
+        while near := next((x for x in others if box.is_near(x, _LEAST_GAP)), None):
+            box = replace(box, y=near.bottom + _LEAST_GAP)
+        self.boxes[note] = box
 
-def _beside(literal: Node, node: Node, x: float) -> Box:
-    """A literal at the height of its port, to the left of its node."""
-    width, height = size_of(literal)
-    target = next(p for p in node.ports if p.is_in and set(p.links) & set(literal.ports[0].links))
-    y = port_point(node, target, Point(x, 0.0)).y
-    y -= port_point(literal, literal.ports[0], Point(0.0, 0.0)).y
-    return Box(x - _LITERAL_GAP - width, max(y, 0.0), width, height)
+    def _port_of(self, literal: Node) -> Port:
+        return self._links[literal].target_port
 
+    # Links
 
-def _lowered(box: Box, others: Iterable[Box]) -> Box:
-    """The box as low as needed to be free of the others."""
-    others = list(others)
-    while near := next((x for x in others if box.is_near(x)), None):
-        box = replace(box, y=near.bottom + _LEAST_GAP)
-    return box
+    def _route(self, link: Link) -> list[_Lane]:
+        """The lanes that a link runs in; none where it is a curve between neighbours."""
+        if link.source not in self._slots:
+            return []  # a literal stands beside its node
+        (row, place), (to_row, to_place) = self._slots[link.source], self._slots[link.target]
+        if row == to_row and to_place == place + 1:
+            return []
+        route = [(row, place + 1), (row, -1)]
+        if to_row not in (row, row + 1):
+            route += [_LEFT_OF_ALL, (to_row - 1, -1)]
+        return [*route, (to_row, to_place)]
 
+    def _used(self) -> Iterator[tuple[Link, _Lane]]:
+        for link, route in self._routes.items():
+            yield from ((link, lane) for lane in route)
 
-def _between(a: Point, b: Point, t: float) -> Point:
-    return Point(a.x + (b.x - a.x) * t, a.y + (b.y - a.y) * t)
+    def _lines_in_lanes(self) -> dict[tuple[Link, _Lane], float]:
+        """How far right, or down, each link runs in each of its lanes."""
+        sharing: dict[_Lane, list[Link]] = {}
+        for link, lane in self._used():
+            sharing.setdefault(lane, []).append(link)
+        return {
+            (link, lane): self._line_at(lane, number, len(links))
+            for lane, links in sharing.items()
+            for number, link in enumerate(links)
+        }
 
-
-def _curve(a: Point, b: Point) -> list[Point]:
-    return [_on_curve(a, b, step / 40) for step in range(41)]
-
-
-def _on_curve(a: Point, b: Point, t: float) -> Point:
-    """The cubic curve that the canvas draws from an out-port to an in-port."""
-    weights = (1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3
-    xs, ys = (a.x, a.x + _CURVE, b.x - _CURVE, b.x), (a.y, a.y, b.y, b.y)
-    return Point(
-        sum(w * x for w, x in zip(weights, xs, strict=True)),
-        sum(w * y for w, y in zip(weights, ys, strict=True)),
-    )
-
-
-def _meet(curve: list[Point], other: list[Point]) -> bool:
-    pieces = itertools.product(itertools.pairwise(curve), itertools.pairwise(other))
-    return any(_segments_meet(a, b, c, d) for (a, b), (c, d) in pieces)
-
-
-def _segments_meet(a: Point, b: Point, c: Point, d: Point) -> bool:
-    return _turn(a, b, c) * _turn(a, b, d) < 0 and _turn(c, d, a) * _turn(c, d, b) < 0
-
-
-def _turn(a: Point, b: Point, c: Point) -> float:
-    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
-
-
-def _inside(point: Point, box: Box) -> bool:
-    return box.x < point.x < box.right and box.y < point.y < box.bottom
-
-
-def _called(node: Node) -> str:
-    return node.key.partition("/")[2]
-
-
-def _described(link: Link) -> str:
-    ends = (link.source, link.source_port), (link.target, link.target_port)
-    return " -> ".join(f"{_called(node)}:{port.name}" for node, port in ends)
+    def _line_at(self, lane: _Lane, number: int, count: int) -> float:
+        row, place = lane
+        if place < 0:
+            return self._below[row] + _ROW_GAP / 2 + _LINE_GAP * number
+        nodes = self._rows[row]
+        if lane == _LEFT_OF_ALL:
+            right = _LANE
+        elif place < len(nodes):
+            right = nodes[place][1]
+        else:
+            last, x = nodes[-1]
+            right = x + max(size_of(last)[0], self._note_width(last)) + _LANE
+        return round(right - _LANE + _LANE * (number + 1) / (count + 1), 1)

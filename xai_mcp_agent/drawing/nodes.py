@@ -109,17 +109,9 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Row:
-    """Nodes that stand side by side, in the order of their flow; `after` has them as a branch."""
-
-    nodes: list[Node]
-    after: Node | None = None
-
-
-@dataclass(frozen=True)
 class Note:
-    """A comment and the node it stands over or under."""
+    """A comment and the node it stands over, or under."""
 
     node: Node
-    above: Node | None = None
-    below: Node | None = None
+    owner: Node
+    is_below: bool = False

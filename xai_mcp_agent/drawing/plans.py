@@ -14,17 +14,16 @@ from ..planning.plan import (
     step_arguments,
     tool_of,
 )
-from .calls import DrawnCall
 from .components import our_components
-from .flow import draw
+from .flow import DrawnCall, draw
 
 
 def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str = "") -> Path:
     """Write a plan, or its JSON, as a workflow that makes the same calls; its path.
 
-    One node a call, a wire where a result is used, an empty port with a note where something is
-    missing. The file's name is the workflow's; nothing is overwritten. `source` is that of tools
-    that name none.
+    One node a call, a wire where a result is used, a literal to fill in, with a note, where
+    something is missing. The file's name is the workflow's; nothing is overwritten. `source` is
+    that of tools that name none.
 
     Raises:
         BadPlan: it is none, or cannot be drawn.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..secrets.private_files import open_to_read
 from ..steps.reading import BadStep, read_step
-from ..steps.references import Joined, Number, Reference
+from ..steps.references import TO_BE_GIVEN, Reference, with_results
 from .nodes import COMPULSORY_MARK, FLOW
 from .rules import Document, Item, links_of, nodes_of
 
@@ -19,7 +19,7 @@ ELSEWHERE = -1
 """What a reference has in place of a call where something else is wired."""
 
 _MOST_BYTES = 32 << 20
-_STEP, _CALL, _GIVE = "MCPToolStep", "MCPCallTool", "MCPGiveValue"
+_STEP, _CALL = "MCPToolStep", "MCPCallTool"
 
 
 class NoWorkflow(XaiMcpError):
@@ -109,7 +109,10 @@ class _Reader:
         except BadStep as reason:
             return ReadCall("", "", is_open=True, problem=str(reason))
         wired = [*self._wired(node, "results")]
-        arguments = {name: self._placed(x, wired) for name, x in step.arguments.items()}
+        arguments = {
+            name: with_results(x, lambda n: self._place(n, wired))
+            for name, x in step.arguments.items()
+        }
         missing = {
             name for name, x in step.arguments.items()
             if isinstance(x, Reference) and self._is_missing(x, wired)
@@ -142,23 +145,6 @@ class _Reader:
                 found = (x for x in source["ports"] if x["id"] == link["sourcePort"])
                 yield source, next(found, {"label": "", "in": False})
 
-    def _placed(self, value: Any, wired: list[tuple[Item, Item]]) -> Any:
-        """An argument with the places of calls in its references."""
-        match value:
-            case Reference(result):
-                return replace(value, result=self._place(result, wired))
-            case Number(of):
-                return Number(self._placed(of, wired))
-            case Joined(parts):
-                return Joined(tuple(self._placed(x, wired) for x in parts))
-            case dict():
-                items = cast("dict[str, Any]", value).items()
-                return {key: self._placed(x, wired) for key, x in items}
-            case list():
-                return [self._placed(x, wired) for x in cast("list[Any]", value)]
-            case _:
-                return value
-
     def _place(self, result: int, wired: list[tuple[Item, Item]]) -> int:
         if result >= len(wired):
             return ELSEWHERE
@@ -168,11 +154,10 @@ class _Reader:
         return self._places.get(node["id"], ELSEWHERE) if is_data else ELSEWHERE
 
     def _is_missing(self, reference: Reference, wired: list[tuple[Item, Item]]) -> bool:
-        """Whether nothing is wired there, or a place for a value that nobody has given yet."""
+        """Whether nothing is wired there, or a literal in which nobody has written yet."""
         if reference.result >= len(wired):
             return True
-        node, _ = wired[reference.result]
-        return node["name"] == _GIVE and not any(True for _ in self._wired(node, "value"))
+        return wired[reference.result][1]["label"] == TO_BE_GIVEN
 
 
 def _port_name(port: Item) -> str:

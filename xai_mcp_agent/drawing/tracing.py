@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from ..core.json import JsonObject
 from ..planning.tracing import TracedResults
 from ..steps.references import Joined, Number, Reference
-from .calls import DrawnCall
+from .flow import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden
 
 Hides: TypeAlias = Callable[[str, str], bool]

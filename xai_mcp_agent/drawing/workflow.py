@@ -8,9 +8,8 @@
     flow.note("Ask", "Double-click the text to change it.", below=run)
     flow.write(folder)
 
-Ports are read from the component files, so a port that is gone is an error here, and so is
-whatever `rules.py` finds wrong. Ids come from the names of things: the same
-description gives the same file, byte for byte.
+Ports are read from the component files, so a port that is gone is an error here. Ids come from the
+names of things: the same description gives the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from .components import ComponentClass, PortSpec
-from .grid import in_rows
-from .layout import Layout
+from .layout import Layout, lay_out
 from .nodes import (
     COMPULSORY_MARK,
     DYNAMIC,
@@ -37,10 +35,9 @@ from .nodes import (
     Note,
     Output,
     Port,
-    Row,
     stable_id,
 )
-from .rules import Document, fits, problems
+from .rules import Document, name_problem
 from .sizes import Point, note_text_width, port_point, widest_note_text
 
 # As in Xircuits' palette: name and colour of a literal by its type.
@@ -85,11 +82,9 @@ class Workflow:
     def __init__(self, name: str, classes: Mapping[str, ComponentClass]) -> None:
         self.name = name
         self._classes = classes
-        self._left_open: set[str] = set()
-        self._is_wrapped = False
         self.nodes: list[Node] = []
         self.links: list[Link] = []
-        self._rows: list[Row] = []
+        self._flows: list[Sequence[Node]] = []
         self._notes: list[Note] = []
         self._counts: Counter[str] = Counter()
         self.start = self._add("Start", _TERMINAL_COLOR, {"type": "Start"})
@@ -121,36 +116,24 @@ class Workflow:
         return node
 
     def main(self, *nodes: Node) -> None:
-        """Draw the flow from Start over these to Finish.
-
-        One that is too long to be read in a laptop's window stands in several rows.
-        """
-        self._row(self.start, *nodes, self.finish)
-
-    def main_in_rows(self, *nodes: Node) -> None:
-        """The same, in rows in any case: it is long, or not known to be short."""
-        self._is_wrapped = True
-        self.main(*nodes)
+        """Draw the flow from Start over these to Finish."""
+        self._flow(self.start, *nodes, self.finish)
 
     def side(self, *nodes: Node) -> None:
-        """Draw a flow with a start of its own, such as a drawn tool, as one more row."""
-        self._row(*nodes)
+        """Draw a flow with a start of its own, such as a drawn tool."""
+        self._flow(*nodes)
 
     def branch(self, node: Node, name: str, *nodes: Node) -> None:
-        """Draw the flow of a branch of `node` as one more row, which begins to its right."""
+        """Draw the flow of a branch of `node`."""
         self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
-        self._row(*nodes, after=node)
-
-    def leave_open(self, node: Node, name: str) -> None:
-        """Have a compulsory port stay empty: whoever opens the workflow has to wire it."""
-        self._left_open.update(x.id for x in node.ports if x.is_in and x.variable == name)
+        self._flow(*nodes)
 
     def leave_room(self, width: float, *, before: Node) -> None:
         """Leave so much of the row free to the left of a node, for others to be put there."""
         before.room_before = width
 
     def begin_row(self, node: Node) -> None:
-        """Have a node be the first of its row, where its flow stands in several."""
+        """Have a node be the first of a row."""
         node.begins_row = True
 
     def outputs(self, *values: Output) -> None:
@@ -160,7 +143,7 @@ class Workflow:
     def note(
         self, title: str, text: str, *, above: Node | None = None, below: Node | None = None
     ) -> None:
-        """Add a comment over or under a node. Its lines are shown as they are, unbroken."""
+        """Add a comment above or below a node. Its lines are shown as they are, unbroken."""
         if "`" in text:
             raise WorkflowError(f"{title}: a comment is no Markdown: {text}")
         for line in text.splitlines():
@@ -168,25 +151,27 @@ class Workflow:
                 raise WorkflowError(f"{title}: too long for a line of a comment: {line}")
         extras = {"type": "comment", "commentInput": text}
         node = self._add(title, _NOTE_COLOR, extras, key="comment")
-        self._notes.append(Note(node, above, below))
+        owner = above or below
+        assert owner is not None
+        self._notes.append(Note(node, owner, is_below=above is None))
 
     # What it becomes
 
     def layout(self) -> Layout:
         """Give everything its place."""
-        parts = self._rows, self._notes, self.links
-        whole = None if self._is_wrapped else Layout(*parts)
-        return whole if whole is not None and whole.can_be_read else in_rows(*parts)
+        return lay_out(self._flows, self._notes, self.links)
 
     def document(self) -> Document:
         """The workflow as the canvas saves it.
 
         Raises:
-            WorkflowError: it breaks a rule of the canvas or the compiler.
+            WorkflowError: a workflow cannot be called so.
         """
+        if problem := name_problem(self.name, {x.name for x in self.nodes}):
+            raise WorkflowError(problem)
         layout = self.layout()
         view = layout.view()
-        document = {
+        return {
             "id": stable_id(self.name),
             "offsetX": view.x,
             "offsetY": view.y,
@@ -197,9 +182,6 @@ class Workflow:
                 self._layer("diagram-nodes", {x.id: _saved_node(x, layout) for x in self.nodes}),
             ],
         }
-        if found := problems(document, self.name, self._classes, self._left_open):
-            raise WorkflowError("\n".join(found))
-        return document
 
     def text(self) -> str:
         """The whole file."""
@@ -222,10 +204,10 @@ class Workflow:
         self.nodes.append(node)
         return node
 
-    def _row(self, *nodes: Node, after: Node | None = None) -> None:
+    def _flow(self, *nodes: Node) -> None:
         for source, target in itertools.pairwise(nodes):
             self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
-        self._rows.append(Row(list(nodes), after))
+        self._flows.append(nodes)
 
     def _give(self, node: Node, name: str, given: Given) -> None:
         first = next(x for x in node.ports if x.is_in and x.variable == name)
@@ -287,6 +269,23 @@ def _component(name: str, classes: Mapping[str, ComponentClass]) -> ComponentCla
     if name not in classes:
         raise KeyError(f"no component {name!r} among {len(classes)} classes")
     return classes[name]
+
+
+# Which other types an in-port takes, besides its own and `any`.
+_ALSO_TAKES = {
+    "string": {"secret"}, "int": {"secret"}, "float": {"secret"},
+    "secret": {"string", "int", "float"}, "list": {"chat"}, "chat": {"list"},
+}  # fmt: skip
+
+
+def fits(source: str, target: str) -> bool:
+    """Whether the canvas lets a value of type `source` be wired to a port of type `target`."""
+    return (
+        source == target
+        or "any" in (source, target)
+        or target in DYNAMIC
+        or source in _ALSO_TAKES.get(target, set())
+    )
 
 
 def _add_port(node: Node, port: PortSpec) -> None:
@@ -380,16 +379,13 @@ def _saved_port(node: Node, port: Port, at: Point) -> dict[str, Any]:
 
 
 def _saved_link(link: Link, layout: Layout) -> dict[str, Any]:
-    ends = [(link.source, link.source_port), (link.target, link.target_port)]
-    begin, end = (port_point(node, port, layout.place(node)) for node, port in ends)
-    points = [begin, *layout.bends(link), end]
     return {
         "id": link.id, "type": link.kind, "selected": False,
         "source": link.source.id, "sourcePort": link.source_port.id,
         "target": link.target.id, "targetPort": link.target_port.id,
         "points": [
             {"id": stable_id(f"{link.id}/{n}"), "type": "point", "x": point.x, "y": point.y}
-            for n, point in enumerate(points)
+            for n, point in enumerate(layout.points(link))
         ],
         "labels": [], "width": 3, "color": "gray", "curvyness": 50,
         "selectedColor": "rgb(0,192,255)",

@@ -27,9 +27,8 @@ from ..core.names import did_you_mean
 from ..core.results import TextPart, ToolResult
 from ..core.schemas import SchemaCheck, signature
 from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
-from ..drawing.calls import DrawnCall
 from ..drawing.components import ComponentClass, our_components, read_component_file
-from ..drawing.flow import draw
+from ..drawing.flow import DrawnCall, draw
 from ..drawing.plans import calls_of_plan
 from ..drawing.rules import Document, code_in, load, nodes_of, problems
 from ..drawing.workflow import WorkflowError

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -22,6 +22,9 @@ from ..core.json import as_object, children, is_list
 
 RESULTS = "results"
 """The name of the earlier results in a step, by the places of their wires."""
+
+TO_BE_GIVEN = "(write the value here)"
+"""The text of a literal in a drawn workflow, in place of a value that was not known."""
 
 CANVAS_SOURCE = "canvas"
 """The source of drawn tools in a step; they have none of their own."""
@@ -104,6 +107,21 @@ def references_in(value: Any) -> list[Reference]:
             return [x for part in parts for x in references_in(part)]
         case _:
             return [x for part in children(value) for x in references_in(part)]
+
+
+def with_results(value: Any, place_of: Callable[[int], int]) -> Any:
+    """An argument whose references have another place each for their results."""
+    match value:
+        case Reference(result):
+            return replace(value, result=place_of(result))
+        case Number(of):
+            return Number(with_results(of, place_of))
+        case Joined(parts):
+            return Joined(tuple(with_results(x, place_of) for x in parts))
+        case dict():
+            return {name: with_results(x, place_of) for name, x in as_object(value).items()}
+        case _:
+            return [with_results(x, place_of) for x in value] if is_list(value) else value
 
 
 def reference_text(reference: Reference) -> str:

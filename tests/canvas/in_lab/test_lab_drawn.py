@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import load, nodes_of, problems
 from tests.support.lab_canvas import FRONT, Canvas
 from tests.support.lab_drawing import measure
 from tests.support.processes import wait_until
 from tests.support.scripts import compile_workflow, run_script
-from tools.canvas_file import load, nodes_of, problems
 from xai_mcp_agent.cli.main import run
 
 pytestmark = pytest.mark.browser

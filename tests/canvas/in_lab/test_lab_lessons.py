@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.canvas_file import load, problems
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.lesson_steps import Learner
-from tools.canvas_file import load, problems
 from xai_mcp_agent.canvas.lessons.lessons import WORKSHOP, lesson_called
 from xai_mcp_agent.cli.init import init_folder
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import load, problems
 from tests.support.first_workflow import ANSWER, QUESTION, draw
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_mouse import Mouse
 from tests.support.lab_panel import Panel
-from tools.canvas_file import load, problems
 
 pytestmark = pytest.mark.browser
 

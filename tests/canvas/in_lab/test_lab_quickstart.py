@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.lab_canvas import Canvas
-from tools.canvas_file import Document, links_of, load, nodes_of, problems
 from tools.example_agents import quickstart
 
 pytestmark = pytest.mark.browser

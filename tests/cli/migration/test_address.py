@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.canvas_file import Document, links_of, load, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Argument, Shown, Workflow
 from xai_mcp_agent.canvas.model_settings import UNDECIDED

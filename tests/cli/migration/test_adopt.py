@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.canvas_file import load, nodes_of
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from tools.canvas_file import load, nodes_of
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.migration.adopt import FileReport, Target, adopt_file
 from xai_mcp_agent.cli.migration.document import WorkflowFileError

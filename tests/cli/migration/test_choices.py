@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.migration.test_adopt import named
-from tools.canvas_file import links_of, load, nodes_of, problems
+from tests.support.canvas_file import links_of, load, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file

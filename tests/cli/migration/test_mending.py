@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.cli.migration.test_adopt import command, named
+from tests.support.canvas_file import Document, links_of, nodes_of, problems
 from tests.support.old_workflows import wear
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.canvas_file import Document, links_of, nodes_of, problems
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.cli.migration.mending import mended
 

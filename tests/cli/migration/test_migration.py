@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.canvas_file import Document, links_of, nodes_of, problems
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.canvas_file import Document, links_of, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.migration.advice import advice

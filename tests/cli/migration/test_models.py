@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tools.canvas_file import Document, links_of, nodes_of, problems
+from tests.support.canvas_file import Document, links_of, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.migration.models import with_models

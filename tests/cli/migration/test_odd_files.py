@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.migration.test_adopt import TEXT, command, is_adopted, named
+from tests.support.canvas_file import Document, links_of, load, nodes_of
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.canvas_file import Document, links_of, load, nodes_of
 from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.migration.adopt import Target, adopt_file
 from xai_mcp_agent.cli.migration.document import WorkflowFileError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.migration.test_adopt import command, named
+from tests.support.canvas_file import load, nodes_of
 from tests.support.xai_agent_workflow import upstream_components
-from tools.canvas_file import load, nodes_of
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 

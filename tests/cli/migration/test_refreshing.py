@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.migration.test_adopt import command, named
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from tools.canvas_file import Document, links_of, load, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file

@@ -16,12 +16,13 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.support.canvas_file import load, nodes_of, problems
+from tests.support.layout_faults import faults
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
-from tools.canvas_file import load, nodes_of, problems
 from tools.components import all_components
-from tools.workflows import Workflow, faults
+from tools.workflows import Workflow
 from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson, lesson_called
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson

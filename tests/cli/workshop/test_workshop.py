@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.support.canvas_file import Document, links_of, nodes_of
 from tests.support.processes import wait_until
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
-from tools.canvas_file import Document, links_of, nodes_of
 from tools.workflows import Shown, Workflow
 from xai_mcp_agent.canvas.lessons.lessons import LESSONS
 from xai_mcp_agent.canvas.lessons.problems import why_not_compiled, why_stopped

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.canvas_file import Document, load, nodes_of, problems
 from tests.support.model_endpoint import ModelAsked, Step, calls, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.xai_agent_workflow import OTHER_LIBRARIES
-from tools.canvas_file import Document, load, nodes_of, problems
 from tools.components import all_components
 from xai_mcp_agent.cli.migration.adopt import FileReport, adopt_file
 from xai_mcp_agent.drawing.components import ComponentClass, read_component_file

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.canvas_file import Document
 from tests.support.xai_agent_workflow import upstream_components
-from tools.canvas_file import Document
 from tools.workflows import Shown, Workflow
 
 from .wear import Wear

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 from uuid import NAMESPACE_OID, uuid5
 
-from tools.canvas_file import Document, links_of, nodes_of
+from tests.support.canvas_file import Document, links_of, nodes_of
 
 Wear: TypeAlias = Callable[[Document], None]
 Item: TypeAlias = dict[str, Any]
