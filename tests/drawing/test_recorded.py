@@ -61,13 +61,6 @@ def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last() -> None
     assert runs_in_transcript(lines, "another") == []
 
 
-def test_a_transcript_of_an_older_version_has_only_shown_names() -> None:
-    old = finished("search_books")
-    del old["key"]
-    (run,) = runs_in_transcript([old, line("ToolFinished", tool="no_such_tool", source=None)])
-    assert [(x.source, x.tool) for x in run.calls] == [("library", "search_books")]
-
-
 def test_a_drawn_tool_that_called_others_is_made_of_those() -> None:
     """Calls of the same turn go on beside it, and are none of its own."""
     inner = finished("search")

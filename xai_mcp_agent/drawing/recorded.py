@@ -5,13 +5,14 @@ What is recorded is redacted and cut: a hidden or shortened value is told apart 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
-from ..core.json import JsonObject, as_list
+from pydantic_core import from_json
+
+from ..core.json import JsonObject, as_list, as_object, children, is_object
 from ..core.tools import META, STATIC
 from ..history.event import Event
 from ..secrets.secrets import MASK
@@ -20,7 +21,7 @@ from ..steps.results import parsed
 
 # Nodes that make one call, as they tell a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
-# Those of an agent itself, as transcripts without kinds of tools have them.
+# Those of an agent itself, as conversations have them: without kinds of tools.
 _OWN_TOOLS = ("tool_search", "tool_explain", "lookup_memory", "create_memory", "read_result")
 _CUT = re.compile(r"\.\.\.(?: \(\d+ characters\))?\Z")
 _CUT_CHARS = 4_000  # what is shorter and ends in three dots was written so
@@ -147,10 +148,12 @@ def data_of(value: Any) -> Any:
     """A recorded result as data: what is JSON in a text, as far as that was recorded."""
     if not isinstance(value, str):
         return value
-    known = parsed(value)
-    if known is value and is_cut(value) and value.lstrip()[:1] in ("{", "["):
-        return _closed(_CUT.sub("", value)) or value
-    return known
+    if not is_cut(value) or value.lstrip()[:1] not in ("{", "["):
+        return parsed(value)
+    try:
+        return from_json(_CUT.sub("", value), allow_partial=True) or value
+    except ValueError:
+        return value
 
 
 def is_cut(value: Any) -> bool:
@@ -160,15 +163,9 @@ def is_cut(value: Any) -> bool:
 
 def is_hidden(value: Any) -> bool:
     """Whether something in a recorded value was hidden as a secret."""
-    match value:
-        case str():
-            return MASK in value
-        case dict():
-            return any(map(is_hidden, cast(dict[str, Any], value).values()))
-        case list():
-            return any(map(is_hidden, cast(list[Any], value)))
-        case _:
-            return False
+    if isinstance(value, str):
+        return MASK in value
+    return any(map(is_hidden, children(value)))
 
 
 @dataclass
@@ -221,12 +218,8 @@ def _of(line: JsonObject) -> tuple[str, str]:
 
 
 def _of_agent(line: JsonObject) -> RecordedCall | None:
-    key = _dict(line.get("key"))
-    if key is None and not line.get("source"):
+    if not (key := as_object(line.get("key"))):
         return None  # there is no such tool
-    if key is None:  # of a version that told only the shown name
-        source, shown = str(line["source"]), str(line.get("tool", ""))
-        return _of_line(line, source, shown.removeprefix(f"{source}_"))
     kind = str(key.get("kind", ""))
     source = _source(kind, str(key.get("source", "")))
     return _of_line(line, source, str(key.get("name", "")), kind)
@@ -263,33 +256,8 @@ def _split(shown: str, sources: Collection[str]) -> tuple[str, str]:
 
 
 def _objects(value: Any) -> list[JsonObject]:
-    return [cast(JsonObject, x) for x in as_list(value) if isinstance(x, dict)]
+    return [x for x in as_list(value) if is_object(x)]
 
 
 def _dict(value: Any) -> JsonObject | None:
-    return cast(JsonObject, value) if isinstance(value, dict) else None
-
-
-def _closed(text: str) -> Any:
-    """The JSON that a text begins with, without what is not whole; None if nothing is."""
-    open_, in_text, escaped = list[str](), False, False
-    ends: list[tuple[int, str]] = []  # where it can be closed, and how
-    for at, char in enumerate(text):
-        if in_text:
-            in_text = escaped or char != '"'
-            escaped = char == "\\" and not escaped
-        elif char == '"':
-            in_text = True
-        elif char in "{[":
-            open_.append("}" if char == "{" else "]")
-        elif char in "}]" and open_:
-            open_.pop()
-            ends.append((at + 1, "".join(reversed(open_))))
-        elif char == ",":
-            ends.append((at, "".join(reversed(open_))))
-    for end, close in reversed(ends[-3:]):
-        try:
-            return json.loads(text[:end] + close)
-        except ValueError:
-            continue
-    return None
+    return value if is_object(value) else None

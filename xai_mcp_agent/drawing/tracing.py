@@ -1,14 +1,24 @@
-"""Recorded calls with their arguments traced to the results before, and those left out."""
+"""Recorded calls with their arguments traced to earlier results, and those that are left out.
+
+An argument that equals an earlier result, or a part of it, is a reference to that; so is an earlier
+value that stands in a text, or a text's own word. Values that many things could be (true, 0, 1, a
+short word) stay as they are, unless the name of the parameter is that of the part. Every reference
+is tried on what was recorded: it gives the very argument.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, TypeAlias
 
-from ..core.json import JsonObject
-from ..planning.tracing import TracedResults
-from ..steps.references import Joined, Number, Reference
+from ..core.json import JsonObject, as_object, children, is_list, is_object
+from ..steps.references import Joined, Number, PathStep, Reference
+from ..steps.results import NotInResult, StepResult, fill
 from .flow import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden
 
@@ -19,6 +29,17 @@ NOT_RECORDED = "The arguments of this call were not recorded."
 _HIDDEN = "It looked like a secret, so it was not recorded."
 _SECRET = "It looks like a secret, so it is not written down."
 _SHORTENED = "It was too long: only its beginning was recorded."
+
+_MOST_PARTS = 20_000  # of one result, and texts of all of them, that are looked at
+_DEEPEST = 12
+_LONG_WORD, _SHORT_WORD = 8, 4  # characters that tell a text from others; the latter with a digit
+_LARGE_NUMBER = 1_000
+_COMMON = (1, "0", "1")
+_SAME_NAME, _LIKE_NAME = 3, 2
+_CONTEXT_WORDS = 3
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,299})(\.\d{1,300})?")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_ID_WORDS = ("id", "key", "code", "number", "uuid", "ref")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,7 @@ def traced(
     """
     drawn: list[DrawnCall] = []
     left_out: list[LeftOut] = []
-    results = TracedResults()
+    results = _Results()
     for call in calls:
         if call.is_own:
             left_out.append(LeftOut(call.name, "it is a tool of the agent itself"))
@@ -53,7 +74,7 @@ def traced(
     return drawn, left_out
 
 
-def _drawn(call: RecordedCall, results: TracedResults, hides: Hides) -> DrawnCall:
+def _drawn(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
     if call.arguments is None:
         return DrawnCall(call.source, call.tool, note=NOT_RECORDED)
     arguments: JsonObject = {}
@@ -75,24 +96,182 @@ def _has_secret(value: Any, name: str, hides: Hides) -> bool:
     match value:
         case str():
             return hides(name, value)
-        case dict():
-            items = cast(dict[str, Any], value).items()
-            return any(_has_secret(x, key, hides) or hides("", key) for key, x in items)
-        case list() | Joined():
-            parts = value.parts if isinstance(value, Joined) else cast(list[Any], value)
+        case Reference(after=after, before=before):
+            return hides("", after) or hides("", before)
+        case Number(of):
+            return _has_secret(of, name, hides)
+        case Joined(parts):
             return any(_has_secret(x, name, hides) for x in parts)
-        case Reference() | Number():
-            used = value.of if isinstance(value, Number) else value
-            return hides("", used.after) or hides("", used.before)
+        case dict():
+            items = as_object(value).items()
+            return any(_has_secret(x, key, hides) or hides("", key) for key, x in items)
         case _:
-            return False
+            return any(_has_secret(x, name, hides) for x in children(value))
 
 
 def _has_cut(value: Any) -> bool:
+    return is_cut(value) or any(map(_has_cut, children(value)))
+
+
+class _Results:
+    """The results so far, and all the values in them."""
+
+    def __init__(self) -> None:
+        self._results: list[StepResult] = []
+        self._places: dict[Any, list[Reference]] = {}
+        self._texts: deque[tuple[str, Reference]] = deque(maxlen=_MOST_PARTS)
+
+    def add(self, value: Any) -> None:
+        """Take in the next call's result; None where it is not known."""
+        number = len(self._results)
+        self._results.append(StepResult(value, str(number)))
+        for path, part in islice(_parts_of(value), _MOST_PARTS):
+            at = Reference(number, path)
+            self._places.setdefault(_key(part), []).append(at)
+            if isinstance(part, str) and part:
+                self._texts.append((part, at))
+
+    def source_of(self, value: Any, name: str) -> Any:
+        """The argument of this name, with references where it comes from results."""
+        if (source := self._equal(value, name)) is not None:
+            return source
+        if is_object(value):
+            return {key: self.source_of(x, key) for key, x in value.items()}
+        if is_list(value):
+            return [self.source_of(x, name) for x in value]
+        if not _is_telling(value):
+            return value
+        return self._word(value) or self._joined(value) or value
+
+    def _equal(self, value: Any, name: str) -> Any:
+        """The part of a result that is this value, also as a text of the number, or its number."""
+        if not value or value in _COMMON:
+            return None
+        forms: list[tuple[Any, Callable[[Reference], Any]]] = [(value, lambda at: at)]
+        if isinstance(value, int | float):
+            forms.append((str(value), Number))
+        elif isinstance(value, str) and _NUMBER.fullmatch(value):
+            forms.append((json.loads(value), lambda at: Joined((at,))))
+        elif isinstance(value, str) and len(value) <= 2:
+            return None
+        for other, form in forms:
+            at = self._best(other, name)
+            is_sure = at and (_is_telling(value) or _affinity(name, at.path) >= _LIKE_NAME)
+            if at and is_sure and self._gives(form(at), value):
+                return form(at)
+        return None
+
+    def _best(self, value: Any, name: str) -> Reference | None:
+        """Of several equal values that with the most alike name, the shortest path, the newest."""
+
+        def rank(at: Reference) -> tuple[int, ...]:
+            return _affinity(name, at.path), -len(at.path), at.result
+
+        return max(self._places.get(_key(value), ()), key=rank, default=None)
+
+    def _joined(self, value: Any) -> Joined | None:
+        """A text with earlier values in it: the longest there are, each at the bounds of words."""
+        if not isinstance(value, str):
+            return None
+        inner = {text: at for text, at in self._texts if text in value and _is_telling(text)}
+        parts: list[Any] = [value]
+        for text in sorted(inner, key=len, reverse=True):
+            parts = [y for x in parts for y in _cut_at(x, text, inner[text])]
+        joined = Joined(tuple(parts))
+        return joined if len(parts) > 1 and self._gives(joined, value) else None
+
+    def _word(self, value: str | float) -> Any:
+        """The value as a word of a text in a result, by the words before it."""
+        word = value if isinstance(value, str) else json.dumps(value)
+        for text, place in reversed(self._texts):
+            for after, before in _contexts(text, word) if word in text else ():
+                at = replace(place, after=after, before=before)
+                source = at if isinstance(value, str) else Number(at)
+                if self._gives(source, value):
+                    return source
+        return None
+
+    def _gives(self, source: Any, value: Any) -> bool:
+        try:
+            return fill(source, self._results) == value
+        except NotInResult:
+            return False
+
+
+def _parts_of(
+    value: Any, path: tuple[PathStep, ...] = ()
+) -> Iterator[tuple[tuple[PathStep, ...], Any]]:
+    """All that is in a value, itself first, each with its path."""
+    yield path, value
+    if len(path) >= _DEEPEST:
+        return
+    inner = value.items() if is_object(value) else enumerate(value) if is_list(value) else ()
+    for step, part in inner:
+        yield from _parts_of(part, (*path, step))
+
+
+def _key(value: Any) -> Any:
+    """Something to look equal values up by; a text itself, of which no copy is made."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "json", json.dumps(value, sort_keys=True, default=str)
+
+
+def _is_telling(value: Any) -> bool:
+    """Whether this value is hardly there twice by chance."""
     match value:
-        case dict():
-            return any(map(_has_cut, cast(dict[str, Any], value).values()))
-        case list():
-            return any(map(_has_cut, cast(list[Any], value)))
+        case bool() | None:
+            return False
+        case str():
+            has_digit = any(x.isdigit() for x in value)
+            return len(value) >= (_SHORT_WORD if has_digit else _LONG_WORD)
+        case int():
+            return abs(value) >= _LARGE_NUMBER
+        case float():
+            return len(str(value).strip("-0.").replace(".", "")) >= _SHORT_WORD
         case _:
-            return is_cut(value)
+            return any(map(_is_telling, children(value)))
+
+
+def _affinity(name: str, path: Sequence[PathStep]) -> int:
+    """How much the name of a parameter is that of a part: `book_id` and `books[0].id`."""
+    keys = [x for x in path if isinstance(x, str)]
+    wanted, *known = map(_words, (name, *reversed(keys)))
+    if not (wanted and known and known[0]):
+        return 0
+    last, *outer = known
+    if wanted == last or (outer and wanted == [*outer[0], *last]):
+        return _SAME_NAME
+    if wanted[-1] == last[-1] and wanted[-1] in _ID_WORDS:
+        return _LIKE_NAME
+    return int(bool({*wanted} & {*last}))
+
+
+def _words(name: str) -> list[str]:
+    words = [x.lower() for x in _WORD.findall(name)]
+    return [x[:-1] if len(x) > 3 and x.endswith("s") else x for x in words]
+
+
+def _cut_at(part: Any, text: str, at: Reference) -> list[Any]:
+    found = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", part) if isinstance(part, str) else None
+    if found is None:
+        return [part]
+    return [x for x in (part[: found.start()], at, part[found.end() :]) if x != ""]
+
+
+def _contexts(text: str, word: str) -> Iterator[tuple[str, str]]:
+    """The words before a word that is once in a text, and what ends it; the shortest first."""
+    found = list(re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text))
+    if len(found) != 1 or word == text:
+        return
+    begin, end = found[0].span()
+    line = text[text.rfind("\n", 0, begin) + 1 : begin]
+    follows, has_space = text[end : end + 1], bool(re.search(r"\s", word))
+    before = "" if not follows or (follows.isspace() and not has_space) else follows
+    starts = [x.start() for x in re.finditer(r"\S+", line)]
+    for start in reversed(starts[-_CONTEXT_WORDS:]):
+        yield line[start:], before
+    if begin == 0 and (before or not has_space):
+        yield "", before
