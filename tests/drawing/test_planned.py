@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.drawing import Figures, expected, measure, read
+from benchmarks.drawing import Figures, measure, read
 
 _DATA = os.environ.get("XAI_PLANNING_DATA") or Path(__file__).parents[1] / "data" / "planning"
 SETS = ["nestful", "sealtools", "taskbench", "taubench", "tooltalk"]
@@ -31,15 +31,3 @@ def test_every_plan_makes_the_same_calls(figures: Figures) -> None:
 
 def test_a_call_takes_few_nodes(figures: Figures) -> None:
     assert figures.nodes <= _NODES_A_CALL * figures.calls
-
-
-def test_an_answer_has_every_part_that_is_used_of_it() -> None:
-    """The proof's own: a list for `[]`, an object for `{key}`, and what both share."""
-    parts = ["items[].id", "items[].by.{key}.name", None]
-    args = {str(n): {"call": 0, "field": x} for n, x in enumerate(parts)}
-    planned = expected({"calls": [{"tool": "a", "args": {}}, {"tool": "b", "args": args}]})
-    by = {"any": {"name": "part .items[].by.{key}.name of answer 0"}}
-    item = {"id": "part .items[].id of answer 0", "by": by}
-    answer = {"said": "answer 0", "items": [item]}
-    assert planned.answers[0] == answer
-    assert planned.wanted[1]["args"] == {"0": item["id"], "1": by["any"]["name"], "2": answer}

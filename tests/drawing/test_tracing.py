@@ -48,6 +48,7 @@ TITLE = Reference(0, ("books", 0, "title"))
         (("day", "2026-12-01"), "Until 2026-12-01. Bye", Reference(0, after="Until ", before=".")),
         (("loan", 4711), "Loan 4711 was made", Number(Reference(0, after="Loan "))),
         (("text", "all of this text"), "all of this text", Reference(0)),
+        (("order_id", 4711), {"seen": 4711, "order_id": 4711}, Reference(0, ("order_id",))),
     ],
 )  # fmt: skip
 def test_a_value_of_a_result_becomes_a_reference(
@@ -74,11 +75,6 @@ def test_what_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], res
     assert made(argument, result=result) == argument[1]
 
 
-def test_the_part_with_the_parameters_name_counts_before_another() -> None:
-    result = {"seen": 4711, "order_id": 4711}
-    assert made(("order_id", 4711), result=result) == Reference(0, ("order_id",))
-
-
 def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told() -> None:
     calls = [
         RecordedCall("", "tool_search", {"query": "x"}, kind="meta"),
@@ -95,17 +91,14 @@ def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told() -> None:
     ]
 
 
-def test_what_was_hidden_or_cut_must_be_given() -> None:
+def test_what_was_hidden_cut_or_not_recorded_must_be_given() -> None:
     arguments = {"token": "***", "text": "x" * 4000 + "... (9000 characters)", "day": "today"}
-    (call,), _ = traced([RecordedCall("mail", "send", arguments)])
-    assert call.arguments == {"day": "today"}
-    assert set(call.missing) == {"token", "text"}
-    assert "secret" in call.missing["token"]
-
-
-def test_a_call_whose_arguments_are_not_recorded_says_so() -> None:
-    (call,), _ = traced([RecordedCall("mail", "send")])
-    assert "not recorded" in call.note
+    calls = [RecordedCall("mail", "send", arguments), RecordedCall("mail", "send")]
+    (first, second), _ = traced(calls)
+    assert first.arguments == {"day": "today"}
+    assert {"token", "text"} == {*first.missing}
+    assert "secret" in first.missing["token"]
+    assert "not recorded" in second.note
 
 
 def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given() -> None:

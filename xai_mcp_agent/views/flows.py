@@ -1,11 +1,13 @@
-"""What flows between tools, for the page of the graph: drawn as curves, and told in lines."""
+"""What flows between tools, for the page of the graph: drawn as curves, and in lines to read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from ..console.text import count
+from ..core.json import JsonObject
 from ..history.graph import Edge, Graph, Node
 from ..history.wording import plain
 
@@ -14,56 +16,8 @@ _NAME_CHARS, _LABEL_CHARS, _REASON_CHARS = 200, 34, 400
 _WIDTH, _BOX, _ROW, _HIGH, _MARGIN = 960, 260, 46, 38, 8
 _GIVES, _BOTH, _TAKES = 0, 1, 2
 
-
-@dataclass(frozen=True)
-class FlowLine:
-    """One flow to read. `number` joins it to its curve."""
-
-    number: int
-    producer: str
-    consumer: str
-    field: str
-    parameter: str
-    score: str
-    why: str
-    strength: str
-
-
-@dataclass(frozen=True)
-class FlowBox:
-    """A tool in the drawing."""
-
-    x: int
-    y: int
-    name: str
-    source: str
-    title: str
-    is_chosen: bool
-
-
-@dataclass(frozen=True)
-class FlowCurve:
-    """A flow in the drawing: from the right side of a box to the left side of another."""
-
-    line: FlowLine
-    path: str
-    head: str
-    width: str
-
-
-@dataclass(frozen=True)
-class FlowDrawing:
-    """The boxes in two or three columns, the curves between them, and the same in lines."""
-
-    title: str
-    lines: Sequence[FlowLine]
-    boxes: Sequence[FlowBox]
-    curves: Sequence[FlowCurve]
-    notes: Sequence[str]
-    height: int
-    width: int = _WIDTH
-    box: int = _BOX
-    high: int = _HIGH
+_Place: TypeAlias = tuple[str, int]
+"""A tool by its id, and the column in which it stands."""
 
 
 def flow_notes(graph: Graph) -> list[str]:
@@ -80,85 +34,96 @@ def flow_notes(graph: Graph) -> list[str]:
     return notes
 
 
-def flow_drawing(graph: Graph) -> FlowDrawing | None:
-    """The drawing of what flows; None for a graph that is not around anything."""
+def flow_drawing(graph: Graph) -> JsonObject | None:
+    """Boxes in two or three columns, curves between them, and the same in lines, for the template.
+
+    None for a graph that is not around anything.
+    """
     if not graph.focus:
         return None
     nodes = {x.id: x for x in graph.nodes}
-    chosen = [plain(_name(nodes[x]), _NAME_CHARS) for x in graph.focus]
+    ends = _ends(graph)
+    boxes = _boxes(graph, nodes, ends)
     lines = [_line(number, edge, nodes) for number, edge in enumerate(graph.flows)]
-    boxes = _placed(graph, nodes)
-    curves = [
-        _curve(line, boxes[ends[0]], boxes[ends[1]], edge)
-        for line, edge, ends in zip(lines, graph.flows, _ends(graph), strict=True)
-    ]
-    height = max((x.y for x in boxes.values()), default=0) + _HIGH + _MARGIN
-    return FlowDrawing(
-        ", ".join(chosen), lines, list(boxes.values()), curves, flow_notes(graph), height
-    )
+    return {
+        "title": ", ".join(_name(nodes[x]) for x in graph.focus),
+        "lines": lines,
+        "boxes": list(boxes.values()),
+        "curves": [
+            _curve(line, boxes[source], boxes[target])
+            for line, (source, target) in zip(lines, ends, strict=True)
+        ],
+        "notes": flow_notes(graph),
+        "height": max((x["y"] for x in boxes.values()), default=0) + _HIGH + _MARGIN,
+        "width": _WIDTH,
+        "box": _BOX,
+        "high": _HIGH,
+    }
 
 
-def _line(number: int, edge: Edge, nodes: dict[str, Node]) -> FlowLine:
+def _line(number: int, edge: Edge, nodes: Mapping[str, Node]) -> JsonObject:
+    """One flow to read. `number` joins it to its curve."""
     flow = edge.flow
     assert flow is not None
-    return FlowLine(
-        number,
-        plain(_name(nodes[edge.source]), _NAME_CHARS),
-        plain(_name(nodes[edge.target]), _NAME_CHARS),
-        plain(flow.field, _NAME_CHARS) or "result",
-        plain(flow.parameter, _NAME_CHARS),
-        f"{flow.score:.2f}",
-        plain(flow.why, _REASON_CHARS),
-        "strong" if flow.score >= 0.75 else "fair" if flow.score >= 0.5 else "weak",
-    )
+    return {
+        "number": number,
+        "producer": _name(nodes[edge.source]),
+        "consumer": _name(nodes[edge.target]),
+        "field": plain(flow.field, _NAME_CHARS) or "result",
+        "parameter": plain(flow.parameter, _NAME_CHARS),
+        "score": f"{flow.score:.2f}",
+        "width": f"{1 + 2 * flow.score:.1f}",
+        "why": plain(flow.why, _REASON_CHARS),
+        "strength": "strong" if flow.score >= 0.75 else "fair" if flow.score >= 0.5 else "weak",
+    }
 
 
 def _name(node: Node) -> str:
     source = node.subject.shown_source if node.subject and node.kind == "tool" else ""
-    return f"{source}/{node.label}" if source else node.label
+    return plain(f"{source}/{node.label}" if source else node.label, _NAME_CHARS)
 
 
-def _ends(graph: Graph) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
-    """The places of each flow: a tool that was asked for is in the middle, else there are two."""
+def _ends(graph: Graph) -> list[tuple[_Place, _Place]]:
+    """The ends of each flow; a tool that was asked for is in the middle, else there is none."""
     tools = {x.id for x in graph.nodes if x.kind == "tool" and x.id in graph.focus}
-    for edge in graph.flows:
-        if not tools:
-            yield (edge.source, _GIVES), (edge.target, _TAKES)
-        elif edge.target in tools:
-            yield (edge.source, _GIVES), (edge.target, _BOTH)
-        else:
-            yield (edge.source, _BOTH), (edge.target, _TAKES)
+    return [
+        (
+            (x.source, _BOTH if tools and x.target not in tools else _GIVES),
+            (x.target, _BOTH if x.target in tools else _TAKES),
+        )
+        for x in graph.flows
+    ]
 
 
-def _placed(graph: Graph, nodes: dict[str, Node]) -> dict[tuple[str, int], FlowBox]:
+def _boxes(
+    graph: Graph, nodes: Mapping[str, Node], ends: Sequence[tuple[_Place, _Place]]
+) -> dict[_Place, JsonObject]:
     """A box for each tool in each column, the ones that fit best on top."""
-    rows = [0, 0, 0]
-    ends = list(_ends(graph))
     places = dict.fromkeys(x for pair in ends for x in pair)
-    highest = max((sum(x[1] == column for x in places) for column in range(3)), default=0)
-    found: dict[tuple[str, int], FlowBox] = {}
+    sizes = Counter(column for _, column in places)
+    rows: Counter[int] = Counter()
+    boxes: dict[_Place, JsonObject] = {}
     for name, column in places:
-        of_column = sum(x[1] == column for x in places)
-        above = (highest - of_column) * _ROW // 2 if column == _BOTH else 0
-        y = _MARGIN + above + rows[column] * _ROW
+        node = nodes[name]
+        above = (max(sizes.values()) - sizes[column]) * _ROW // 2 if column == _BOTH else 0
+        boxes[name, column] = {
+            "x": (_WIDTH - _BOX) * column // 2,
+            "y": _MARGIN + above + rows[column] * _ROW,
+            "name": plain(node.label, _LABEL_CHARS) or "(no name)",
+            "source": plain(node.subject.shown_source if node.subject else "", _LABEL_CHARS),
+            "title": _name(node),
+            "is_chosen": name in graph.focus,
+        }
         rows[column] += 1
-        found[name, column] = _box(nodes[name], column, y, name in graph.focus)
-    return found
+    return boxes
 
 
-def _box(node: Node, column: int, y: int, is_chosen: bool) -> FlowBox:
-    x = (_WIDTH - _BOX) * column // 2
-    source = node.subject.shown_source if node.subject else ""
-    return FlowBox(
-        x, y, plain(node.label, _LABEL_CHARS) or "(no name)", plain(source, _LABEL_CHARS),
-        plain(_name(node), _NAME_CHARS), is_chosen,
-    )  # fmt: skip
-
-
-def _curve(line: FlowLine, start: FlowBox, end: FlowBox, edge: Edge) -> FlowCurve:
-    x, y, to_x, to_y = start.x + _BOX, start.y + _HIGH // 2, end.x, end.y + _HIGH // 2
+def _curve(line: JsonObject, start: Mapping[str, Any], end: Mapping[str, Any]) -> JsonObject:
+    """From the right side of a box to the left side of another."""
+    x, y, to_x, to_y = start["x"] + _BOX, start["y"] + _HIGH // 2, end["x"], end["y"] + _HIGH // 2
     middle = (x + to_x) // 2
-    width = 1 + 2 * (edge.flow.score if edge.flow else 0.0)
-    path = f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}"
-    head = f"M{to_x - 9} {to_y - 5}L{to_x} {to_y}L{to_x - 9} {to_y + 5}z"
-    return FlowCurve(line, path, head, f"{width:.1f}")
+    return {
+        "line": line,
+        "path": f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}",
+        "head": f"M{to_x - 9} {to_y - 5}L{to_x} {to_y}L{to_x - 9} {to_y + 5}z",
+    }

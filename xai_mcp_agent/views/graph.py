@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 
 from ..console.text import count, counts, template
+from ..core.json import JsonObject
 from ..history.graph import RESTING, Graph, Node
 from ..history.records import ToolState, Usage
 from ..history.wording import plain
@@ -35,86 +34,10 @@ _WORDS: Mapping[ToolState, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """A tool as it is shown. `is_told` when its reason can be seen, and not only be hovered."""
-
-    name: str
-    item: str
-    state: ToolState
-    why: str
-    is_told: bool
-    is_enabled: bool
-    remark: str
-    has_failed: bool
-    usage: Usage
-
-    @property
-    def speed(self) -> str:
-        """How long its recent calls took."""
-        took = (self.usage.median_seconds or 0, self.usage.p95_seconds or 0)
-        half, most = map(seconds_text, took)
-        return f"half within {half}, 95 of 100 within {most}"
-
-
-@dataclass(frozen=True)
-class _Leaves:
-    """A list of tools."""
-
-    tools: list[_Leaf]
-
-    @property
-    def title(self) -> str:
-        """The names between which its names are."""
-        return f"{self.tools[0].name} … {self.tools[-1].name}"
-
-    @cached_property
-    def count(self) -> str:
-        """How many, how many of them are gone or switched off, and how often they were called."""
-        if not self.tools:
-            return count(0, "tool")
-        states = Counter(x.state for x in self.tools)
-        off = sum(not x.is_enabled for x in self.tools)
-        parts = [counts(Counter(x.item for x in self.tools))]
-        parts += [f"{states['gone']:,} gone"] if states["gone"] else []
-        parts += [f"{off:,} switched off"] if off else []
-        calls, failed = (sum(x) for x in zip(*map(_calls_of, self.tools), strict=True))
-        parts += [count(calls, "call")] if calls else []
-        parts += [f"{failed:,} failed"] if failed else []
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True)
-class _Branch(_Leaves):
-    """A source, or tools that are there from the start."""
-
-    name: str
-    kind: str
-    context_id: str
-    state: ToolState | None
-    why: str
-    remark: str
-    is_open: bool
-    has_failed: bool
-
-    @property
-    def shown_state(self) -> str:
-        """Whether it can be used now, or what it waits for."""
-        if self.state == "available":
-            return "connected"
-        return "not connected" if self.has_failed else RESTING
-
-    @property
-    def groups(self) -> list[_Leaves]:
-        """Its tools in lists that can be looked through."""
-        starts = range(0, len(self.tools), _GROUP)
-        return [_Leaves(self.tools[first : first + _GROUP]) for first in starts]
-
-
 def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
     """The page. `as_of` is the time that the graph is of, if it is not as things are now."""
     branches = _branches(graph)
-    states = Counter(tool.state for branch in branches for tool in branch.tools)
+    states = Counter(tool["state"] for branch in branches for tool in branch["tools"])
     style, script = ((_FOLDER / x).read_text(encoding="utf-8") for x in ("graph.css", "graph.js"))
     return template(_FOLDER / "graph.html").render(
         project=plain(graph.project.name, _NAME_CHARS),
@@ -132,77 +55,104 @@ def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
     )
 
 
-def _branches(graph: Graph) -> list[_Branch]:
-    remarks, children = _remarks(graph), graph.children()
-    hub = children[graph.project.tools_id]
-    found: list[_Branch] = []
+def _branches(graph: Graph) -> list[JsonObject]:
+    remarks = _remarks(graph)
+    branches: list[JsonObject] = []
     room = _OPEN_TOOLS
-    for name, node, tools in _grouped(hub, children):
+    for name, node, tools in _grouped(graph):
+        room -= len(tools)
         leaves = [_leaf(x, node, remarks) for x in tools]
-        room -= len(leaves)
-        found.append(_branch(name, node, leaves, remarks, is_open=room >= 0))
-    return found
+        branches.append({**_branch(name, node, leaves, remarks), "is_open": room >= 0})
+    return branches
 
 
-def _grouped(
-    hub: Iterable[Node], children: Mapping[str, list[Node]]
-) -> list[tuple[str, Node | None, list[Node]]]:
-    """What hangs on the project: sources, and tools that are there from the start by their kind."""
+def _grouped(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
+    """What hangs on the project: tools that are there from the start by their kind, and sources."""
+    children = graph.children()
+    hub = children[graph.project.tools_id]
     from_the_start: dict[str, list[Node]] = {}
-    sources: list[tuple[str, Node | None, list[Node]]] = []
+    for node in hub:
+        if node.kind != "source" and node.subject is not None:
+            from_the_start.setdefault(node.subject.kind.name, []).append(node)
+    for kind, tools in from_the_start.items():
+        yield _TITLES.get(kind, kind), None, tools
     for node in hub:
         if node.kind == "source":
-            sources.append((node.label, node, children[node.id]))
-        elif node.subject is not None:
-            from_the_start.setdefault(node.subject.kind.name, []).append(node)
-    return [(_TITLES.get(kind, kind), None, x) for kind, x in from_the_start.items()] + sources
+            yield node.label, node, children[node.id]
 
 
 def _branch(
-    name: str, node: Node | None, leaves: list[_Leaf], remarks: Mapping[str, str], *, is_open: bool
-) -> _Branch:
+    name: str, node: Node | None, tools: Sequence[JsonObject], remarks: Mapping[str, str]
+) -> JsonObject:
+    """A source, or tools that are there from the start, in lists that can be looked through."""
     kind = node.subject.kind.name if node and node.subject else ""
-    return _Branch(
-        tools=leaves,
-        name=plain(name, _NAME_CHARS),
-        kind=_KINDS.get(kind, kind),
-        context_id=plain(node.context_id, _NAME_CHARS) if node else "",
-        state=node.state if node else None,
-        why=plain(node.told, _REASON_CHARS) if node and node.has_failed else "",
-        remark=remarks.get(node.id, "") if node else "",
-        is_open=is_open,
-        has_failed=bool(node and node.has_failed),
-    )
+    has_failed = bool(node and node.has_failed)
+    is_connected = bool(node and node.state == "available")
+    return {
+        **_tools(tools),
+        "groups": [_tools(tools[n : n + _GROUP]) for n in range(0, len(tools), _GROUP)],
+        "name": plain(name, _NAME_CHARS),
+        "kind": _KINDS.get(kind, kind),
+        "context_id": plain(node.context_id, _NAME_CHARS) if node else "",
+        "state": node.state if node else None,
+        "shown_state": "connected" if is_connected else "not connected" if has_failed else RESTING,
+        "why": plain(node.told, _REASON_CHARS) if node and has_failed else "",
+        "remark": remarks.get(node.id, "") if node else "",
+        "has_failed": has_failed,
+    }
 
 
-def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> _Leaf:
-    return _Leaf(
-        name=plain(node.label, _NAME_CHARS) or "(no name)",
-        item=node.kind,
-        state=node.state,
-        why=plain(node.why, _REASON_CHARS),
+def _tools(tools: Sequence[JsonObject]) -> JsonObject:
+    """A list of tools, with the names between which its names are, and what they are in numbers."""
+    names = [x["name"] for x in tools]
+    return {"tools": tools, "count": _counts(tools), "title": " … ".join([*names[:1], *names[-1:]])}
+
+
+def _counts(tools: Sequence[JsonObject]) -> str:
+    """How many, how many of them are gone or switched off, and how often they were called."""
+    if not tools:
+        return count(0, "tool")
+    usages: list[Usage] = [x["usage"] for x in tools]
+    calls, failed = sum(x.calls for x in usages), sum(x.errors for x in usages)
+    parts = {
+        "gone": sum(x["state"] == "gone" for x in tools),
+        "switched off": sum(not x["is_enabled"] for x in tools),
+        f"call{'' if calls == 1 else 's'}": calls,
+        "failed": failed,
+    }
+    said = [f"{number:,} {what}" for what, number in parts.items() if number]
+    return ", ".join([counts(Counter(x["item"] for x in tools)), *said])
+
+
+def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonObject:
+    """A tool as it is shown. `is_told`: its reason can be seen, and not only be hovered."""
+    usage = node.usage
+    took = (usage.median_seconds or 0, usage.p95_seconds or 0)
+    half, most = map(seconds_text, took)
+    return {
+        "name": plain(node.label, _NAME_CHARS) or "(no name)",
+        "item": node.kind,
+        "state": node.state,
+        "why": plain(node.why, _REASON_CHARS),
         # What went with its source has its reason, which is told there.
-        is_told=bool(node.told) and (source is None or node.state == "gone"),
-        is_enabled=node.is_enabled,
-        remark=" · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
-        has_failed=bool(source and source.has_failed) and node.state == "at rest",
-        usage=node.usage,
-    )
-
-
-def _calls_of(tool: _Leaf) -> tuple[int, int]:
-    return tool.usage.calls, tool.usage.errors
+        "is_told": bool(node.told) and (source is None or node.state == "gone"),
+        "is_enabled": node.is_enabled,
+        "remark": " · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
+        "has_failed": bool(source and source.has_failed) and node.state == "at rest",
+        "usage": usage,
+        "speed": f"half within {half}, 95 of 100 within {most}",
+    }
 
 
 def _remarks(graph: Graph) -> dict[str, str]:
     """How often each node was confirmed and contradicted."""
-    found: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     verbs = {"reinforces": "confirmed", "contradicts": "contradicted"}
     for edge in graph.edges:
         if edge.kind in verbs:
             times = "once" if edge.count == 1 else f"{edge.count:,} times"
-            found.setdefault(edge.source, []).append(f"{verbs[edge.kind]} {times}")
-    return {name: ", ".join(sorted(parts, reverse=True)) for name, parts in found.items()}
+            remarks.setdefault(edge.source, []).append(f"{verbs[edge.kind]} {times}")
+    return {name: ", ".join(sorted(parts, reverse=True)) for name, parts in remarks.items()}
 
 
 def _hash(text: str) -> str:

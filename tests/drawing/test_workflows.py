@@ -1,0 +1,140 @@
+"""Calls and plans become workflows that the canvas opens and Xircuits compiles.
+
+Who decided it: issue 16, a plan is a canvas.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.canvas_file import load, nodes_of, problems
+from tests.support.layout_faults import faults
+from tests.support.scripts import compile_workflow
+from tools.example_agents import two_servers_and_a_drawn_tool
+from xai_mcp_agent.drawing import draw_plan
+from xai_mcp_agent.drawing.components import our_components
+from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
+from xai_mcp_agent.drawing.flow import DrawnCall, draw
+from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
+from xai_mcp_agent.drawing.workflow import Workflow
+from xai_mcp_agent.steps.reading import read_step
+from xai_mcp_agent.steps.references import TO_BE_GIVEN, Reference, Step, step_text
+
+SEARCH = DrawnCall("library", "search_books", {"query": "sea"})
+GET = DrawnCall("library", "get_book", {"book_id": Reference(1, ("books", 0, "id"))})
+HOSTILE = "<img src=x onerror=alert(1)> & `code`"
+# What could end a text, a line or a script, or is taken out by the compiler.
+ODD = (
+    "'''", '"""', "\\", "a\r\nb\r", "\0", "\ud800", "\u2028x\x85\x0b", "{}{x}%s{{", "\u202e\u200b",
+    '" + results[0] + "', "number(results[0])", "class", "\x1b[31m", "\\N{DASH}", "\\x41", "`",
+    "trailing\\", "__import__('os').system('true')", "\u2605 \u25b6",
+)  # fmt: skip
+
+
+def drawn(*calls: DrawnCall) -> Workflow:
+    return draw("made", calls, our_components())
+
+
+def texts_in(flow: Workflow) -> list[str]:
+    nodes = nodes_of(flow.document())
+    return [x["ports"][0]["label"] for x in nodes if x["name"] == "Literal String"]
+
+
+def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses() -> None:
+    """Wires are counted where they arrive: the third step uses only the second result."""
+    flow = drawn(SEARCH, SEARCH, GET)
+    assert texts_in(flow)[2] == "library/get_book\nbook_id = results[0].books[0].id"
+    wires = [(x.source, x.target) for x in flow.links if x.source_port.label == "result"]
+    steps = [x for x in flow.nodes if x.name == "MCPToolStep"]
+    assert wires == [(steps[1], steps[2])]
+    with pytest.raises(ValueError, match=r"Call 2, library/get_book, uses .* before it"):
+        drawn(SEARCH, GET)
+
+
+def test_what_is_missing_is_a_literal_to_fill_in_with_a_note() -> None:
+    flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
+    literal, step = texts_in(flow)
+    assert (literal, read_step(step).arguments["text"]) == (TO_BE_GIVEN, Reference(0))
+    (note,) = (x.extras["commentInput"] for x in flow.nodes if x.name == "You must give")
+    assert note.startswith("text: Because &lt;img")
+    assert not {"<", "`"} & {*note}
+
+
+def test_a_long_text_is_in_the_port_and_not_beside_the_node() -> None:
+    flow = drawn(DrawnCall("mail", "send", {"text": "word " * 400}))
+    assert [x.is_drawn for x in flow.nodes if x.name == "Literal String"] == [False]
+
+
+@st.composite
+def some_calls(draw_: st.DrawFn) -> list[DrawnCall]:
+    calls: list[DrawnCall] = []
+    for number in range(draw_(st.integers(1, 14))):
+        used = draw_(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
+        arguments: dict[str, Any] = {f"a{n}": Reference(x, ("id",)) for n, x in enumerate(used)}
+        arguments |= {"text": draw_(st.text("ab \n", max_size=300))}
+        missing = draw_(st.dictionaries(st.sampled_from("xyz"), st.text(max_size=200), max_size=2))
+        calls.append(DrawnCall("it", "do" * draw_(st.integers(1, 9)), arguments, missing))
+    return calls
+
+
+@settings(max_examples=60)
+@given(some_calls())
+def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]) -> None:
+    flow = drawn(*calls)
+    layout = flow.layout()
+    assert faults(flow) == []
+    zoom = layout.view().zoom / 100
+    assert zoom >= READABLE
+    assert zoom * max(x.right for x in layout.boxes.values()) <= VIEW_WIDTH
+    assert problems(flow.document(), "made") == []
+
+
+def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path) -> None:
+    calls = [
+        call
+        for x in ODD
+        for call in (
+            DrawnCall("src", "tool", {"v": x, "n": [x, {x: x}], x: 1}),
+            DrawnCall(x, f"a{x}b", {"a": 1}),
+            DrawnCall("src", x),
+        )
+    ]
+    file = drawn(*calls).write(tmp_path)
+    assert load(file) == drawn(*calls).document(), "the same each time"
+    script = ast.parse(compile_workflow(file).read_text(encoding="utf-8"))
+    constants = {x.value for x in ast.walk(script) if isinstance(x, ast.Constant)}
+    for call in calls:
+        step = Step(call.source, call.tool, call.arguments)
+        assert step_text(step) in constants
+        assert read_step(step_text(step)) == step
+
+
+def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path) -> None:
+    args = {"a": {"call": 0, "field": "x"}, "b": {"missing": "Ask Ada."}}
+    calls: list[dict[str, Any]] = [{"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args}]
+    file = draw_plan({"request": "Do it.", "calls": calls}, tmp_path / "mine")
+    names = [x["name"] for x in nodes_of(load(file))]
+    assert (names.count("MCPToolStep"), names.count("Literal String")) == (2, 3)
+    assert problems(load(file), "mine") == []
+    with pytest.raises(FileExistsError):
+        draw_plan({"request": "Do it.", "calls": calls}, file)
+
+
+def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules() -> None:
+    before = drawn(DrawnCall("canvas", "make_poster", {"title": "Candide"})).document()
+    other = two_servers_and_a_drawn_tool().document()
+    copied = with_drawn_tools(before, other, ["make_poster"])
+    added = [x for x in nodes_of(copied) if x not in nodes_of(before)]
+    names = {x["name"] for x in added}
+    assert {"AgentDefineTool", "FormatString", "AgentToolOutput"} <= names
+    assert "AgentRun" not in names
+    assert min(x["y"] for x in added) > max(x["y"] for x in nodes_of(before))
+    assert problems(copied, "made") == []
+    with pytest.raises(CannotCopy, match="The tool sing is not drawn there; it has: make_poster"):
+        with_drawn_tools(before, other, ["sing"])
