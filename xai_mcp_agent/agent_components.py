@@ -25,10 +25,11 @@ class AgentInit(Component):
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
-      by base_url of AgentModel), `openai_responses` (the same by the Responses API), `bedrock` or
-      `vertexai`. Default: what AgentModel says, else `offline`.
-    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what
-      AgentModel says; only `offline` needs none.
+      by base_url of AgentModel), `openai_responses` (the same by the Responses API), or with the
+      extra `providers` `anthropic`, `google`, `vertexai`, `bedrock`, `mistral`, `groq`, `cohere` or
+      `xai`. Default: what AgentModel or agent_model says, else `offline`.
+    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`; or both, such as
+      `anthropic:claude-sonnet-5`. Default: what AgentModel says; only `offline` needs none.
     - model_settings (dict): All else about the model, from AgentModel: address, key, limits.
       Default: the provider's own.
     - agent_name (str): What other nodes call the agent; with several agents give each its own.
@@ -75,8 +76,8 @@ class AgentModel(Component):
 
     ##### inPorts:
     - provider (str): `openai` (also every service that speaks its protocol, by base_url),
-      `openai_responses` (the same by the Responses API), `bedrock`, `vertexai` or `offline`.
-      Default: what agent_provider of AgentInit says.
+      `openai_responses` (the same by the Responses API), `offline`, or one of the others that
+      agent_provider of AgentInit may be. Default: what that says.
     - model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what agent_model
       of AgentInit says.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from xai_mcp_agent.agent.models import openai_attempts
+from xai_mcp_agent.agent.models import retries
+from xai_mcp_agent.agent.models.quirks import forget_quirks
 
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pauses that we choose, not those that a service asks for."""
-    monkeypatch.setattr(openai_attempts, "_FIRST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(retries, "_FIRST_PAUSE_SECONDS", 0.02)
+
+
+@pytest.fixture(autouse=True)
+def _new_services() -> None:
+    """An endpoint may get the port of one whose refusals are remembered."""
+    forget_quirks()

@@ -18,7 +18,7 @@ from xai_mcp_agent import Bridge, ModelContextOverflow
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded, RunEvent, ToolFinished
 from xai_mcp_agent.agent.limits import RunLimits
-from xai_mcp_agent.agent.models.openai_errors import window_in
+from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.agent.window import ContextWindow
 

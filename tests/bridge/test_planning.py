@@ -25,8 +25,8 @@ from tests.support.model_endpoint import (
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
+from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import UnknownProvider
-from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.planning import Given, Plan
@@ -71,7 +71,7 @@ def ask(settings: Settings) -> Callable[..., Asked]:
     def ask(step: Step | str, limit_seconds: float = 60.0, **sections: Any) -> Asked:
         script = [says(step) if isinstance(step, str) else step] * 3
         with model_endpoint(script) as endpoint, Bridge(settings(**sections)) as bridge:
-            made = OpenAIModel("scripted", base_url=endpoint.base_url)
+            made = ChatModel("scripted", base_url=endpoint.base_url)
 
             async def plan(operations: Operations) -> Plan:
                 try:

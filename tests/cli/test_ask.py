@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_search import settings
 from tests.cli.test_servers import command
 from tests.support.fault_server import entry
-from xai_mcp_agent.agent.models.openai_errors import (
+from xai_mcp_agent.agent.models.errors import (
     Service,
     no_key_error,
     timeout_error,
@@ -89,9 +89,9 @@ def test_what_a_model_lacks_is_told_once_in_words_of_the_command(
 def test_no_words_of_the_canvas_are_left_in_what_a_model_may_lack() -> None:
     """The errors are worded for nodes; a new one must be told here in words of options."""
     service = Service("openai", "m", "", 1.0)
-    away = [replace(service, key_from="nowhere", provider=x) for x in ("openai", "bedrock")]
-    ends = [timeout_error(1.0, service), turn_error(1.0, service), web_page_error(200, service)]
-    for error in (*map(no_key_error, (service, *away)), *ends):
+    away = replace(service, key_from="nowhere")
+    ends = [timeout_error(service), turn_error(1.0, service), web_page_error(200, service)]
+    for error in (*map(no_key_error, (service, away)), *ends):
         told = reworded(str(error), MODEL_WORDS)
         assert not any(x in told for x in ("AgentModel", "_seconds`", "`base_url`", "`api_key`"))
 

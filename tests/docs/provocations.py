@@ -15,6 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import pytest
@@ -56,9 +57,9 @@ from xai_mcp_agent import (
     settings_from,
 )
 from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
+from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
-from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
 from xai_mcp_agent.canvas.installation import warn_if_stale
@@ -348,20 +349,23 @@ def _shown_in_the_lab(node: Any) -> str:
 def models() -> Iterator[str]:
     """Services that refuse, and settings that lead to none."""
     yield _said_by(lambda: model_for("openai"))
-    yield _asked(OpenAIModel("gpt-5-mini"))
-    yield _asked(OpenAIModel("qwen3", base_url=f"http://127.0.0.1:{free_port()}/v1"))
-    yield _asked(OpenAIModel("qwen3", base_url="localhost:11434"))
-    yield _asked(OpenAIModel("qwen3", base_url="https://models.example.com/v1"))
+    yield _said_by(lambda: model_for("anthropic", "m", base_url="https://models.example.com"))
+    with patch.dict(sys.modules, {"pydantic_ai": None}):
+        sys.modules.pop("xai_mcp_agent.agent.models.providers", None)
+        yield _said_by(lambda: model_for("anthropic", "m"))
+    yield _asked(ChatModel("gpt-5-mini"))
+    yield _asked(ChatModel("qwen3", base_url=f"http://127.0.0.1:{free_port()}/v1"))
+    yield _asked(ChatModel("qwen3", base_url="localhost:11434"))
+    yield _asked(ChatModel("qwen3", base_url="https://models.example.com/v1"))
     yield _said_by(lambda: canvas.gather_settings({"api_key": "${ACME_API_KEY}"}))
-    yield _asked(OpenAIModel("qwen3", provider="vertexai"))
     stopping = breaks_off(says("Half"), cleanly=True)
     with model_endpoint([*_REFUSALS, hangs(), *[stopping] * 3]) as endpoint:
         for step in _REFUSALS:
             limit = ModelSettings(timeout_seconds=0.5) if step.kind == "hangs" else None
-            yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url, settings=limit))
+            yield _asked(ChatModel("qwen3", base_url=endpoint.base_url, settings=limit))
         limit = ModelSettings(turn_timeout_seconds=0.5)
-        yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url, settings=limit))
-        yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url))
+        yield _asked(ChatModel("qwen3", base_url=endpoint.base_url, settings=limit))
+        yield _asked(ChatModel("qwen3", base_url=endpoint.base_url))
 
 
 _RETRY_NEVER = {"x-should-retry": "false"}
@@ -378,7 +382,7 @@ _REFUSALS: list[Step] = [
 ]
 
 
-def _asked(model: OpenAIModel) -> str:
+def _asked(model: ChatModel) -> str:
     tool = FunctionSpec("add", "Adds.", {"type": "object", "properties": {}})
     request = ModelRequest(({"role": "user", "content": "Hello"},), (tool,))
 

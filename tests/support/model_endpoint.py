@@ -1,7 +1,7 @@
 """A scripted model: the real wire protocols over loopback HTTP, Chat Completions and Responses.
 
     with model_endpoint([calls(("add", {"a": 1, "b": 2})), says("3")]) as endpoint:
-        model = OpenAIModel("any", base_url=endpoint.base_url, ...)
+        model = ChatModel("any", base_url=endpoint.base_url, ...)
         ...
     assert endpoint.requests[0].body["tools"]
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from ..core.json import as_object
+
 Message: TypeAlias = dict[str, Any]
 
 ADDED = "_added"
@@ -32,6 +34,12 @@ class ToolCall:
     arguments: str
     not_made: str = ""
     note: str = ""
+
+
+def added_by(service: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    """What this service added to a message; empty where it was another one."""
+    added = as_object(message.get(ADDED))
+    return added if added.get("service") == service else {}
 
 
 def with_calls(

@@ -85,8 +85,8 @@ class Agent:
     toolbelt to its own limit; without a toolbelt, once one is ready, for the others at most
     `wait_seconds`, by default those of the settings. `model` is `offline`, a name such as
     `gpt-5-mini` or `openai:gpt-5-mini`, or an `AgentModel`. The other arguments are those of the
-    nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. Questions of servers and calls that wait for approval
-    go to `answer` and `approve` of the bridge.
+    nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. Questions of servers and calls that
+    wait for approval go to `answer` and `approve` of the bridge.
 
     Several threads and tasks can use it at once; each run is independent.
 

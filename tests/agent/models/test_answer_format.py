@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.agent.models.openai_format import answer_format
+from xai_mcp_agent.agent.models.openai import answer_format
 
 CITY = {
     "type": "object",

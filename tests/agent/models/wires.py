@@ -18,8 +18,9 @@ from tests.support.model_endpoint import ModelEndpoint, Script, delta, model_end
 from xai_mcp_agent import ModelError, Secret
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
+from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
-from xai_mcp_agent.agent.models.openai_access import OpenAIProvider
+from xai_mcp_agent.agent.models.responses import ResponsesModel
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 KEY = "sk-very-secret-key"
@@ -36,7 +37,7 @@ class ScriptedWire:
     says so.
     """
 
-    provider: OpenAIProvider
+    kind: type[OpenAIModel]
     text_piece: Callable[[str], dict[str, Any]]
     error_piece: Callable[[Mapping[str, Any] | str], dict[str, Any]]
     conversation: Callable[[Mapping[str, Any]], Sequence[dict[str, Any]]]
@@ -48,8 +49,12 @@ class ScriptedWire:
 
     def model(self, model: str, **options: Any) -> OpenAIModel:
         """A model that is asked by this wire."""
-        values: dict[str, Any] = {"provider": self.provider, **options}
-        return OpenAIModel(model, **values)
+        return self.kind(model, **options)
+
+    @property
+    def provider(self) -> str:
+        """What a person calls it."""
+        return self.kind.provider
 
     @asynccontextmanager
     async def model_of(
@@ -93,7 +98,7 @@ _REFUSABLE = {
     "stream": {"message": "Your organization must be verified to stream", "param": "stream"},
 }
 CHAT = ScriptedWire(
-    "openai",
+    ChatModel,
     text_piece=lambda text: delta({"content": text}),
     error_piece=lambda error: {"error": error},
     conversation=lambda body: body["messages"],
@@ -107,7 +112,7 @@ CHAT = ScriptedWire(
     form=lambda body: body.get("response_format", {}).get("json_schema"),
 )
 RESPONSES = ScriptedWire(
-    "openai_responses",
+    ResponsesModel,
     text_piece=lambda text: {
         "type": "response.output_text.delta", "output_index": 0, "delta": text
     },

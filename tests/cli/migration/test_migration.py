@@ -211,11 +211,12 @@ def test_a_port_that_ours_lacks_is_reported(original: Document, wired: bool, say
 @pytest.mark.parametrize(
     ("provider", "says", "to_do"),
     [
-        ("antropic", "no provider here", True),
+        ("antropic", "Did you mean 'anthropic'", True),
+        ("azure", "no provider here", True),
         ("bedrok", "Did you mean 'bedrock'", True),
         ("sk-" + "x" * 60, "Known: offline", True),
-        ("Bedrock ", "xai-mcp-agent[bedrock]", False),
-        ("vertexai", "xai-mcp-agent[vertex]", False),
+        ("Bedrock ", "xai-mcp-agent[providers]", False),
+        ("vertexai", "xai-mcp-agent[providers]", False),
     ],
 )
 def test_a_provider_is_looked_at(provider: str, says: str, to_do: bool) -> None:

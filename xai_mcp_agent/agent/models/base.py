@@ -20,6 +20,7 @@ OnText: TypeAlias = Callable[[str], Awaitable[None]]
 
 _TURN_SECONDS = 600.0  # a model that reasons for long, or two attempts and the third that succeeds
 
+INSTALL = "Install what it needs: pip install 'xai-mcp-agent[providers]'."
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any
 
 from ...core.errors import XaiMcpError
 from ...core.imports import import_aside
@@ -12,18 +12,13 @@ from ...core.names import did_you_mean
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
-from .base import Model, ModelSettings
+from .base import INSTALL, Model, ModelSettings
 
-Provider: TypeAlias = Literal["offline", "openai", "openai_responses", "bedrock", "vertexai"]
-PROVIDERS: tuple[Provider, ...] = (
-    "offline",
-    "openai",
-    "openai_responses",
-    "bedrock",
-    "vertexai",
-)
 OFFLINE = "offline"
 OPENAI = "openai"
+NATIVE = ("anthropic", "google", "vertexai", "bedrock", "mistral", "groq", "cohere", "xai")
+"""Those that are asked by their own API, and need the extra `providers`."""
+PROVIDERS = (OFFLINE, OPENAI, "openai_responses", *NATIVE)
 
 
 class UnknownProvider(XaiMcpError):
@@ -85,13 +80,34 @@ def model_for(
             f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
             "to the name your service lists. Provider 'offline' needs none."
         )
+    if provider in NATIVE:
+        return _native_model(provider, model, base_url, api_key, settings)
     import_aside(".openai", __package__)
-    from .openai import OpenAIModel
+    if provider == OPENAI:
+        from .chat import ChatModel as OpenAIModel
+    else:
+        from .responses import ResponsesModel as OpenAIModel
+    return OpenAIModel(model, base_url=base_url, api_key=api_key, settings=settings)
 
-    known = cast(Any, provider)
-    return OpenAIModel(
-        model, provider=known, base_url=base_url or None, api_key=api_key, settings=settings
-    )
+
+def _native_model(
+    provider: str, model: str, base_url: str, api_key: Secret | None, settings: ModelSettings
+) -> Model:
+    if base_url:
+        # Their libraries send there what the environment has for the provider itself.
+        raise UnknownProvider(
+            f"Provider {provider!r} is asked at its own address: leave `base_url` out, or use "
+            f"provider 'openai' for a service there that speaks as OpenAI does."
+        )
+    try:
+        import_aside(".providers", __package__)
+    except ImportError as cause:
+        raise UnknownProvider(
+            f"Provider {provider!r} needs a package more ({cause.name}). {INSTALL}"
+        ) from cause
+    from .providers import NativeModel
+
+    return NativeModel(provider, model, api_key=api_key, settings=settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +115,7 @@ class AgentModel:
     """A model of a provider, and what is set about it. None leaves a thing to the service.
 
     `provider` is `offline` (rules, no model), `openai` (also every service that speaks as it does,
-    with its `base_url`), `openai_responses`, `bedrock` or `vertexai`; `name` is the model's there.
+    with its `base_url`), `openai_responses` or one of `NATIVE`; `name` is the model's there.
     Without `api_key` the provider's usual variable of the environment counts. `context_tokens` is
     the size of its window. The others are those of the node AgentModel.
     """

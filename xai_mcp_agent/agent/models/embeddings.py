@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from ...search.embeddings import Embedder
 from ...search.local_model import PACKAGES, BadModelFolder, installed_folder, local_embedder
 from ...secrets.secrets import Secret
 from ...settings.sections import EmbeddingSettings
-from .openai_access import Access
-from .openai_errors import shown_url
+from .access import Access
+from .errors import shown_url
 
 _TIMEOUT_SECONDS = 30.0
+_SILENCE_SECONDS = _TIMEOUT_SECONDS / 2  # it is asked once more
 # Of an answer: vectors have up to some thousand numbers, of some twenty characters.
 _MOST_BYTES, _MOST_BYTES_OF_VECTOR = 1_000_000, 500_000
 _MOST_WORDS_CHARS = 500  # of what a service says: some repeat all that they were sent
@@ -79,39 +79,23 @@ def endpoint_embeddings(
     `ModelError`.
     """
     access = Access("openai", model, base_url or None, api_key, node=owner)
-    limit = _TIMEOUT_SECONDS / 2
-    opening, opened = threading.Lock(), list[Any]()
-
-    def connections() -> Any:
-        """The client for all requests: a connection is kept for the next one."""
-        with opening:
-            if not opened:
-                make = import_aside("openai").DefaultHttpxClient
-                opened.append(make(verify=trusted_certificates(), timeout=limit))
-            return opened[0]
-
-    def close() -> None:
-        for client in opened:
-            client.close()
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
         """The vectors of these texts, in their order."""
         # Here, because the library is heavy and only asked for when something is compared.
         openai = import_aside("openai")
         httpx2 = import_aside("httpx2")
-        access.check(limit)
+        access.check(_SILENCE_SECONDS)
         until = time.monotonic() + _TIMEOUT_SECONDS
         most = _MOST_BYTES + len(texts) * _MOST_BYTES_OF_VECTOR
         try:
-            client = openai.OpenAI(
-                **access.identity(), timeout=limit, max_retries=1, http_client=connections()
-            )
+            client = _client(access, access.url, access.key)
             with client.embeddings.with_streaming_response.create(
                 model=model, input=texts, encoding_format="float"
             ) as answer:
                 return _vectors(_read(answer.iter_bytes(), most, until), len(texts))
         except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
-            service = access.service(None, limit)
+            service = access.service(_SILENCE_SECONDS)
             words = service.secrets.redact(str(cause))[:_MOST_WORDS_CHARS]
         # Out here, so that it is not chained to one that holds the request with its key.
         where = shown_url(base_url) if base_url else "the default endpoint"
@@ -120,8 +104,22 @@ def endpoint_embeddings(
             f"Check the model, the address and the key of {owner}."
         )
 
-    weakref.finalize(embed, close)
     return embed
+
+
+@cache
+def _client(access: Access, _url: str, _key: Secret | None) -> Any:
+    """One client for the process, whose connections serve again: each costs a handshake.
+
+    The address and the key are those of now: they may come from the environment.
+    """
+    openai = import_aside("openai")
+    http = openai.DefaultHttpxClient(
+        verify=trusted_certificates(), timeout=_SILENCE_SECONDS, auth=access.basic_auth
+    )
+    return openai.OpenAI(
+        **access.identity(), timeout=_SILENCE_SECONDS, max_retries=1, http_client=http
+    )
 
 
 def _read(parts: Iterable[bytes], most: int, until: float) -> bytes:

@@ -1,99 +1,81 @@
-"""A model behind an API of OpenAI's client library, at OpenAI or at any service that speaks it.
+"""A model behind OpenAI's client library, at OpenAI or at any service that speaks as it does.
 
-Azure, Ollama, vLLM and llama.cpp are reached by `base_url`; Amazon Bedrock and Google Vertex
-AI through the client library's own providers. What a service turns out to refuse is
-left out from then on. How an API writes requests and replies is its wire (`wire.py`); keys and
-addresses are `openai_access.py`, bodies are read by `openai_stream.py`, errors are
-`openai_errors.py`.
+Azure, Ollama, vLLM and llama.cpp are reached by `base_url`. How the two APIs write requests and
+read replies is in `chat.py` and `responses.py`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import json
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 import anyio.to_thread
 
-from ...core.errors import ModelCannotCallFunctions, ModelUnreachable
+from ...core.json import JsonObject, as_object, is_list, is_object
 from ...secrets.secrets import Secret
 from ..media import kinds_in
-from . import openai_errors as errors
-from . import openai_failures as failures
-from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
-from .chat_wire import ChatWire
-from .learned import Learned
-from .openai_access import Access, OpenAIProvider
-from .openai_attempts import Attempts
-from .openai_stream import chunks
-from .responses_wire import ResponsesWire
-from .wire import Asking, Wire
+from ..messages import Message
+from .access import Access
+from .accumulator import ReplySoFar
+from .base import ModelReply, ModelRequest, ModelSettings, OnText
+from .errors import (
+    Failure,
+    Service,
+    body_failure,
+    dropped,
+    failure_of,
+    unreadable,
+    web_page_error,
+)
+from .quirks import quirks_of
+from .retries import RetryingModel
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+_MAX_EVENT_BYTES = 64 * 1024 * 1024  # a piece may hold a picture
+_DRAIN_SECONDS = 0.1  # to read to the end after the last piece: the connection serves again
+# The last event of the Responses API; in Chat Completions the tokens may follow the end.
+_LAST_EVENTS = {"response.completed", "response.incomplete", "response.failed"}
+# What strict mode knows; with any other word it refuses the whole request.
+_STRICT_WORDS = {
+    "$defs", "$ref", "additionalProperties", "anyOf", "const", "definitions", "description", "enum",
+    "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maximum", "minItems",
+    "minimum", "multipleOf", "pattern", "properties", "required", "title", "type",
+}  # fmt: skip
 
-class OpenAIModel:
+
+class OpenAIModel(RetryingModel):
     """One model of one service; connects at the first reply.
 
-    Asked by Chat Completions, as `openai_responses` by the Responses API.
     `base_url` defaults to OPENAI_BASE_URL. The key in OPENAI_API_KEY is for that address, or else
-    for OpenAI's own; any other wants `api_key`, except on this machine or network. For `bedrock`
-    the region and the credentials come from AWS's usual places, for `vertexai` from Google's
-    (GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, application default credentials); `api_key` is
-    then a bearer token in place of those.
+    for OpenAI's own; any other wants `api_key`, except on this machine or network.
     """
+
+    provider: ClassVar[str]
+    path: ClassVar[str]
+    optional: ClassVar[tuple[str, ...]]
+    """The fields of a request that a service may refuse and can be asked without."""
 
     def __init__(
         self,
         model: str,
         *,
-        provider: OpenAIProvider = "openai",
-        base_url: str | None = None,
+        base_url: str = "",
         api_key: Secret | None = None,
         settings: ModelSettings | None = None,
     ) -> None:
-        self._settings = settings or ModelSettings()
-        self._access = Access(provider, model, base_url or None, api_key or None)
-        self._wire: Wire = ResponsesWire() if provider == "openai_responses" else ChatWire()
+        access = Access(self.provider, model, base_url or None, api_key or None)
+        super().__init__(settings or ModelSettings(), quirks_of(access.bare_url, model))
+        self._access = access
+        self._model = model
         self._client: AsyncOpenAI | None = None
         self._opening = anyio.Lock()
-        self._learned = Learned()
         self._call_numbers = itertools.count(1)
-        self._calls_functions = True
-
-    @property
-    def name(self) -> str:
-        """The provider and the model, for people."""
-        return f"{self._access.provider} {self._access.model}"
-
-    @property
-    def calls_functions(self) -> bool:
-        """True until the service says that this model cannot."""
-        return self._calls_functions
-
-    async def reply(
-        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
-    ) -> ModelReply:
-        """Ask for the next message; its text goes to `on_text` as it comes.
-
-        A reply that breaks off is asked for anew, which `on_again` is told before: no part of it
-        counts.
-
-        Raises:
-            ModelCannotCallFunctions: functions were offered to a model that cannot call them.
-            ModelError: any other of its kinds, with what to do next.
-        """
-        limit = self._settings.turn_limit_seconds
-        with anyio.move_on_after(limit) as scope:
-            try:
-                return await self._ask(request, on_text, on_again, scope.deadline)
-            except ModelCannotCallFunctions:
-                self._calls_functions = False
-                raise
-        raise errors.turn_error(limit, self._service(self._client))
 
     async def aclose(self) -> None:
         """Let go of connections. The next reply opens new ones."""
@@ -101,117 +83,194 @@ class OpenAIModel:
         if client is not None:
             await client.close()
 
-    async def _ask(
-        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None, deadline: float
-    ) -> ModelReply:
-        client = await self._connected()
-        attempts = Attempts(deadline)
-        while True:
-            came = await self._attempt(client, request, on_text)
-            if isinstance(came, ModelReply):
-                return came
-            learned = self._learned.from_words(came.words, kinds_in(request.messages))
-            pause = 0.0 if learned else attempts.pause_seconds(came)
-            if pause is None:
-                try:
-                    raise came.error
-                finally:
-                    del came  # the error holds this frame: held by it, both would stay for long
-            if on_again:
-                await on_again(AskedAgain(came.reason, pause))
-            await anyio.sleep(pause)
+    def _fields(self, request: ModelRequest) -> dict[str, Any]:
+        """The request as this API has it; what is None is not sent."""
+        raise NotImplementedError
 
-    async def _attempt(
-        self, client: AsyncOpenAI, request: ModelRequest, on_text: OnText
-    ) -> ModelReply | failures.Failure:
-        service = self._service(client)
-        response = await self._send(client, request)
-        if isinstance(response, failures.Failure):
+    def _added_names(self, messages: Collection[Message]) -> set[str]:
+        """What of the messages goes back to the service as it had added it, by name."""
+        raise NotImplementedError
+
+    def _new_reply(self) -> ReplySoFar:
+        raise NotImplementedError
+
+    @property
+    def _service(self) -> Service:
+        return self._access.service(self._settings.timeout_seconds)
+
+    def _learn_from(self, failure: Failure, request: ModelRequest) -> bool:
+        return self._quirks.learn_media(failure.words, kinds_in(request.messages))
+
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+        client = await self._connected()
+        service = self._service
+        response = await self._send(client, request, service)
+        if isinstance(response, Failure):
             return response
-        so_far = self._wire.new_reply()
-        async with aclosing(chunks(response.http_response, service)) as pieces:
+        reply = self._new_reply()
+        async with aclosing(_pieces(response, service)) as pieces:
             async for piece in pieces:
-                if not isinstance(piece, failures.Failure):
-                    if text := so_far.add(piece):
-                        await on_text(text)
-                elif not so_far.is_whole:
-                    return piece
-        if not so_far.answered:
-            step = "Check `base_url` and the server's log."
-            words = "answered without a reply in it"
-            return failures.Failure(ModelUnreachable(service.says(words, step)))
-        service_id = self._access.service_id(client)
-        return so_far.finished(lambda: f"call_{next(self._call_numbers)}", service_id)
+                failed = piece if isinstance(piece, Failure) else body_failure(piece, service)
+                if failed and not reply.is_whole:
+                    return failed
+                if not failed and (text := reply.add(piece)):
+                    await on_text(text)
+        if not reply.answered:
+            return unreadable("answered without a reply in it", service)
+        return reply.finished(self._new_id, self._access.service_id)
+
+    def _new_id(self) -> str:
+        return f"call_{next(self._call_numbers)}"
 
     async def _connected(self) -> AsyncOpenAI:
         async with self._opening:
             if self._client is None:
-                self._access.check(self._settings.timeout_seconds)
-                # In a thread: importing openai takes a second, and the loop has others to serve.
-                self._client = await anyio.to_thread.run_sync(self._open)
+                limit = self._settings.timeout_seconds
+                self._access.check(limit)
+                # In a thread: importing openai takes a while, and the loop has others to serve.
+                self._client = await anyio.to_thread.run_sync(self._access.open, limit)
             return self._client
 
-    def _open(self) -> AsyncOpenAI:
-        client = self._access.open(self._settings.timeout_seconds)
-        self._wire.create(client)  # imports the rest, still in the thread
-        return client
-
-    async def _send(self, client: AsyncOpenAI, request: ModelRequest) -> Any:
+    async def _send(self, client: AsyncOpenAI, request: ModelRequest, service: Service) -> Any:
         """The response, its body not read yet; or the `Failure`, once nothing can be left out."""
-        import openai  # Here, because it is heavy; it was loaded when the client was made.
+        # Here, because they are heavy; they were loaded when the client was made.
+        import httpx2
+        import openai
 
-        mended = False
-        asking = self._asking(client, request)
+        is_mended = False
         while True:
-            body = self._wire.body(asking)
+            body = self._body(request)
             try:
-                return await self._post(client, _without_surrogates(body) if mended else body)
+                # As raw events, because the client's stream hides whether `[DONE]` came.
+                return await client.post(
+                    self.path,
+                    cast_to=httpx2.Response,
+                    body=_without_surrogates(body) if is_mended else body,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[Any],
+                )
             except UnicodeEncodeError as cause:
-                if mended:
-                    return failures.failure(cause, self._service(client))
-                mended = True
+                if is_mended:
+                    return failure_of(cause, service)
+                is_mended = True
             except (openai.OpenAIError, TypeError, ValueError) as cause:
-                if not self._learn(cause, body, asking):
-                    return failures.failure(cause, self._service(client))
+                if not self._learn_from_error(cause, body, request):
+                    return failure_of(cause, service)
 
-    async def _post(self, client: AsyncOpenAI, body: dict[str, Any]) -> Any:
-        create = self._wire.create(client)
-        # As further fields: the client walks through each message that it is given, on the loop,
-        # for a tenth of a millisecond and more.
-        known = {name: body[name] for name in ("model", "stream") if name in body}
-        further = {**body, **self._settings.extra_body}
-        return await create(**known, **self._wire.compulsory, extra_body=further)
+    def _learn_from_error(
+        self, cause: Exception, body: Mapping[str, Any], request: ModelRequest
+    ) -> bool:
+        import openai  # Loaded already.
 
-    def _asking(self, client: AsyncOpenAI, request: ModelRequest) -> Asking:
-        return Asking(
-            request,
-            self._settings,
-            self._access.sent_model,
-            str(client.base_url),
-            self._access.service_id(client),
-            self._learned,
-        )
-
-    def _learn(self, cause: Exception, body: Mapping[str, Any], asking: Asking) -> bool:
-        return self._learned.from_error(
+        return isinstance(cause, openai.APIStatusError) and self._quirks.learn(
             cause,
             body,
-            optional=self._wire.optional,
-            added=self._wire.added_names(asking),
-            media=kinds_in(asking.request.messages),
+            optional=self.optional,
+            added=self._added_names(request.messages),
+            media=kinds_in(request.messages),
         )
 
-    def _service(self, client: AsyncOpenAI | None) -> errors.Service:
-        return self._access.service(client, self._settings.timeout_seconds)
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request, with nothing in it that was not set or that the service refuses."""
+        fields: dict[str, Any] = {
+            "model": self._model,
+            "stream": True,
+            "temperature": self._temperature(request),
+            # The functions stay, so that the service's cache of the request still serves.
+            "tool_choice": "none" if request.functions and not request.may_call else None,
+            **self._fields(request),
+        }
+        refused = self._quirks.refused
+        sent = {k: x for k, x in fields.items() if x is not None and k not in refused}
+        return {**sent, **self._settings.extra_body}
+
+
+async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
+    """The answer as chunks: many from a stream, one from a service that does not stream.
+
+    A stream ends with `[DONE]`, or with a piece that says so; one that just stops was dropped on
+    the way, however cleanly the connection was closed. The last piece is then a `Failure`.
+    """
+    import httpx2  # Loaded already.
+
+    kind = response.headers.get("content-type", "").lower()
+    try:
+        if "html" in kind:
+            yield Failure(web_page_error(response.status_code, service))
+            return
+        if "json" in kind and "event-stream" not in kind:
+            text = (await response.aread()).decode("utf-8", "replace").strip()
+            if not text.startswith("data:"):  # some servers call a stream JSON
+                is_cut = text.startswith("{") and not text.endswith("}")
+                yield dropped(service) if is_cut else json.loads(text)
+                return
+        response.headers["content-type"] = "text/event-stream"  # some leave it out
+        events = aiter(httpx2.EventSource(response, max_event_size=_MAX_EVENT_BYTES))
+        is_last = False
+        async for event in events:
+            is_last = event.data.startswith("[DONE]")
+            if event.data and not is_last:
+                yield (chunk := json.loads(event.data))
+                is_last = as_object(chunk).get("type") in _LAST_EVENTS
+            if is_last:
+                break
+        if not is_last:
+            yield dropped(service)
+            return
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            async for _ in events:
+                pass
+    except httpx2.HTTPError as cause:
+        yield failure_of(cause, service)
+    except ValueError as cause:
+        yield unreadable("sent what is not JSON", service, str(cause))
+    finally:
+        with anyio.CancelScope(shield=True):
+            await response.aclose()
+
+
+def answer_format(schema: JsonObject | None) -> JsonObject | None:
+    """The form of an answer: name, schema and whether it is strict.
+
+    None for what no service takes: an answer that is no object. Strict where that allows nothing
+    else: all properties are required, and others never wanted.
+    """
+    if schema is None or schema.get("type") != "object":
+        return None
+    sent = {name: x for name, x in schema.items() if name != "$schema"}
+    strict = _closed(sent)
+    return {"name": "answer", "schema": strict or sent, "strict": strict is not None}
+
+
+def _closed(schema: Any) -> JsonObject | None:
+    """The schema with no other properties than it names; None where strict mode does not do."""
+    says_what = {"$ref", "anyOf", "const", "enum", "type"}  # one of these stands in every part
+    if not is_object(schema) or schema.keys() - _STRICT_WORDS or not schema.keys() & says_what:
+        return None
+    closed: JsonObject = {**schema}
+    if "properties" in closed or "object" in str(closed.get("type")):
+        properties = as_object(closed.get("properties"))
+        if not properties or {*properties} != {*(closed.get("required") or ())}:
+            return None
+        if closed.setdefault("additionalProperties", False) is not False:
+            return None
+    parts: list[Any] = []
+    for name in closed.keys() & {"properties", "$defs", "definitions"}:
+        closed[name] = {x: _closed(part) for x, part in closed[name].items()}
+        parts += closed[name].values()
+    if "anyOf" in closed:
+        closed["anyOf"] = [_closed(x) for x in closed["anyOf"]]
+        parts += closed["anyOf"]
+    if "items" in closed:
+        closed["items"] = _closed(closed["items"])
+        parts.append(closed["items"])
+    return None if None in parts else closed
 
 
 def _without_surrogates(value: Any) -> Any:
     """The same JSON value with what cannot be sent as UTF-8 shown as a replacement character."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, Mapping):
-        items = cast(Mapping[str, Any], value).items()
-        return {_without_surrogates(k): _without_surrogates(v) for k, v in items}
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(x) for x in cast(list[Any], value)]
-    return value
+    if is_object(value):
+        return {_without_surrogates(k): _without_surrogates(x) for k, x in value.items()}
+    return [_without_surrogates(x) for x in value] if is_list(value) else value

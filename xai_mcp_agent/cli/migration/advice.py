@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ...agent.models.choice import PROVIDERS
+from ...agent.models.choice import NATIVE, PROVIDERS
 from ...agent.prompt import PLACEHOLDERS
 from ...core.json import JsonObject
 from ...core.names import did_you_mean
@@ -18,7 +18,6 @@ from .migrate import AUTHORIZE, AdoptedNode, Migration, Remark, is_upstream, lib
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
-_EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
 _OWN_CALLS = re.compile(r"^[^\w\n]*TOOL:", re.MULTILINE)
 _CALLS_ADVICE = (
     "`{}` tells the model to write lines such as `TOOL: name`. Here it calls tools as its service "
@@ -104,8 +103,8 @@ def _values(migration: Migration) -> Iterator[Remark]:
 
 def _provider(node: AdoptedNode, port: str, written: str) -> Iterator[Remark]:
     provider = written.strip().lower()
-    if extra := _EXTRAS.get(provider):
-        text = f'provider {provider} needs a package: pip install "xai-mcp-agent[{extra}]".'
+    if provider in NATIVE:
+        text = f'provider {provider} needs a package: pip install "xai-mcp-agent[providers]".'
         yield Remark(node.node, node.node_id, text, to_do=False, port=port)
     elif provider and provider not in PROVIDERS:
         # It is not shown: what stands in the wrong port may be a key.

@@ -1,0 +1,107 @@
+"""Chat Completions, as OpenAI and all services that speak this API take it.
+
+The messages of a conversation are in this API's own shape. What a service adds to them goes back
+to it: thought signatures, reasoning texts and encrypted reasoning come in fields that the protocol
+does not know, and their service may refuse the next request where they are missing. Other services
+may refuse them, so none is sent what another one added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...core.json import as_object
+from ...core.provider_schema import FunctionSpec
+from ..media import split, without
+from ..messages import ADDED, Message, added_by, with_calls
+from .accumulator import ChatReply
+from .base import ModelRequest
+from .openai import OpenAIModel, answer_format
+
+_REASONING_MODEL = re.compile(r"(?:.*/)?(?:gpt-5|o\d)")
+_RENAMED_LIMIT = ("api.openai.com", ".azure.com")
+
+
+class ChatModel(OpenAIModel):
+    """A model that is asked by Chat Completions."""
+
+    provider = "openai"
+    path = "/chat/completions"
+    optional = ("stream_options", "temperature", "tool_choice")
+
+    def _fields(self, request: ModelRequest) -> dict[str, Any]:
+        settings, form = self._settings, answer_format(request.output_schema)
+        return {
+            "messages": self._messages(request.messages),
+            "tools": [_function(x) for x in request.functions] or None,
+            "stream_options": {"include_usage": True},
+            self._limit_name(): settings.max_output_tokens,
+            "reasoning_effort": settings.reasoning_effort,
+            "response_format": form and {"type": "json_schema", "json_schema": form},
+        }
+
+    def _added_names(self, messages: Collection[Message]) -> set[str]:
+        found: set[str] = set()
+        for message in messages:
+            added = added_by(self._access.service_id, message)
+            for fields in (added.get("message"), *as_object(added.get("calls")).values()):
+                found |= {*as_object(fields)}
+        return found - {"function"}
+
+    def _new_reply(self) -> ChatReply:
+        return ChatReply()
+
+    def _limit_name(self) -> str:
+        """The parameter that limits the answer: OpenAI renamed it, most know the old name."""
+        host = urlsplit(self._access.url or "https://api.openai.com").hostname or ""
+        renamed = host.endswith(_RENAMED_LIMIT) or _REASONING_MODEL.match(self._model)
+        return self._quirks.limit_name or ("max_completion_tokens" if renamed else "max_tokens")
+
+    def _messages(self, messages: Collection[Message]) -> list[Message]:
+        """The messages; results are text only, so what else they hold follows them as a user's."""
+        refused = self._quirks.refused
+        sent: list[Message] = []
+        shown: list[Any] = []
+        for given, call in with_calls(messages):
+            message = self._with_added({**given})
+            if message["role"] != "tool" and shown:
+                sent.append({"role": "user", "content": shown})
+                shown = []
+            if message["role"] == "tool":
+                text, media = split(message := without(message, refused))
+                if media:
+                    message = {**message, "content": text}
+                    name = call["function"]["name"] if call else "a tool"
+                    head = f"[From the result of {name}, not from the user:]"
+                    shown += [{"type": "text", "text": head}, *media]
+            sent.append(message)
+        return [*sent, {"role": "user", "content": shown}] if shown else sent
+
+    def _with_added(self, message: Message) -> Message:
+        """The message with what this service itself added, except what it refuses."""
+        added = added_by(self._access.service_id, message)
+        plain = {name: value for name, value in message.items() if name != ADDED}
+        if added and plain.get("tool_calls"):
+            of_calls, refused = as_object(added.get("calls")), self._quirks.refused
+            plain["tool_calls"] = [
+                _filled(x, as_object(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
+            ]
+        return _filled(plain, as_object(added.get("message")), self._quirks.refused)
+
+
+def _filled(
+    plain: Mapping[str, Any], added: Mapping[str, Any], refused: Collection[str]
+) -> dict[str, Any]:
+    """Both; what the protocol knows is as the conversation has it now."""
+    more = {name: value for name, value in added.items() if name not in refused}
+    if "function" in more and "function" in plain:
+        return {**more, **plain, "function": {**as_object(more["function"]), **plain["function"]}}
+    return {**more, **plain}
+
+
+def _function(spec: FunctionSpec) -> dict[str, Any]:
+    described = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": described}

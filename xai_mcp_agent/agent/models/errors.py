@@ -1,0 +1,323 @@
+"""What went wrong at a model's service, as our errors: what, where, its own words, what next.
+
+A failed attempt is a value, a `Failure`: errors of client libraries hold the request with its key,
+and an error of ours that is raised beside one would be chained to it. No secret is shown: the key
+is masked and the address loses its credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, TypeAlias
+
+from ...core.errors import (
+    ModelAuthenticationError,
+    ModelCannotCallFunctions,
+    ModelContentFiltered,
+    ModelContextOverflow,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    let_go_of_frames,
+)
+from ...core.json import as_object, clipped, is_list, is_object
+from ...secrets.secrets import Secrets
+
+# Services explain at length and some repeat the whole request: this much tells what is wrong.
+_MAX_WORDS_CHARS = 500
+# In the words of OpenAI; vLLM; llama.cpp; Ollama; Anthropic and Bedrock; Gemini.
+_OVERFLOW = re.compile(
+    r"context[ _](?:length|window|size)|maximum model length|longer than the (?:maximum )?model"
+    r"|prompt is too long|input is too long|input length|too many (?:input )?tokens"
+    r"|exceeds the maximum number of tokens|maximum prompt length",
+    re.IGNORECASE,
+)
+# `maximum context length is 8192`, `tokens allowed (1048576)`, `210000 tokens > 200000 maximum`.
+_WINDOW = re.compile(
+    r"(?:context[ _](?:length|window|size)|(?:model|prompt) length|maximum number of tokens)"
+    r"(?! by\b)\D{0,24}?(\d[\d,]{2,})|>\s*(\d[\d,]{2,})|(\d[\d,]{2,}) maximum context",
+    re.IGNORECASE,
+)
+_LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
+_FILTERED = re.compile(
+    r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai", re.IGNORECASE
+)
+_FILTERED_CODE = re.compile(r"content_|.*_policy(?:_violation)?$")
+# In the words of Ollama; vLLM; OpenRouter; llama.cpp.
+_LACKS_FUNCTIONS = re.compile(
+    r"does not support (?:tool|function)|--enable-auto-tool-choice|support tool use"
+    r"|tools? param requires|(?:tools?|functions?) (?:is|are) not supported",
+    re.IGNORECASE,
+)
+_PASSES = re.compile(r"408|409|5\d\d|server_error|overloaded(_error)?")
+_BUSY = {"429", "rate_limit_exceeded", "rate_limit_error"}
+_NEXT_OFFLINE = "The provider `offline` needs no key."
+_CHECK_LOG = "Check `base_url` and the server's log."
+
+KeyFrom: TypeAlias = Literal["port", "environment", "nowhere"]
+"""Where the key would come from; `nowhere`: the environment's is not for this address."""
+Retry: TypeAlias = Literal["never", "soon", "when free"]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Whom we talk to, for messages, and how long it may be silent."""
+
+    provider: str
+    model: str
+    base_url: str = field(repr=False)  # a password may stand in it
+    silence_seconds: float
+    key_from: KeyFrom = "port"
+    node: str = "AgentModel"  # whose ports these are
+    key_variable: str = "OPENAI_API_KEY"
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
+
+    def says(self, what: str, next_step: str, words: str = "") -> str:
+        """One message: what happened, where, the service's own words, what to do next."""
+        quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
+        place = f" at {shown_url(self.base_url)}" if self.base_url else ""
+        text = f"{self.provider} {self.model}{place} {what}.{quoted} {next_step}"
+        return self.secrets.redact(text).strip()
+
+    @property
+    def key_places(self) -> str:
+        """The two places for the key."""
+        return f"`api_key` of {self.node}, or the environment variable {self.key_variable}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt came to nothing, and whether another may do better."""
+
+    error: ModelError
+    retry: Retry = "never"
+    wait_seconds: float | None = None  # as the service asks
+    words: str = ""  # its own, where they came in the middle of an answer
+
+    @property
+    def reason(self) -> str:
+        """What happened, without what to do next."""
+        return str(self.error).partition(". ")[0]
+
+
+def failure_of(cause: BaseException, service: Service) -> Failure:
+    """What an error of the client library, or of the HTTP library under it, comes to.
+
+    The error must not be raised again: it has no frames any more.
+    """
+    # Here, because they are heavy; they are loaded when this is called.
+    import httpx2
+    import openai
+
+    try:
+        if isinstance(cause, openai.APIStatusError):
+            return status_failure(cause.status_code, cause.response.headers, cause.body, service)
+        if isinstance(cause, openai.APIConnectionError):
+            cause = cause.__cause__ or cause
+        if isinstance(cause, httpx2.ConnectTimeout):
+            step = "Check `base_url`, the network and any proxy."
+            error = ModelUnreachable(service.says("does not accept a connection", step))
+            return Failure(error, "soon")
+        if isinstance(cause, httpx2.TimeoutException):
+            return Failure(timeout_error(service))
+        if isinstance(cause, httpx2.ConnectError):
+            step = "Is the server running, and is `base_url` right?"
+            error = ModelUnreachable(service.says("cannot be reached", step, str(cause)))
+            return Failure(error, "soon")
+        if isinstance(cause, httpx2.HTTPError):
+            return dropped(service, str(cause))
+        words = f"{cause or type(cause)}"
+        return unreadable("could not be talked to", service, words)
+    finally:
+        let_go_of_frames(cause)
+
+
+def status_failure(status: int, headers: Mapping[str, str], body: Any, service: Service) -> Failure:
+    """What an answer with this status, which is an error, comes to."""
+    error = refusal(status, headers, body, service)
+    retry = _retry_after(str(status))
+    is_final = headers.get("x-should-retry") == "false"
+    if is_final or as_object(body).get("code") == "insufficient_quota":
+        retry = "never"
+    return Failure(error, retry, _pause_seconds(headers))
+
+
+def body_failure(body: Any, service: Service) -> Failure | None:
+    """What a body sent with status 200, or a piece of a stream, says of an error in it."""
+    piece = as_object(body)
+    error: Any = piece.get("error")
+    if piece.get("type") == "response.failed":
+        error = as_object(piece.get("response")).get("error") or "It does not say why."
+    elif piece.get("type") == "error":
+        error = error or piece
+    if not error:
+        return None
+    code = str(as_object(error).get("code") or as_object(error).get("type") or "")
+    return Failure(refusal(0, {}, error, service), _retry_after(code), words=words_of(error))
+
+
+def dropped(service: Service, words: str = "") -> Failure:
+    """The connection broke off; `words` are the operating system's."""
+    step = "Run again; if it happens again, look at the server's log."
+    return Failure(ModelUnreachable(service.says("dropped the connection", step, words)), "soon")
+
+
+def unreadable(what: str, service: Service, words: str = "") -> Failure:
+    """The service answered with something that is no reply."""
+    return Failure(ModelUnreachable(service.says(what, _CHECK_LOG, words)))
+
+
+def _retry_after(code: str) -> Retry:
+    """Whether an error of this status, or of this name, may pass."""
+    if code in _BUSY:
+        return "when free"
+    return "soon" if _PASSES.fullmatch(code) else "never"
+
+
+def _pause_seconds(headers: Mapping[str, str]) -> float | None:
+    """How long the service asks to wait, from its headers; None when it does not say."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers.get(name, "")) * unit)
+        except ValueError:
+            continue
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service) -> ModelError:
+    """The error for an answer that is an error; `status` is 0 when it came in a stream."""
+    if "html" in headers.get("content-type", ""):
+        return web_page_error(status, service)
+    code = str(as_object(body).get("code") or as_object(body).get("type") or "")
+    words = words_of(body)
+    if status == 413 or (status in {0, 400, 422, 500} and is_overflow(code, words)):
+        what = "cannot take in this request: the conversation and the tools are too long for it"
+        step = "Shorten the conversation, offer fewer tools, or use a model with a larger context"
+        window = window_in(as_object(body), words)
+        return ModelContextOverflow(service.says(what, f"{step} window.", words), window)
+    if _FILTERED_CODE.match(code) or (status in {0, 400} and _FILTERED.search(words)):
+        what = "did not answer: the service's content filter stopped it"
+        step = "Change the request, or the filter's settings where the service has them."
+        return ModelContentFiltered(service.says(what, step, words))
+    if status in {0, 400, 404, 422, 500, 501} and _LACKS_FUNCTIONS.search(words):
+        step = "Use the text protocol for it, or a model that can."
+        return ModelCannotCallFunctions(service.says("cannot call functions", step, words))
+    if status in {401, 403} or code == "invalid_api_key":
+        what = "does not allow this" if status == 403 else "refused the key"
+        own = service.key_from == "nowhere"
+        step = _own_key(service) if own else f"Check {service.key_places}."
+        told = service.says(f"{what} ({status or 'in its reply'})", _or_offline(step), words)
+        return ModelAuthenticationError(told)
+    if code == "insufficient_quota":
+        step = "Check the plan and its billing."
+        return ModelRateLimited(service.says("has no quota left for this account", step, words))
+    if status == 429 or code in _BUSY:
+        seconds = _pause_seconds(headers)
+        wait = f"Wait {seconds:.0f} seconds, as it asks" if seconds else "Wait a little"
+        step = f"{wait}, then run again; or ask for a higher limit."
+        return ModelRateLimited(service.says("had too many requests (429)", step, words))
+    return _other_error(status, code, words, service)
+
+
+def _other_error(status: int, code: str, words: str, service: Service) -> ModelError:
+    if code == "model_not_found" or (status == 404 and "model" in words.lower()):
+        step = f"Check the name {service.model!r}; a local server must have the model first."
+        return ModelError(service.says("does not have this model (404)", step, words))
+    if status == 404:
+        step = f"Check `base_url` (it usually ends in /v1) and the model's name {service.model!r}."
+        return ModelError(service.says("has nothing at this address (404)", step, words))
+    if status == 408:
+        return ModelTimeout(service.says("gave up on the request (408)", "Run again.", words))
+    if status >= 500:
+        step = "Run again later; the service's log or status page tells more."
+        return ModelUnreachable(service.says(f"failed ({status})", step, words))
+    if status == 0:
+        return ModelError(service.says("broke off its reply with an error", "Run again.", words))
+    step = "Check the model's settings and the conversation against the service's documentation."
+    return ModelError(service.says(f"refused the request ({status})", step, words))
+
+
+def web_page_error(status: int, service: Service) -> ModelError:
+    """The error for a web page in place of an answer."""
+    what = f"answered with a web page (status {status}), not with a model's reply"
+    step = "Check `base_url`: it usually ends in /v1. A proxy or a sign-in page may be between."
+    return ModelUnreachable(service.says(what, step))
+
+
+def no_key_error(service: Service, words: str = "") -> ModelError:
+    """The error for a service that wants a key when there is none."""
+    what, step = "cannot be asked: there is no API key", f"Set {service.key_places}."
+    if service.key_from == "nowhere":
+        what, step = f"{what} for this address", _own_key(service)
+    return ModelAuthenticationError(service.says(what, _or_offline(step), words))
+
+
+def timeout_error(service: Service) -> ModelTimeout:
+    """The error for a service that was silent for too long."""
+    what = f"did not answer within {service.silence_seconds:g} seconds"
+    step = "Raise `timeout_seconds`, or check whether the server is busy or loading the model."
+    return ModelTimeout(service.says(what, step))
+
+
+def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
+    """The error for an answer that came, but did not end in time."""
+    step = "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`."
+    what = f"did not end its turn within {limit_seconds:g} seconds, repeated attempts included"
+    return ModelTimeout(service.says(what, step))
+
+
+def is_overflow(code: str | None, words: str) -> bool:
+    """Whether the service complains that the request does not fit its context."""
+    codes = {"context_length_exceeded", "exceed_context_size_error"}
+    return code in codes or bool(_OVERFLOW.search(words))
+
+
+def window_in(fields: Mapping[str, Any], words: str) -> int | None:
+    """How many tokens the context has, if a service that complains of it says so."""
+    tokens = fields.get("n_ctx")  # llama.cpp
+    if not isinstance(tokens, int):
+        match = _WINDOW.search(words)
+        tokens = int(next(x for x in match.groups() if x).replace(",", "")) if match else 0
+    return tokens if tokens >= _LEAST_WINDOW_TOKENS else None
+
+
+def words_of(body: Any) -> str:
+    """A service's own words in the body of an error, wherever it put them."""
+    if is_object(body):
+        for key in ("message", "detail", "error", "msg"):
+            if body.get(key):
+                return words_of(body[key])
+    if is_list(body):
+        return "; ".join(map(words_of, body))
+    return str(body or "")
+
+
+def shown_url(url: str) -> str:
+    """An address for a person: without credentials, query and trailing slash."""
+    without_credentials = re.sub(r"//[^/]*@", "//", url)
+    return re.split(r"[?#]", without_credentials)[0].rstrip("/")
+
+
+def _own_key(service: Service) -> str:
+    """What to do about an address that the key of the environment is not for."""
+    return (
+        f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent to "
+        "OpenAI only, or to the address in OPENAI_BASE_URL."
+    )
+
+
+def _or_offline(step: str) -> str:
+    return f"{step} {_NEXT_OFFLINE}"
+
+
+def _one_line(words: str) -> str:
+    return clipped(" ".join(words.split()).removesuffix("."), _MAX_WORDS_CHARS)

@@ -1,0 +1,252 @@
+"""Anthropic, Gemini, Bedrock, Mistral, Groq, Cohere and xAI natively, by pydantic-ai.
+
+It needs the extra `providers`, and is imported only where such a model is asked: that takes two
+seconds and 90 MB. The whole response of a service is kept beside its message, so that what it
+signed or encrypted goes back to it as it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+from pydantic_ai import exceptions
+from pydantic_ai import messages as ai
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.providers import infer_provider_class
+from pydantic_ai.settings import ModelSettings as NativeSettings
+from pydantic_ai.tools import ToolDefinition
+
+from ...core.errors import ModelAuthenticationError, ModelError, let_go_of_frames
+from ...core.json import as_list, as_object
+from ...secrets.secrets import Secret, Secrets
+from ..messages import Message, ToolCall, added_by, text_of, with_calls
+from .access import family_of
+from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, Usage
+from .errors import Failure, Service, dropped, status_failure, timeout_error, unreadable
+from .quirks import quirks_of
+from .retries import RetryingModel
+
+_PYDANTIC_NAMES = {"vertexai": "google-cloud"}  # all others have the same name there
+_KEY_VARIABLES = {
+    "vertexai": "GOOGLE_API_KEY",
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
+    "cohere": "CO_API_KEY",
+}  # all others are as ANTHROPIC_API_KEY of `anthropic`
+_CUT_OFF: dict[str | None, FinishReason] = {"length": "length", "content_filter": "content_filter"}
+
+
+class NativeModel(RetryingModel):
+    """One model of one service, asked by its own API at its own address."""
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        api_key: Secret | None = None,
+        settings: ModelSettings | None = None,
+        opened: Model | None = None,
+    ) -> None:
+        super().__init__(settings or ModelSettings(), quirks_of(provider, model))
+        self._provider, self._model, self._key = provider, model, api_key
+        self._service_id = f"{provider} {family_of(model)}"
+        self._opened = opened
+        self._opening = anyio.Lock()
+
+    async def aclose(self) -> None:
+        """Let go of connections. The next reply opens new ones."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.__aexit__(None, None, None)
+
+    @property
+    def _service(self) -> Service:
+        variable = _KEY_VARIABLES.get(self._provider, f"{self._provider.upper()}_API_KEY")
+        secrets = Secrets([self._key or "", os.environ.get(variable, "")])
+        limit = self._settings.timeout_seconds
+        return Service(
+            self._provider, self._model, "", limit, key_variable=variable, secrets=secrets
+        )
+
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+        async with aclosing(self._pieces(request)) as pieces:
+            async for piece in pieces:
+                if not isinstance(piece, str):
+                    return piece
+                await on_text(piece)
+        return dropped(self._service)
+
+    async def _pieces(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply | Failure]:
+        """The text as it comes, and at the end the reply or why there is none."""
+        try:
+            async with self._opening:
+                # In a thread: it imports the service's own library.
+                self._opened = model = self._opened or await anyio.to_thread.run_sync(self._open)
+            async with model_request_stream(
+                model,
+                _history(request.messages, self._service_id),
+                model_settings=self._native_settings(request),
+                model_request_parameters=ModelRequestParameters(
+                    function_tools=[
+                        ToolDefinition(
+                            name=x.name,
+                            description=x.description,
+                            parameters_json_schema=x.parameters,
+                        )
+                        for x in request.functions
+                    ]
+                ),
+            ) as stream:
+                async for event in stream:
+                    match event:
+                        case ai.PartStartEvent(part=ai.TextPart(content=text)):
+                            yield text
+                        case ai.PartDeltaEvent(delta=ai.TextPartDelta(content_delta=text)):
+                            yield text
+                        case _:
+                            pass
+                response = stream.get()
+            # Each service says why it ended; pydantic-ai's own models for tests do not.
+            reason = response.finish_reason or as_object(response.provider_details)
+            is_whole = response.state == "complete" and (reason or not model.provider)
+            yield self._reply(response) if is_whole else dropped(self._service)
+        except Exception as cause:  # noqa: BLE001 - each library has errors of its own
+            yield _failure_of(cause, self._service)
+
+    def _open(self) -> Model:
+        key = {"api_key": self._key.reveal()} if self._key else {}
+        name = _PYDANTIC_NAMES.get(self._provider, self._provider)
+        provider = cast(Any, infer_provider_class(name))(**key)
+        return infer_model(f"{name}:{self._model}", lambda _: provider)
+
+    def _native_settings(self, request: ModelRequest) -> NativeSettings:
+        own = self._settings
+        values: dict[str, Any] = {
+            "temperature": self._temperature(request),
+            "max_tokens": own.max_output_tokens,
+            "thinking": own.reasoning_effort,
+            "extra_body": own.extra_body or None,
+            "timeout": own.timeout_seconds,
+            "tool_choice": "none" if request.functions and not request.may_call else None,
+            "max_retries": 0,
+        }
+        return cast(NativeSettings, {name: x for name, x in values.items() if x is not None})
+
+    def _reply(self, response: ai.ModelResponse) -> ModelReply:
+        calls, usage = _calls(response), response.usage
+        thought = usage.details.get("reasoning_tokens", 0)
+        (kept,) = ai.ModelMessagesTypeAdapter.dump_python([response], mode="json")
+        return ModelReply(
+            _text(response),
+            calls,
+            _CUT_OFF.get(response.finish_reason, "tool_calls" if calls else "stop"),
+            usage=Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, thought),
+            thinking=response.thinking or "",
+            added={"service": self._service_id, "response": kept},
+        )
+
+
+def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]:
+    """The conversation as pydantic-ai has it: requests of several parts, and responses."""
+    history: list[ai.ModelMessage] = []
+    parts: list[ai.ModelRequestPart] = []
+    for given, call in with_calls(messages):
+        message = dict(given)
+        if message["role"] == "assistant":
+            # The results of one turn are one request: Anthropic wants them in one message.
+            history += [ai.ModelRequest(parts)] if parts else []
+            history.append(_response(message, service))
+            parts = []
+        elif message["role"] == "system":
+            parts.append(ai.SystemPromptPart(text_of(message)))
+        elif message["role"] == "tool":
+            name = as_object(call.get("function")).get("name") or "a_tool"
+            parts.append(ai.ToolReturnPart(name, _content(message), message["tool_call_id"]))
+        else:
+            parts.append(ai.UserPromptPart(_content(message)))
+    return [*history, ai.ModelRequest(parts)] if parts else history
+
+
+def _response(message: Message, service: str) -> ai.ModelResponse:
+    """What was kept of this service, where the conversation still says the same; else anew."""
+    parts: list[Any] = [ai.TextPart(text_of(message))] if text_of(message) else []
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        parts.append(ai.ToolCallPart(function["name"], function["arguments"] or "", call["id"]))
+    made = ai.ModelResponse(parts)
+    try:
+        kept = [added_by(service, message)["response"]]
+        (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(kept))
+    except (KeyError, ValidationError):  # of another service, or changed by somebody
+        return made
+    is_same = (_text(response), _calls(response)) == (_text(made), _calls(made))
+    return response if is_same else made
+
+
+def _content(message: Message) -> Any:
+    """A content's text, or its parts with pictures and sounds as bytes."""
+    if not isinstance(message.get("content"), list):
+        return message.get("content") or ""
+    parts: list[Any] = []
+    for part in map(as_object, as_list(message["content"])):
+        match part:
+            case {"image_url": {"url": str(url)}}:
+                is_data = url.startswith("data:")
+                parts.append(ai.BinaryContent.from_data_uri(url) if is_data else ai.ImageUrl(url))
+            case {"input_audio": {"data": str(data), "format": str(kind)}}:
+                sound = base64.b64decode(data)
+                parts.append(ai.BinaryContent(sound, media_type=f"audio/{kind}"))
+            case _:
+                parts.append(str(part.get("text") or ""))
+    return parts
+
+
+def _text(response: ai.ModelResponse) -> str:
+    return "".join(x.content for x in response.parts if isinstance(x, ai.TextPart))
+
+
+def _calls(response: ai.ModelResponse) -> tuple[ToolCall, ...]:
+    """The calls, with their arguments as they were written: what is no JSON the model shall see."""
+    calls: list[ToolCall] = []
+    for part in response.parts:
+        if isinstance(part, ai.ToolCallPart):
+            args = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
+            calls.append(ToolCall(part.tool_call_id, part.tool_name, args))
+    return tuple(calls)
+
+
+def _failure_of(cause: Exception, service: Service) -> Failure:
+    """What an error comes to. It must not be raised again: it has no frames any more."""
+    words = str(getattr(cause, "message", cause))
+    try:
+        match cause:
+            case exceptions.ModelTimeoutError():
+                return Failure(timeout_error(service))
+            case exceptions.ModelConnectionError():
+                return dropped(service, words)
+            case exceptions.ModelHTTPError():
+                pause = {"retry-after": str(cause.retry_after)} if cause.retry_after else {}
+                headers = {**(cause.headers or {}), **pause}
+                return status_failure(cause.status_code, headers, cause.body or words, service)
+            case exceptions.ContentFilterError():
+                body = {"message": words, "code": "content_filter"}
+                return status_failure(0, {}, body, service)
+            case ImportError():
+                return Failure(ModelError(service.says("cannot be asked", INSTALL, words)))
+            case exceptions.UserError():
+                step = f"Set {service.key_places}."
+                error = ModelAuthenticationError(service.says("cannot be asked", step, words))
+                return Failure(error)
+            case _:
+                return unreadable("could not be talked to", service, words)
+    finally:
+        let_go_of_frames(cause)

@@ -1,0 +1,139 @@
+"""The Responses API, as OpenAI and other services that speak it take it.
+
+Nothing is stored at the service (`store` is false): each request holds the whole conversation as a
+list of items. What a service answered with goes back to it as it was: a model that reasons wants
+its reasoning again, right before what it led to. Other services get none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ...core.json import JsonObject, as_list, as_object, is_list
+from ...core.provider_schema import FunctionSpec
+from ..media import without
+from ..messages import Message, added_by, text_of
+from .accumulator import BETWEEN_TEXTS, ResponsesReply
+from .base import ModelRequest
+from .openai import OpenAIModel, answer_format
+
+# How services name an item of reasoning when they refuse it.
+_NAMES = {"reasoning", "encrypted_content", "encrypted content", "invalid_encrypted_content"}
+
+
+class ResponsesModel(OpenAIModel):
+    """A model that is asked by the Responses API."""
+
+    provider = "openai_responses"
+    path = "/responses"
+    optional = ("include", "temperature", "tool_choice")
+
+    def _fields(self, request: ModelRequest) -> dict[str, Any]:
+        settings, messages = self._settings, request.messages
+        prompt = text_of(messages[0]) if messages and messages[0]["role"] == "system" else None
+        rest = messages if prompt is None else messages[1:]
+        effort, form = settings.reasoning_effort, answer_format(request.output_schema)
+        return {
+            "instructions": prompt,
+            "input": [item for x in rest for item in self._items(x)],
+            "tools": [_function(x) for x in request.functions] or None,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "max_output_tokens": settings.max_output_tokens,
+            "reasoning": {"effort": effort} if effort else None,
+            "text": form and {"format": {"type": "json_schema", **form}},
+        }
+
+    def _added_names(self, messages: Collection[Message]) -> set[str]:
+        service = self._access.service_id
+        return _NAMES if any(added_by(service, x).get("items") for x in messages) else set()
+
+    def _new_reply(self) -> ResponsesReply:
+        return ResponsesReply()
+
+    def _items(self, message: Message) -> list[dict[str, Any]]:
+        refused = self._quirks.refused
+        match message["role"]:
+            case "assistant":
+                added = added_by(self._access.service_id, message)
+                return _output_items(message, [] if _NAMES & refused else added.get("items"))
+            case "tool":
+                # A result may hold text, pictures and files here, and no sounds.
+                content = _content(without(message, {*refused, "audio"}))
+                answer = {"type": "function_call_output", "call_id": message["tool_call_id"]}
+                return [{**answer, "output": content}]
+            case role:
+                return [{"role": role, "content": _content(message)}]
+
+
+def _output_items(message: Message, added: Any) -> list[JsonObject]:
+    """An assistant's message as items: those that were kept as they were, others anew."""
+    calls = {x["id"]: x["function"] for x in message.get("tool_calls") or ()}
+    kept = [x for x in map(as_object, as_list(added)) if x.get("type")]
+    texts = _texts(message, kept)
+    items: list[JsonObject] = []
+    for item in kept:
+        if item["type"] == "function_call":
+            if function := calls.pop(item.get("call_id"), None):
+                items.append({**item, **_call_item(item["call_id"], function)})
+        elif item["type"] != "message":
+            items.append(item)
+        elif texts:
+            items.append(_message_item(item, texts.pop(0)))
+    # Reasoning that leads to none of them is refused.
+    while items and items[-1]["type"] == "reasoning":
+        items.pop()
+    said = [{"role": "assistant", "content": x} for x in texts]
+    return [*items, *said, *(_call_item(x, function) for x, function in calls.items())]
+
+
+def _texts(message: Message, kept: Sequence[JsonObject]) -> list[str]:
+    """What the message says, for each of its items."""
+    text = text_of(message)
+    own = [str(x.get("text") or "") for x in kept if x["type"] == "message"]
+    if len(own) > 1 and BETWEEN_TEXTS.join(own) == text:
+        return own
+    return [text] if text else []
+
+
+def _message_item(item: JsonObject, text: str) -> JsonObject:
+    part: JsonObject = {"type": "output_text", "text": text, "annotations": []}
+    kept = {name: x for name, x in item.items() if name != "text"}
+    return {**kept, "role": "assistant", "status": "completed", "content": [part]}
+
+
+def _call_item(call_id: str, function: JsonObject) -> JsonObject:
+    named = {"name": function["name"], "arguments": function.get("arguments") or "{}"}
+    return {"type": "function_call", "call_id": call_id, **named}
+
+
+def _content(message: Message) -> Any:
+    content = message.get("content") or ""
+    return [_part(as_object(x)) for x in content] if is_list(content) else content
+
+
+def _part(part: JsonObject) -> JsonObject:
+    """A part in the shape of Chat Completions in that of this API; any other as it is."""
+    match part.get("type"):
+        case "text":
+            return {"type": "input_text", "text": part.get("text")}
+        case "image_url":
+            image = as_object(part.get("image_url"))
+            detail = image.get("detail") or "auto"
+            return {"type": "input_image", "image_url": image.get("url"), "detail": detail}
+        case "file":
+            return {"type": "input_file", **as_object(part.get("file"))}
+        case _:
+            return part
+
+
+def _function(spec: FunctionSpec) -> dict[str, Any]:
+    # Not strict: that is this API's default, and it takes only some schemas.
+    return {
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "strict": False,
+    }

@@ -1,0 +1,115 @@
+"""Retry policy for transient failures, and the limit of a turn: the same for every service.
+
+In place of the client libraries' own retries: those sleep through our limit and then hide why
+they waited.
+"""
+
+from __future__ import annotations
+
+import random
+
+import anyio
+
+from ...core.backoff import Backoff
+from ...core.errors import ModelCannotCallFunctions
+from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
+from .errors import Failure, Service, turn_error
+from .quirks import ServiceQuirks
+
+_RETRIES = 2
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 30.0  # of those that we choose
+_MAX_TEMPERATURE = 2.0
+# What services use when none is sent; `extra_temperature` is counted from here.
+_USUAL_TEMPERATURE = 1.0
+
+
+class RetryingModel:
+    """A model whose failed attempts are values; a subclass makes one attempt."""
+
+    def __init__(self, settings: ModelSettings, quirks: ServiceQuirks) -> None:
+        self._settings = settings
+        self._quirks = quirks
+
+    @property
+    def name(self) -> str:
+        """The provider and the model, for people."""
+        return f"{self._service.provider} {self._service.model}"
+
+    @property
+    def calls_functions(self) -> bool:
+        """True until the service says that this model cannot."""
+        return self._quirks.calls_functions
+
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
+        """Ask for the next message; its text goes to `on_text` as it comes.
+
+        A reply that breaks off is asked for anew, which `on_again` is told before: no part of it
+        counts.
+
+        Raises:
+            ModelCannotCallFunctions: functions were offered to a model that cannot call them.
+            ModelError: any other of its kinds, with what to do next.
+        """
+        limit = self._settings.turn_limit_seconds
+        with anyio.move_on_after(limit) as scope:
+            try:
+                return await self._ask(request, on_text, on_again, scope.deadline)
+            except ModelCannotCallFunctions:
+                self._quirks.calls_functions = False
+                raise
+        raise turn_error(limit, self._service)
+
+    async def _ask(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None, deadline: float
+    ) -> ModelReply:
+        backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        failures = 0
+        while True:
+            came = await self._attempt(request, on_text)
+            if isinstance(came, ModelReply):
+                return came
+            pause = 0.0
+            if not self._learn_from(came, request):
+                failures += came.retry == "soon"
+                pause = _pause_after(came, backoff)
+                # A service with too many requests answers when others have had their turn.
+                is_final = came.retry == "never" or failures > _RETRIES
+                if is_final or anyio.current_time() + pause >= deadline:
+                    try:
+                        raise came.error
+                    finally:
+                        del came  # the error holds this frame: held by it, both would stay long
+            if on_again:
+                await on_again(AskedAgain(came.reason, pause))
+            await anyio.sleep(pause)
+
+    def _temperature(self, request: ModelRequest) -> float | None:
+        """The one to send; None for the service's own."""
+        wanted, extra = self._settings.temperature, request.extra_temperature
+        if wanted is None and extra <= 0:
+            return None
+        base = _USUAL_TEMPERATURE if wanted is None else wanted
+        return min(max(base + extra, 0.0), _MAX_TEMPERATURE)
+
+    @property
+    def _service(self) -> Service:
+        raise NotImplementedError
+
+    async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
+        raise NotImplementedError
+
+    def _learn_from(self, failure: Failure, request: ModelRequest) -> bool:
+        """Whether asking at once in another way makes sense."""
+        return False
+
+
+def _pause_after(failure: Failure, backoff: Backoff) -> float:
+    backoff.count()
+    asked = failure.wait_seconds
+    if asked and backoff.tries <= _RETRIES:
+        return asked
+    # One that says "at once" again and again would be asked hundreds of times.
+    return max(asked or 0.0, backoff.seconds * random.uniform(0.75, 1.0))
