@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from .. import page
@@ -40,9 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure_quality(sets: Sequence[ToolSet], scorer: Path, model: Path | None) -> Told:
     """How well tools are found."""
-    with ExitStack() as stack:
-        embed = stack.enter_context(KeptVectors(model)) if model else None
-        table = quality.measure(sets, scorer, embed)
+    table = quality.measure(sets, scorer, KeptVectors(model) if model else None)
     text = f"{quality.markdown(table, sets)}\n\n{quality.milliseconds(table)}"
     return f"### Quality\n\n{text}", quality.misses(table)
 

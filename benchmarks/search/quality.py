@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xai_mcp_agent.search import ToolIndex
+from xai_mcp_agent.search.embeddings import DenseIndex, Embedder
+from xai_mcp_agent.search.terms import clauses
 
 from .helpers import FASTMCP
 from .sets import Json, ToolSet, means, score
@@ -18,9 +20,6 @@ from .vectors import KeptVectors
 
 FIGURES = ("ndcg@10", "recall@5", "recall@10")
 RESULTS = 10
-
-# Enough for all vectors to be made and kept: a search does not wait long for them.
-_MOST_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,7 @@ def table_of(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _ours(of: ToolSet, scorer: Path, embed: KeptVectors | None) -> Scored:
-    index = ToolIndex(of.tools, embed=embed)
-    if embed:
-        _make_vectors(index, of.queries, embed)
+    index = _index_with(of, embed) if embed else ToolIndex(of.tools)
     index.search(of.queries[0])
     began = time.process_time()
     ranked = [[x.tool["id"] for x in index.search(query, RESULTS)] for query in of.queries]
@@ -115,14 +112,17 @@ def _ours(of: ToolSet, scorer: Path, embed: KeptVectors | None) -> Scored:
     return Scored(score(scorer, of, ranked), taken / len(of.queries) * 1000)
 
 
-def _make_vectors(index: ToolIndex[Json], queries: Sequence[str], embed: KeptVectors) -> None:
-    for _ in range(_MOST_PASSES):
-        before = embed.made
-        for query in queries:
-            index.search(query)
-        if embed.made == before:
-            return
-        print(f"{embed.made - before:,} vectors made", flush=True)
+def _index_with(of: ToolSet, embed: KeptVectors) -> ToolIndex[Json]:
+    """An index with all vectors: a search does not wait long for them."""
+    dense = DenseIndex[str](Embedder(embed, "", "the model"))
+    index = ToolIndex(of.tools, dense)
+    while dense.fill():
+        pass
+    if (count := dense.prepared([x["id"] for x in of.tools])) < len(of.tools):
+        raise TimeoutError(f"only {count:,} of {len(of.tools):,} tools of {of.name} have vectors")
+    for query in of.queries:
+        embed([x.strip() for x in (query, *clauses(query)) if x.strip()])
+    return index
 
 
 def _rivals(of: ToolSet, scorer: Path) -> Scored:

@@ -16,8 +16,8 @@ from .quality import table_of
 from .sets import Json, ToolSet
 
 SIZES = (50,) if IS_SMALLEST else (500, 5_000, 50_000)
-# The most there should be: p99 of a query in milliseconds, by numpy and size.
-_P99 = {(False, 5_000): 20.0, (False, 50_000): 250.0, (True, 5_000): 3.0, (True, 50_000): 10.0}
+# The most there should be: p99 of a query in milliseconds, by size.
+_P99 = {5_000: 20.0, 50_000: 250.0}
 _BUILD_SECONDS = {5_000: 2.0}
 _IMPORT_MILLISECONDS = 30.0
 _QUERIES, _UPDATES = size(400, 10), size(50, 2)
@@ -33,7 +33,6 @@ class Speed:
     """What one process measured."""
 
     size: int
-    numpy: bool
     build_seconds: float
     p50: float  # milliseconds, as the next ones
     p99: float
@@ -42,15 +41,14 @@ class Speed:
 
 
 def measure(sets: Sequence[ToolSet], folder: Path, sizes: Sequence[int] = SIZES) -> list[Speed]:
-    """All sizes, without numpy and with it where it is installed."""
+    """All sizes."""
     found: list[Speed] = []
     for count in sizes:
         job = folder / f"catalog-{count}.json"
         queries = _queries(sets)
         job.write_text(json.dumps({"tools": list(catalog(sets, count)), "queries": queries}))
-        for numpy in (False, True):
-            found.append(_in_a_process(job, numpy))
-            print(_line(found[-1]), flush=True)
+        found.append(_in_a_process(job))
+        print(_line(found[-1]), flush=True)
     return found
 
 
@@ -83,9 +81,9 @@ def misses(speeds: Sequence[Speed], importing: float) -> list[str]:
     """Targets that are not reached."""
     said: list[str] = []
     for one in speeds:
-        where = f"{one.size:,} tools {'with' if one.numpy else 'without'} numpy"
-        if one.p99 > _P99.get((one.numpy, one.size), one.p99):
-            said.append(f"{where}: p99 is {one.p99:.1f} ms, not {_P99[one.numpy, one.size]:g}")
+        where = f"{one.size:,} tools"
+        if one.p99 > _P99.get(one.size, one.p99):
+            said.append(f"{where}: p99 is {one.p99:.1f} ms, not {_P99[one.size]:g}")
         if one.build_seconds > _BUILD_SECONDS.get(one.size, one.build_seconds):
             most = _BUILD_SECONDS[one.size]
             said.append(f"{where}: to build takes {one.build_seconds:.2f} s, not {most:g}")
@@ -96,13 +94,13 @@ def misses(speeds: Sequence[Speed], importing: float) -> list[str]:
 
 def markdown(speeds: Sequence[Speed], importing: float) -> str:
     """A line for each process, with the most that the figures should be."""
-    head = "tools", "numpy", "build, s", "query p50, ms", "p99, ms", "update of one, ms", "MB"
+    head = "tools", "build, s", "query p50, ms", "p99, ms", "update of one, ms", "MB"
     lines = [list(head)]
     for x in speeds:
         built = _with_most(f"{x.build_seconds:.2f}", _BUILD_SECONDS.get(x.size))
-        p99 = _with_most(f"{x.p99:.1f}", _P99.get((x.numpy, x.size)))
+        p99 = _with_most(f"{x.p99:.1f}", _P99.get(x.size))
         cells = f"{x.p50:.1f}", p99, f"{x.update:.2f}", _memory(x)
-        lines.append([f"{x.size:,}", "yes" if x.numpy else "no", built, *cells])
+        lines.append([f"{x.size:,}", built, *cells])
     told = f"The import of the search package takes {importing:.0f} ms (at most 30)."
     return f"{table_of(lines)}\n\n{told}"
 
@@ -129,8 +127,8 @@ def _changed(tool: Json, number: int, words: Sequence[str], chooses: random.Rand
     return tool | {"id": f"{tool['id']}#{number}", "name": name, "description": " ".join(text)}
 
 
-def _in_a_process(job: Path, numpy: bool) -> Speed:
-    command = [sys.executable, "-m", __name__, str(job), "numpy" if numpy else "lists"]
+def _in_a_process(job: Path) -> Speed:
+    command = [sys.executable, "-m", __name__, str(job)]
     root = Path(__file__).parents[2]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False, cwd=root
@@ -141,18 +139,15 @@ def _in_a_process(job: Path, numpy: bool) -> Speed:
 
 
 def _line(x: Speed) -> str:
-    numpy = "numpy" if x.numpy else "lists"
     times = f"built in {x.build_seconds:.2f} s, p50 {x.p50:.1f} ms, p99 {x.p99:.1f} ms"
-    return f"{x.size:>6} tools, {numpy}: {times}, update {x.update:.2f} ms, {x.megabytes:.0f} MB"
+    return f"{x.size:>6} tools: {times}, update {x.update:.2f} ms, {x.megabytes:.0f} MB"
 
 
-def _main(job: str, way: str) -> None:
+def _main(job: str) -> None:
     """In the process: measure, and print what was found."""
-    if way == "lists":
-        sys.modules["numpy"] = None  # type: ignore[assignment]  # its import fails from now on
     from .timing import timed
 
-    print(json.dumps(timed(json.loads(Path(job).read_text()), _UPDATES, way == "numpy")))
+    print(json.dumps(timed(json.loads(Path(job).read_text()), _UPDATES)))
 
 
 if __name__ == "__main__":

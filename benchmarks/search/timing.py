@@ -16,7 +16,7 @@ _RESULTS = 10
 _STATUS = Path("/proc/self/statm")  # of Linux: sizes in pages
 
 
-def timed(job: dict[str, Any], updates: int, numpy: bool) -> dict[str, Any]:
+def timed(job: dict[str, Any], updates: int) -> dict[str, Any]:
     """The fields of `speed.Speed`, for the tools and queries of this job."""
     tools, queries = job["tools"], job["queries"]
     gc.collect()
@@ -25,13 +25,11 @@ def timed(job: dict[str, Any], updates: int, numpy: bool) -> dict[str, Any]:
     index = ToolIndex[Any](tools)
     built = time.process_time() - began
     held = memory() - before
-    index.search(queries[0])  # numpy is loaded, once
     asked = sorted(_milliseconds(lambda x=x: index.search(x, _RESULTS)) for x in queries)
     step = max(len(tools) // updates, 1)
     changed = [x | {"description": f"{x['description']} anew"} for x in tools[::step][:updates]]
     return {
         "size": len(tools),
-        "numpy": numpy,
         "build_seconds": built,
         "p50": statistics.median(asked),
         "p99": asked[int(len(asked) * 0.99)],

@@ -26,7 +26,9 @@ from tests.support.small_model import (  # noqa: E402
     write_model,
 )
 from xai_mcp_agent.agent.models.embeddings import embedder_of  # noqa: E402
-from xai_mcp_agent.search.local_model import BadModelFolder, local_embedder  # noqa: E402
+from xai_mcp_agent.search.embeddings import NoEmbeddings  # noqa: E402
+from xai_mcp_agent.search.local_model import local_embedder  # noqa: E402
+from xai_mcp_agent.search.tools import ToolIndex  # noqa: E402
 from xai_mcp_agent.settings.sections import EmbeddingSettings  # noqa: E402
 
 # "The mails!", as the vocabulary has it: lower case, a word in two pieces, one that it has not.
@@ -112,38 +114,21 @@ def test_it_computes_what_the_model_does(folder: Path) -> None:
     assert list(vector) == pytest.approx(naive(_IDS, weights()), abs=1e-5)
 
 
-def test_a_text_gets_the_same_vector_whatever_is_asked_with_it(folder: Path) -> None:
-    embed = local_embedder(folder).embed
-    together = embed(["send mail", _TEXT, "rain"])
-    assert [list(x) for x in together] == [
-        list(embed([x])[0]) for x in ("send mail", _TEXT, "rain")
-    ]
-
-
-def test_long_texts_are_cut_and_empty_ones_are_no_trouble(folder: Path) -> None:
-    embed = local_embedder(folder).embed
-    first, second, empty = embed(["send " * 1_000, "send " * 4, ""])
-    assert list(first) == list(second)
-    assert len(empty) == SIZE
+def test_long_texts_are_cut_and_a_vector_does_not_depend_on_other_texts(folder: Path) -> None:
+    embed = embedder_of(EmbeddingSettings(folder=folder)).embed
+    together = embed(["send " * 1_000, _TEXT, ""])
+    alone = [embed([x])[0] for x in ("send " * 4, _TEXT, "")]
+    assert [list(x) for x in together] == [list(x) for x in alone]
 
 
 def test_names_with_the_prefix_of_the_whole_model_and_short_floats_are_read(folder: Path) -> None:
+    before = local_embedder(folder).model
     short = {f"bert.{name}": x.astype("f2") for name, x in weights().items()}
     safetensors.save_file(short, folder / "model.safetensors")
-    (vector,) = local_embedder(folder).embed([_TEXT])
+    embedder = local_embedder(folder)
+    (vector,) = embedder.embed([_TEXT])
     assert list(vector) == pytest.approx(naive(_IDS, weights()), abs=0.02)
-
-
-def test_the_settings_name_a_folder(folder: Path) -> None:
-    embedder = embedder_of(EmbeddingSettings(folder=folder))
-    assert len(embedder.embed(["rain"])[0]) == SIZE
-
-
-def test_other_weights_are_another_model(folder: Path) -> None:
-    before = local_embedder(folder).model
-    assert local_embedder(folder).model == before
-    safetensors.save_file(weights(seed=4), folder / "model.safetensors")
-    assert local_embedder(folder).model != before
+    assert embedder.model != before, "other weights are another model"
 
 
 def without(name: str) -> Callable[[Path], object]:
@@ -153,75 +138,48 @@ def without(name: str) -> Callable[[Path], object]:
 def with_file(name: str, value: Any) -> Callable[[Path], object]:
     def write(folder: Path) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
-        text = value if isinstance(value, str) else json.dumps(value)
-        (folder / name).write_text(text)
+        (folder / name).write_text(value if isinstance(value, str) else json.dumps(value))
 
     return write
-
-
-def with_weights(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    def write(folder: Path) -> None:
-        changed = weights()
-        change(changed)
-        safetensors.save_file(changed, folder / "model.safetensors")
-
-    return write
-
-
-_NORM = "encoder.layer.1.output.LayerNorm.weight"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "problem"),
     [
-        (without("config.json"), "config.json cannot be read"),
-        (without("vocab.txt"), "neither tokenizer.json nor vocab.txt"),
-        (without("model.safetensors"), "model.safetensors cannot be read"),
-        (with_file("config.json", "{"), "config.json cannot be read"),
-        (with_file("config.json", "[]"), "config.json is something else"),
+        (without("config.json"), "config.json"),
+        (without("vocab.txt"), "vocab.txt"),
+        (without("model.safetensors"), "model.safetensors"),
+        (with_file("config.json", "{"), "JSONDecodeError"),
         (with_file("config.json", {**CONFIG, "model_type": "t5"}), "model_type 't5', not 'bert'"),
-        (with_file("config.json", {**CONFIG, "hidden_act": "relu"}), "hidden_act 'relu'"),
-        (with_file("config.json", {"model_type": "bert"}), "num_hidden_layers"),
-        (with_file("config.json", {**CONFIG, "num_attention_heads": 3}), "other weights"),
-        (with_file("config.json", {**CONFIG, "num_attention_heads": 0}), "other weights"),
-        (with_file("config.json", {**CONFIG, "num_hidden_layers": 3}), "other weights"),
-        (with_file("config.json", {**CONFIG, "num_hidden_layers": -1}), "-1 layers"),
-        (with_file("config.json", {**CONFIG, "num_hidden_layers": 1e999}), "infinity"),
-        (with_file("config.json", {**CONFIG, "max_position_embeddings": 2}), "for 2 tokens"),
-        (with_file("config.json", {**CONFIG, "max_position_embeddings": 9}), "other weights"),
-        (with_file("config.json", "[" * 99_999), "config.json cannot be read"),
-        (with_file("1_Pooling/config.json", {"pooling_mode_cls_token": True}), "pooling_mode_cls"),
-        (with_file("modules.json", [{"type": "sentence_transformers.models.Dense"}]), "'Dense'"),
-        (with_file("modules.json", [3]), "modules.json"),
-        (with_file("tokenizer.json", "{}"), "tokenizer cannot be read"),
-        (with_file("sentence_bert_config.json", {"max_seq_length": "x"}), "lacks what"),
-        (with_file("model.safetensors", "nothing"), "model.safetensors cannot be read"),
-        (with_weights(lambda x: x.pop(_NORM)), "other weights"),
-        (with_weights(lambda x: x.update({_NORM: numpy.zeros(3, "f4")})), "other weights"),
-        (with_weights(lambda x: x.update({_NORM: x[_NORM] * numpy.nan})), "other weights"),
+        (with_file("config.json", {**CONFIG, "num_hidden_layers": 3}), "encoder.layer.2"),
+        (with_file("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}), "not the mean"),
+        (with_file("tokenizer.json", "{}"), "Exception"),
+        (with_file("model.safetensors", "nothing"), "header"),
     ],
 )
-def test_a_folder_with_no_such_model_is_told_and_why(
-    folder: Path, spoil: Callable[[Path], object], told: str
+def test_a_folder_without_a_model_is_named_with_the_reason(
+    folder: Path, spoil: Callable[[Path], object], problem: str
 ) -> None:
     spoil(folder)
-    with pytest.raises(BadModelFolder, match="all-MiniLM-L6-v2") as caught:
+    with pytest.raises(NoEmbeddings, match="all-MiniLM-L6-v2") as caught:
         local_embedder(folder)
-    assert told in str(caught.value)
+    assert problem.casefold() in str(caught.value).casefold()
     assert str(folder) in str(caught.value)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadModelFolder, match=r"config\.json cannot be read"):
-        local_embedder(tmp_path / "nowhere")
-
-
-def test_without_the_extra_it_says_how_to_get_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("package", ["numpy", "tokenizers"])
+def test_without_the_extra_the_message_says_how_to_install_it(
+    package: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(BadModelFolder, match=r'pip install "xai-mcp-agent\[embeddings\]"'):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(NoEmbeddings, match=r'pip install "xai-mcp-agent\[embeddings\]"'):
         local_embedder(folder)
+
+
+def test_a_function_needs_numpy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(NoEmbeddings, match=r'pip install "xai-mcp-agent\[embeddings\]"'):
+        ToolIndex(embed=lambda texts: [[1.0]] * len(texts))
 
 
 def test_a_published_model_knows_what_is_near() -> None:

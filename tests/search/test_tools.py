@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from tests.support.watchdog import done_within
 from xai_mcp_agent import Tool, ToolKey
-from xai_mcp_agent.search.index import LexicalIndex
 from xai_mcp_agent.search.terms import clauses, terms
 from xai_mcp_agent.search.tools import ToolIndex
 
@@ -171,18 +170,6 @@ def test_an_index_that_was_changed_is_as_one_made_of_what_is_left(
     assert len(index) == len(left)
     again = ToolIndex(left.values()).search(query)
     assert [(x.tool, x.score) for x in index.search(query)] == [(x.tool, x.score) for x in again]
-
-
-def test_numpy_changes_no_score_and_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
-    chosen = random.Random(2)
-    index = LexicalIndex[int]()
-    for number in range(500):
-        index.put(number, {str(chosen.randrange(20)): chosen.random() + 0.1 for _ in range(5)})
-    wanted, parts = {"1": 1.0, "2": 0.3, "3": 0.5}, ({"4": 1.0}, {"5": 1.0})
-    plain = index.search(wanted, 20, parts)
-    monkeypatch.setattr("xai_mcp_agent.search.index._LEAST_FOR_NUMPY", 0)
-    assert index.search(wanted, 20, parts) == plain
 
 
 def test_scores_are_the_same_in_every_process() -> None:

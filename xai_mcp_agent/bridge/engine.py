@@ -37,7 +37,7 @@ from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..policy.lockfile import LockFile
 from ..policy.rules import RuleGate
-from ..search.embeddings import Embed, Embedder, VectorCache
+from ..search.embeddings import Embed, Embedder, StoredVectors
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
 from ..secrets.masking import masked_logs, masked_result
@@ -255,11 +255,11 @@ class Engine:
                 source.status().stderr_tail,
             ) from cause
 
-    def _meaning(self) -> tuple[Embedder, VectorCache | None] | None:
+    def _meaning(self) -> tuple[Embedder, StoredVectors | None] | None:
         """The model to search by meaning, if there is one. In a thread: it may load the model.
 
         Raises:
-            BadModelFolder: the model of the settings cannot be used.
+            NoEmbeddings: the model of the settings cannot be used.
         """
         if self._embed is not None:
             return Embedder(self._embed, "", "the function given as `embed`"), None
@@ -268,7 +268,6 @@ class Engine:
             return None
         # Imported here, because few settings name one.
         from ..agent.models.embeddings import embedder_of
-        from ..search.stored_vectors import StoredVectors
 
         embedder = embedder_of(embeddings)
         return embedder, StoredVectors(self.recorder, embedder.model)

@@ -1,63 +1,59 @@
-"""The one lexical index: documents of weighted terms, kept up to date one by one.
+"""The lexical index: documents of weighted terms, ranked by BM25 and updated one by one.
 
-BM25 over weights (https://doi.org/10.1561/1500000019, section 3.5). What a document's terms weigh,
-lengths included, is for its owner to say: so what an index holds of a document never depends on the
-others, and the same documents score the same however they came in.
+BM25 over weights (https://doi.org/10.1561/1500000019, section 3.5). The caller weighs a document's
+terms, its length included. So an entry never depends on other documents, and the same documents
+score the same in whatever order they came.
 """
 
 from __future__ import annotations
 
 import heapq
-import importlib
 import math
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
-from functools import cache
 from itertools import chain, pairwise
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from .terms import root, synonyms
 
 K = TypeVar("K", bound=Hashable)
 
-_SATURATION = 1.2  # how soon more of a term says no more
-# What else may be meant by a word, against the word itself.
+_SATURATION = 1.2  # how soon a further occurrence of a term adds nothing
+# What a related term counts against the word itself.
 _SYNONYM, _SAME_ROOT, _ROOT_INSTEAD, _JOINED = 0.2, 0.3, 0.5, 0.5
-# Fewer are added up faster in pure Python than numpy is loaded.
-_LEAST_FOR_NUMPY = 2_000
 
-_Postings: TypeAlias = tuple["array[int]", "array[float]"]
-"""Documents by their numbers, and how much a term counts in each."""
-_NOWHERE: _Postings = array("I"), array("d")
+_Postings: TypeAlias = "tuple[array[int], array[float]]"
+"""Document numbers in ascending order, and the impact of a term on each document."""
+_NO_POSTINGS: _Postings = array("I"), array("d")
 
 
 class LexicalIndex(Generic[K]):
-    """Documents by key. Not for several threads at once."""
+    """Documents by key. Not thread-safe."""
 
     def __init__(self) -> None:
         self._numbers: dict[K, int] = {}
-        self._keys: list[K | None] = []  # by number; None where one is free
+        self._keys: list[K | None] = []  # by number; None where a number is free
         self._free: list[int] = []
-        self._terms: list[tuple[str, ...]] = []  # by number
+        self._terms: dict[K, tuple[str, ...]] = {}
         self._postings: dict[str, _Postings] = {}
         self._by_root: defaultdict[str, set[str]] = defaultdict(set)
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._numbers
-
     def put(self, key: K, weights: Mapping[str, float]) -> None:
-        """Add a document, or replace it; takes time by its own length.
+        """Add or replace a document, in time proportional to its own length.
 
-        A term that is there once in a text of usual length weighs about 1.
+        A term that occurs once in a text of usual length weighs about 1.
         """
         self.remove(key)
-        number = self._new_number(key)
-        self._terms[number] = tuple(weights)
+        if not self._free:
+            self._free.append(len(self._keys))
+            self._keys.append(None)
+        number = self._free.pop()
+        self._numbers[key], self._keys[number], self._terms[key] = number, key, tuple(weights)
         for term, weight in weights.items():
             if term not in self._postings:
                 self._postings[term] = array("I"), array("d")
@@ -68,64 +64,55 @@ class LexicalIndex(Generic[K]):
             impacts.insert(place, _impact(weight))
 
     def remove(self, key: K) -> None:
-        """Forget a document, if it is there."""
-        number = self._numbers.pop(key, None)
-        if number is None:
+        """Remove a document, if it is there."""
+        if key not in self._numbers:
             return
-        for term in self._terms[number]:
+        number = self._numbers.pop(key)
+        self._keys[number] = None
+        self._free.append(number)
+        for term in self._terms.pop(key):
             documents, impacts = self._postings[term]
             place = bisect_left(documents, number)
             del documents[place], impacts[place]
             if not documents:
                 del self._postings[term]
-                of_root = self._by_root[root(term)]
-                of_root.discard(term)
-                if not of_root:
-                    del self._by_root[root(term)]
-        self._terms[number], self._keys[number] = (), None
-        self._free.append(number)
+                self._by_root[root(term)].discard(term)
 
     def terms_of(self, key: K) -> Iterable[str]:
-        """The terms of a document; none where there is no such document."""
-        number = self._numbers.get(key)
-        return () if number is None else self._terms[number]
+        """The terms of a document; none without such a document."""
+        return self._terms.get(key, ())
 
-    def whole(self, wanted: Mapping[str, float]) -> float:
-        """The score of a document that has all of these terms once, in texts of usual length."""
-        return sum(weight * self.rarity(term) for term, weight in wanted.items())
+    def whole(self, query: Mapping[str, float]) -> float:
+        """The score of a document of usual length that has each term of the query once."""
+        return sum(weight * self.rarity(term) for term, weight in query.items())
 
-    def wanted(self, words: Sequence[str]) -> dict[str, float]:
-        """What to search for where somebody used these words.
+    def expand(self, words: Sequence[str]) -> dict[str, float]:
+        """A query for these words, with related terms at less weight.
 
-        At less weight what is near them: other words for the same deed, words of the same root, and
-        two words in one.
+        Related are synonyms, words of the same root, and two words written as one.
         """
-        weights = dict.fromkeys(words, 1.0)
+        query = dict.fromkeys(words, 1.0)
         for word in words:
-            is_known = word in self._postings
-            near = dict.fromkeys(synonyms(word), _SYNONYM)
-            # In one order everywhere: sums of floats differ by it.
+            related = dict.fromkeys(synonyms(word), _SYNONYM)
+            # Sorted, because the sum of floats depends on their order.
             of_root = sorted(self._by_root.get(root(word), ()))
-            near |= dict.fromkeys(of_root, _SAME_ROOT if is_known else _ROOT_INSTEAD)
-            for term, weight in near.items():
-                weights[term] = max(weights.get(term, 0.0), weight)
+            weight = _SAME_ROOT if word in self._postings else _ROOT_INSTEAD
+            related |= dict.fromkeys(of_root, weight)
+            for term, weight in related.items():
+                query[term] = max(query.get(term, 0.0), weight)
         for first, second in pairwise(words):
             if (joined := f"{first}{second}") in self._postings:
-                weights.setdefault(joined, _JOINED)
-        return weights
+                query.setdefault(joined, _JOINED)
+        return query
 
     def rarity(self, term: str, more: int = 0) -> float:
-        """How much it says that a document has this term; the rarest say most.
-
-        So many documents `more` have it than the index knows of.
-        """
-        found = self._postings.get(term)
-        count = len(found[0]) if found else 0
-        return math.log(1 + len(self) / (count + more + 1))
+        """The weight of a term by how few documents have it; `more` documents than are indexed."""
+        documents, _ = self._postings.get(term, _NO_POSTINGS)
+        return math.log(1 + len(self) / (len(documents) + more + 1))
 
     def search(
         self,
-        wanted: Mapping[str, float],
+        query: Mapping[str, float],
         limit: int,
         parts: Sequence[Mapping[str, float]] = (),
         part_weight: float = 0.5,
@@ -134,146 +121,78 @@ class LexicalIndex(Generic[K]):
         among: Collection[K] | None = None,
         also: Collection[K] = (),
     ) -> list[tuple[K, float]]:
-        """The documents that have most of these weighted terms, best first; equals by their keys.
+        """The documents that score best for these weighted terms, equals by their keys.
 
-        To the score of all terms comes, so much weighed, the best one of the `parts` of them. What
-        is `added` to documents counts in this search as if they had been put with it. Only those
-        `among`, if given, come into question. Those of `also` that have any of the terms come
-        behind the best.
+        The score of the best of the `parts` is added at `part_weight`. Terms `added` to documents
+        count in this search as if they had been put with them. Only documents `among` these, if
+        given, are found. Those of `also` that have any of the terms follow after the best.
         """
-        gains = self._gains({*wanted, *chain.from_iterable(parts)}, added or {})
-        scores = self._scores(wanted, gains)
+        gains, new = self._gains({*query, *chain.from_iterable(parts)}, added or {})
+        scores = self._scores(query, gains, new)
         if parts:
-            of_parts = [self._scores(x, gains) for x in parts]
-            scores = _with_best(scores, of_parts, part_weight)
-        if among is not None:
-            scores = only(scores, self._numbers_of(among))
-        return self._best(scores, limit, also)
-
-    def _new_number(self, key: K) -> int:
-        if self._free:
-            number = self._free.pop()
-            self._keys[number] = key
-        else:
-            number = len(self._keys)
-            self._keys.append(key)
-            self._terms.append(())
-        self._numbers[key] = number
-        return number
-
-    def _gains(
-        self, terms: Set[str], added: Mapping[K, Mapping[str, float]]
-    ) -> dict[str, tuple[_Postings, int]]:
-        """By term what its impact grows by in some documents, and how many did not have it."""
-        more = defaultdict[str, dict[int, float]](dict)
-        for key, weights in added.items():
-            if (number := self._numbers.get(key)) is not None:
-                for term in weights.keys() & terms:
-                    more[term][number] = weights[term]
-        return {term: self._gains_of(term, weights) for term, weights in more.items()}
-
-    def _gains_of(self, term: str, more: Mapping[int, float]) -> tuple[_Postings, int]:
-        documents, impacts = self._postings.get(term, _NOWHERE)
-        gains = array("d")
-        new = 0
-        for number, weight in more.items():
-            place = bisect_left(documents, number)
-            has_it = place < len(documents) and documents[place] == number
-            impact = impacts[place] if has_it else 0.0
-            gains.append(_impact(_weight(impact) + weight) - impact)
-            new += not has_it
-        return (array("I", more), gains), new
-
-    def _scores(
-        self, wanted: Mapping[str, float], gains: Mapping[str, tuple[_Postings, int]]
-    ) -> Any:
-        """By number: a list of floats, or numpy's, with the same values, where that is faster."""
-        counted: list[tuple[_Postings, float]] = []
-        for term, weight in wanted.items():
-            gained, new = gains.get(term, (_NOWHERE, 0))
-            factor = weight * self.rarity(term, new)
-            if term in self._postings:
-                counted.append((self._postings[term], factor))
-            if gained[0]:
-                counted.append((gained, factor))
-        numpy = numpy_if_there() if len(self) >= _LEAST_FOR_NUMPY else None
-        if numpy:
-            return _summed(numpy, counted, len(self._keys))
-        scores = [0.0] * len(self._keys)
-        for (documents, impacts), factor in counted:
-            for number, impact in zip(documents, impacts, strict=True):
-                scores[number] += factor * impact
-        return scores
+            of_parts = [self._scores(x, gains, new) for x in parts]
+            best = map(max, *of_parts) if len(parts) > 1 else of_parts[0]
+            scores = [x + part_weight * y for x, y in zip(scores, best, strict=True)]
+        numbers = range(len(scores)) if among is None else self._numbers_of(among)
+        return self._best([x for x in numbers if scores[x] > 0], scores, limit, also)
 
     def _numbers_of(self, keys: Iterable[K]) -> list[int]:
         return [self._numbers[x] for x in keys if x in self._numbers]
 
-    def _best(self, scores: Any, limit: int, also: Collection[K]) -> list[tuple[K, float]]:
-        numbers = {*highest(scores, limit), *(n for n in self._numbers_of(also) if scores[n] > 0)}
-        found = [(self._keys[n], float(scores[n])) for n in numbers]
-        ordered = sorted(cast(list[Any], found), key=lambda x: (-x[1], x[0]))
-        return ordered[:limit] + [x for x in ordered[limit:] if x[0] in also]
+    def _gains(
+        self, terms: Set[str], added: Mapping[K, Mapping[str, float]]
+    ) -> tuple[dict[str, dict[int, float]], Counter[str]]:
+        """The impact that added terms gain in documents, and in how many they are new."""
+        gains = defaultdict[str, dict[int, float]](dict)
+        new = Counter[str]()
+        for key, weights in added.items():
+            if (number := self._numbers.get(key)) is None:
+                continue
+            for term in weights.keys() & terms:
+                documents, impacts = self._postings.get(term, _NO_POSTINGS)
+                place = bisect_left(documents, number)
+                has_term = place < len(documents) and documents[place] == number
+                impact = impacts[place] if has_term else 0.0
+                gains[term][number] = _impact(_weight(impact) + weights[term]) - impact
+                new[term] += not has_term
+        return gains, new
 
+    def _scores(
+        self,
+        query: Mapping[str, float],
+        gains: Mapping[str, Mapping[int, float]],
+        new: Mapping[str, int],
+    ) -> list[float]:
+        """The scores by document number."""
+        scores = [0.0] * len(self._keys)
+        for term, weight in query.items():
+            factor = weight * self.rarity(term, new.get(term, 0))
+            documents, impacts = self._postings.get(term, _NO_POSTINGS)
+            for number, impact in zip(documents, impacts, strict=True):
+                scores[number] += factor * impact
+            for number, gain in gains.get(term, {}).items():
+                scores[number] += factor * gain
+        return scores
 
-def _summed(numpy: Any, counted: Sequence[tuple[_Postings, float]], size: int) -> Any:
-    """The sums of all impacts by document; in one go, as most terms are in few documents."""
-    numbers = numpy.frombuffer(b"".join(cast(Any, [x[0] for x, _ in counted])), "u4")
-    impacts = numpy.frombuffer(b"".join(cast(Any, [x[1] for x, _ in counted])), "f8")
-    factors = numpy.repeat([factor for _, factor in counted], [len(x[0]) for x, _ in counted])
-    return numpy.bincount(numbers, factors * impacts, size)
+    def _best(
+        self, numbers: Sequence[int], scores: Sequence[float], limit: int, also: Collection[K]
+    ) -> list[tuple[K, float]]:
+        least = min(heapq.nlargest(limit, map(scores.__getitem__, numbers)), default=math.inf)
+        best = [(self._key(x), scores[x]) for x in numbers if scores[x] >= least]
+        best.sort(key=lambda x: (-x[1], x[0]))
+        kept = {key for key, _ in best[:limit]}
+        others = {*self._numbers_of(x for x in also if x not in kept)}.intersection(numbers)
+        return best[:limit] + [(self._key(x), scores[x]) for x in others]
+
+    def _key(self, number: int) -> Any:
+        return self._keys[number]
 
 
 def _impact(weight: float) -> float:
-    """What a weight counts: the more there is, the less more of it says."""
+    """The impact of a weight: each further occurrence adds less."""
     return weight * (1 + _SATURATION) / (weight + _SATURATION)
 
 
 def _weight(impact: float) -> float:
-    """Which weight counts so much."""
+    """The weight that has this impact."""
     return impact * _SATURATION / (1 + _SATURATION - impact)
-
-
-def _with_best(scores: Any, parts: Sequence[Any], weight: float) -> Any:
-    """The scores with the best one of the parts added."""
-    if isinstance(scores, list):
-        of_parts = zip(*parts, strict=True)
-        return [x + weight * max(y) for x, y in zip(cast(Any, scores), of_parts, strict=True)]
-    return scores + weight * numpy_if_there().maximum.reduce(parts)
-
-
-def only(scores: Any, numbers: Sequence[int]) -> Any:
-    """The scores of these numbers; all others are 0."""
-    if isinstance(scores, list):
-        kept: Any = [0.0] * len(cast(list[float], scores))
-        for number in numbers:
-            kept[number] = scores[number]
-        return kept
-    kept = numpy_if_there().zeros_like(scores)
-    kept[numbers] = scores[numbers]
-    return kept
-
-
-def highest(scores: Any, limit: int) -> Sequence[int]:
-    """The numbers of the highest scores above 0: so many, and those that equal the last of them.
-
-    They are in a list or in one of numpy's arrays.
-    """
-    if isinstance(scores, list):
-        listed = cast(list[float], scores)
-        least = min(heapq.nlargest(limit, listed), default=0.0)
-        return [n for n, score in enumerate(listed) if score >= least and score > 0]
-    numpy = numpy_if_there()
-    found = numpy.flatnonzero(scores > 0)  # most are 0, and many equals are slow to part
-    if limit < len(found):
-        of_found = scores[found]
-        found = found[of_found >= numpy.partition(of_found, -limit)[-limit]]
-    return found.tolist()
-
-
-@cache
-def numpy_if_there() -> Any:
-    """numpy; None where it is not installed."""
-    try:
-        return importlib.import_module("numpy")
-    except ImportError:
-        return None

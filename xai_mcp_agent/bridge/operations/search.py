@@ -18,6 +18,7 @@ from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences
+from ...search.ranking import TRUST
 from .tools import Tools
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ...search.selector import Selection
 
 _RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
-_TRUSTED = 1.1  # as in a ranking
 _ALTERNATIVES = 4
 
 
@@ -255,7 +255,7 @@ class Search(Tools):
         weights = dict[ToolKey, float]()
         for key, tool in left.items():
             preferred = 1.0 + self.engine.rulings.of(tool, self.caller).prefer
-            weight = max(0.0, preferred * (_TRUSTED if preferences.is_trusted(key) else 1.0))
+            weight = max(0.0, preferred * (TRUST if preferences.is_trusted(key) else 1.0))
             if weight != 1.0:
                 weights[key] = weight
         return UsableTools(left, weights, failed or {})
