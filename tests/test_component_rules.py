@@ -16,7 +16,7 @@ import pytest
 from tinycss2.color4 import parse_color
 
 from tests.support.colour_blindness import SIGHTS, difference
-from tools.build_docs import COMMAND, COMMANDS_PAGE, NODES_PAGE, README, nodes_page, readme_text
+from tools.build_docs import COMMAND, COMMANDS_PAGE, NODES_PAGE, nodes_page
 from tools.command_line import command_page
 from tools.component_rules import findings
 from tools.docstrings import read_docstring
@@ -142,11 +142,9 @@ def _doc_gaps(node: ComponentClass) -> Iterator[str]:
         yield f"{node.name}: a docstring begins with a sentence and ends with an example"
 
 
-def test_the_nodes_page_and_the_readme_say_what_the_docstrings_say() -> None:
-    readme = README.read_text(encoding="utf-8")
+def test_the_nodes_page_says_what_the_docstrings_say() -> None:
     again = f"a docstring or port has changed: run `{COMMAND}` and commit what it writes"
     assert NODES_PAGE.read_text(encoding="utf-8") == nodes_page(), again
-    assert readme == readme_text(readme), again
 
 
 def test_the_page_of_the_commands_has_every_command_with_every_option() -> None:

@@ -1,7 +1,7 @@
 """What the documentation takes from nodes and commands: `python -m tools.build_docs` writes it.
 
 Run it after a change of a node's ports or docstring, or of a command's. It writes docs/nodes.md and
-docs/commands.md, and the table of nodes in README.md between its two marks.
+docs/commands.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from .command_line import command_page
 from .docstrings import Docstring, Explained, read_docstring
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
 NODES_PAGE = ROOT / "docs" / "nodes.md"
 COMMANDS_PAGE = ROOT / "docs" / "commands.md"
 COMMAND = "python -m tools.build_docs"
 
-BEGIN = "<!-- Written by `python -m tools.build_docs`: begin -->"
-END = "<!-- end -->"
 # As a newcomer meets them; a file that is not named here comes last.
 _FILES = ("toolbelt", "agent", "memory", "routing", "mcp")
 _COMPULSORY = "\u2605 "
@@ -34,22 +31,15 @@ Written from the nodes' own explanations by `python -m tools.build_docs`: change
 On the canvas the same text is behind the *i* of each node, and in the palette under the mouse.
 Ports with a \u2605 must be given something. To give a port a fixed value, pull a line from it
 into empty space.
+
+![The component library; each node explains itself](images/palette.png)
 """
 
 
 def nodes_page() -> str:
     """The page about all nodes."""
-    parts = [_HEAD, *(_group(name, nodes) for name, nodes in _groups())]
+    parts = [_HEAD, _summary_table(), *(_group(name, nodes) for name, nodes in _groups())]
     return "\n".join(parts)
-
-
-def readme_text(readme: str) -> str:
-    """The README with the table of nodes as it should be."""
-    head, begin, rest = readme.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    assert begin, f"README.md has lost its mark {BEGIN}"
-    assert end, f"README.md has lost its mark {END}"
-    return f"{head}{BEGIN}\n{_summary_table()}{END}{tail}"
 
 
 def _groups() -> Iterator[tuple[str, list[ComponentClass]]]:
@@ -67,7 +57,7 @@ def _summary_table() -> str:
     for _, nodes in _groups():
         for node in nodes:
             text = read_docstring(node.description).summary
-            lines.append(f"| [{node.name}](docs/nodes.md#{node.name.lower()}) | {_cell(text)} |")
+            lines.append(f"| [{node.name}](#{node.name.lower()}) | {_cell(text)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -108,12 +98,10 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the pages, and the table in the README."""
+    """Write the pages."""
     NODES_PAGE.write_text(nodes_page(), encoding="utf-8", newline="\n")
     COMMANDS_PAGE.write_text(command_page(), encoding="utf-8", newline="\n")
-    text = readme_text(README.read_text(encoding="utf-8"))
-    README.write_text(text, encoding="utf-8", newline="\n")
-    print(f"{NODES_PAGE}\n{COMMANDS_PAGE}\n{README}")
+    print(f"{NODES_PAGE}\n{COMMANDS_PAGE}")
 
 
 if __name__ == "__main__":

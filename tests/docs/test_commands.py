@@ -352,7 +352,7 @@ def test_the_commands_of_a_page_do_what_it_says(
 
 def test_what_the_pages_are_made_of_is_the_same_when_it_is_made_again(reader: Reader) -> None:
     """It was made again by the commands above."""
-    for made in ("docs/nodes.md", "README.md", "examples/ex01_quickstart.xircuits"):
+    for made in ("docs/nodes.md", "docs/commands.md", "examples/ex01_quickstart.xircuits"):
         assert (reader.checkout / made).read_bytes() == (ROOT / made).read_bytes()
 
 

@@ -10,7 +10,12 @@ from .lab_panel import Panel
 
 QUESTION = "Which books do you have about the sea?"
 ANSWER = "Moby-Dick"
-_FLOW = ["Start", "AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun", "Finish"]
+_NODES = {
+    "AgentUseMCPTools": "usemcp", "AgentMakeToolbelt": "maketoolbelt",
+    "AgentInit": "agentinit", "AgentRun": "agentrun",
+}  # fmt: skip
+"""The nodes, each with the letters that it is searched by."""
+_GAP = 25
 
 
 def draw(canvas: Canvas, name: str) -> None:
@@ -21,27 +26,19 @@ def draw(canvas: Canvas, name: str) -> None:
     canvas.close_panel()
     Panel(canvas).close()
     mouse = Mouse(canvas)
-    _place_nodes(canvas, mouse)
-    for source, target in pairwise(_FLOW):
-        mouse.join(source, target)
-    # Xircuits joins ports of the same name by itself.
-    assert "AgentMakeToolbelt.parameter-out-dict-toolbelt_spec" in " ".join(mouse.links())
-    _write_texts(mouse)
-    canvas.save()
-
-
-def _place_nodes(canvas: Canvas, mouse: Mouse) -> None:
-    """Put all nodes side by side, with room between them."""
     for _ in range(2):
         canvas.zoom("Zoom Out")
     # Both are selected in an empty workflow, and would be moved together.
     mouse.click(400, 500)
-    mouse.move("Start", 30, 60)
-    mouse.move("Finish", 940, 60)
-    for name, x in zip(_FLOW[1:-1], (130, 315, 520, 730), strict=True):
-        mouse.drop(name, x, 60)
-    mouse.click(400, 500)
+    mouse.move("Finish", 965, 162)
+    for source, node in pairwise(("Start", *_NODES)):
+        mouse.pull_node(node, _NODES[node], source, _GAP)
+    mouse.join("AgentRun", "Finish")
     canvas.zoom("Fit all nodes")
+    # Xircuits joins ports of the same name by itself.
+    assert "AgentMakeToolbelt.parameter-out-dict-toolbelt_spec" in " ".join(mouse.links())
+    _write_texts(mouse)
+    canvas.save()
 
 
 def _write_texts(mouse: Mouse) -> None:

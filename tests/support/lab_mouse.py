@@ -93,6 +93,16 @@ class Mouse:
         x, y = box["x"] + box["width"] + gap - area["x"], box["y"] - area["y"]
         self.drop(name, x, y)
 
+    def pull_node(self, name: str, word: str, source: str, gap: float) -> None:
+        """Pull the white arrow of a node into empty space, and choose the node to put there."""
+        box, start = _place(self._canvas.node(source)), _middle(self._port(source, "out-0"))
+        self._drag(start, (box["x"] + box["width"] + gap, box["y"]))
+        self._page.get_by_text("Add Component", exact=True).wait_for()
+        self._page.keyboard.type(word)
+        self._page.locator(f".tray-search .tray-item:text-is('{name}')").click()
+        link = f"{source}.out-0 -> {name}.in-0"
+        wait_until(lambda: link in self.links(), f"{link} is drawn")
+
     def splice(self, name: str, source: str, target: str, x: float | None = None) -> None:
         """Drag a node from the palette onto the arrow between two others: it is put between them.
 
