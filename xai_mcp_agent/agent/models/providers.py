@@ -236,7 +236,8 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
             case exceptions.ModelHTTPError():
                 pause = {"retry-after": str(cause.retry_after)} if cause.retry_after else {}
                 headers = {**(cause.headers or {}), **pause}
-                return status_failure(cause.status_code, headers, cause.body or words, service)
+                body = as_object(cause.body).get("error") or cause.body or words
+                return status_failure(cause.status_code, headers, body, service)
             case exceptions.ContentFilterError():
                 body = {"message": words, "code": "content_filter"}
                 return status_failure(0, {}, body, service)

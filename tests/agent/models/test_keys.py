@@ -14,13 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.agent.models.wires import (
-    ASK,
-    KEY,
-    ScriptedWire,
-    ask,
-    unheard,
-)
+from tests.agent.models.wires import ASK, KEY, ScriptedWire, ask, unheard
 from tests.support.model_endpoint import (
     drops_midway,
     fails,
@@ -29,19 +23,10 @@ from tests.support.model_endpoint import (
     raw_chunks,
     says,
     stalls,
-)
-from xai_mcp_agent import (
-    ModelAuthenticationError,
-    ModelError,
-    ModelUnreachable,
-    Secret,
-)
+)  # fmt: skip
+from xai_mcp_agent import ModelAuthenticationError, ModelError, ModelUnreachable, Secret
 from xai_mcp_agent.agent.models.access import Access, is_home
-from xai_mcp_agent.agent.models.base import (
-    AskedAgain,
-    ModelRequest,
-    ModelSettings,
-)
+from xai_mcp_agent.agent.models.base import AskedAgain, ModelRequest, ModelSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -100,16 +85,6 @@ async def test_a_local_server_needs_no_key(wire: ScriptedWire):
     async with wire.model_of([says("ok")], api_key=None) as (subject, endpoint):
         assert (await ask(subject)).text == "ok"
     assert endpoint.requests[0].headers["authorization"] == "Bearer unused"
-
-
-async def test_address_and_key_come_from_the_environment(
-    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
-):
-    async with wire.model_of([says("ok")], base_url="", api_key=None) as (subject, endpoint):
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment\n")
-        assert (await ask(subject)).text == "ok"
-    assert endpoint.requests[0].headers["authorization"] == "Bearer sk-of-the-environment"
 
 
 @pytest.mark.parametrize("ending", ["", "/"])
@@ -199,14 +174,6 @@ async def test_no_error_chained_error_traceback_or_line_of_a_log_holds_a_key(
     assert_hidden("\n".join(ours))
 
 
-@pytest.mark.parametrize("key", ["sk-a b-very-secret", "sk-clé-very-secret"])
-async def test_a_key_that_cannot_be_one_is_in_no_traceback(wire: ScriptedWire, key: str):
-    with pytest.raises(ModelAuthenticationError) as caught:
-        await ask(wire.model("m", api_key=Secret(key)))
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    assert key not in told_by(caught.value)
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "nonsense", "https://a.example.com/v1"])
 async def test_nothing_holds_an_error_when_nobody_does(wire: ScriptedWire, url: str):
     """A traceback holds the run and its servers: they must not wait for the garbage collector."""
@@ -243,7 +210,8 @@ async def test_without_a_key_it_says_where_to_put_one(wire: ScriptedWire):
 async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(wire: ScriptedWire, key: str):
     with pytest.raises(ModelAuthenticationError, match="no key has") as caught:
         await ask(wire.model("m", api_key=Secret(key)))
-    assert key not in str(caught.value)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert key not in f"{caught.value} {told_by(caught.value)}"
 
 
 @pytest.mark.parametrize(

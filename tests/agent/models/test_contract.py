@@ -1,0 +1,462 @@
+"""What every model promises: what is sent for a reply, what comes back, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.agent.models.wires import ADD, ASK, CHAT, KEY, ScriptedWire, ask, ask_streamed, unheard
+from tests.support.model_endpoint import (
+    Step,
+    breaks_off,
+    calls,
+    drips,
+    drops_midway,
+    fails,
+    hangs,
+    html,
+    model_endpoint,
+    raw_chunks,
+    raw_json,
+    says,
+    stalls,
+)  # fmt: skip
+from tests.support.watchdog import ends_within
+from xai_mcp_agent import (
+    ModelAuthenticationError,
+    ModelCannotCallFunctions,
+    ModelContentFiltered,
+    ModelContextOverflow,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnreachable,
+    Secret,
+)  # fmt: skip
+from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.agent.models import retries
+from xai_mcp_agent.agent.models.base import (
+    AskedAgain,
+    ModelReply,
+    ModelRequest,
+    ModelSettings,
+    Usage,
+)  # fmt: skip
+
+pytestmark = pytest.mark.anyio
+
+GIVEN_BACK = replace(
+    says("A"), message={"content": "A", "reasoning_content": "Hm.", "encrypted_content": "gAAAA"}
+)
+"""Something to keep, on every wire."""
+SMALL = ModelSettings(timeout_seconds=0.5)
+
+
+# What is sent
+
+
+async def test_text_streams_and_usage_is_counted(wire: ScriptedWire):
+    async with wire.model_of([says("It is five past three.")]) as (subject, endpoint):
+        reply, pieces = await ask_streamed(subject, ModelRequest(ASK))
+    assert reply == ModelReply("It is five past three.", usage=Usage(20, 5, 8, 3))
+    assert len(pieces) > 2
+    assert "".join(pieces) == reply.text
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert endpoint.requests[0].body["model"] == "small"
+    assert list(wire.conversation(endpoint.requests[0].body)) == list(ASK)
+
+
+async def test_functions_that_may_not_be_called_are_still_offered(wire: ScriptedWire):
+    """The request stays like the last one, so the service's cache of it still serves."""
+    script = [fails(400, {"message": "tool_choice?"}), says("no")]
+    async with wire.model_of(script) as (subject, endpoint):
+        await ask_streamed(subject, ModelRequest(ASK, (ADD,), may_call=False))
+    assert [len(x.body["tools"]) for x in endpoint.requests] == [1, 1]
+    assert [x.body.get("tool_choice") for x in endpoint.requests] == ["none", None]
+
+
+async def test_text_that_is_not_valid_unicode_is_mended(wire: ScriptedWire):
+    """A Python tool may read a file name that is not UTF-8."""
+    message: Message = {"role": "user", "content": "bad \udcff, pair \ud83d\ude00"}
+    async with wire.model_of([says("ok")]) as (subject, endpoint):
+        await ask_streamed(subject, ModelRequest((message,)))
+    (sent,) = wire.conversation(endpoint.requests[0].body)
+    assert sent["content"] == "bad \ufffd, pair \U0001f600"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "extra", "sent"),
+    [(None, 0.0, None), (None, 0.2, 1.2), (0.5, 0.2, 0.7), (0.0, 0.0, 0.0), (1.9, 0.5, 2.0)],
+)
+async def test_failures_raise_the_temperature(
+    wire: ScriptedWire, wanted: float, extra: float, sent: float
+):
+    settings = ModelSettings(temperature=wanted)
+    async with wire.model_of([says("ok")], settings=settings) as (subject, endpoint):
+        await ask(subject, extra=extra)
+    assert endpoint.requests[0].body.get("temperature") == (sent and pytest.approx(sent))
+
+
+# What services refuse
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_a_refused_setting_is_left_out_as_long_as_the_process_lives(
+    wire: ScriptedWire, status: int
+):
+    for name, error in wire.refusable.items():
+        script = [fails(status, error), says("one"), says("two"), says("three")]
+        settings = ModelSettings(temperature=0.5)
+        async with wire.model_of(script, settings=settings) as (subject, endpoint):
+            assert (await ask(subject)).text == "one"
+            later = wire.model("small", base_url=endpoint.base_url, settings=settings)
+            other = wire.model("other", base_url=endpoint.base_url, settings=settings)
+            assert (await ask(later)).text == "two"
+            assert (await ask(other)).text == "three"
+            await later.aclose()
+            await other.aclose()
+        assert [name in x.body for x in endpoint.requests] == [True, False, False, True]
+
+
+FORM_REFUSALS = [
+    {"message": "Invalid parameter", "param": "response_format"},
+    {"message": "Invalid parameter", "param": "text.format"},
+    {"message": "failed to parse grammar"},
+]
+
+
+@pytest.mark.parametrize("refusal", FORM_REFUSALS)
+async def test_the_form_of_an_answer_is_sent_until_it_is_refused(
+    wire: ScriptedWire, refusal: dict[str, Any]
+):
+    request = ModelRequest(ASK, output_schema=ADD.parameters)
+    script = [says("{}"), fails(400, refusal), says("{}"), says("{}")]
+    async with wire.model_of(script) as (subject, endpoint):
+        for _ in range(3):
+            await ask_streamed(subject, request)
+    sent = [wire.form(x.body) for x in endpoint.requests]
+    assert [x and x["schema"] for x in sent] == [ADD.parameters, ADD.parameters, None, None]
+
+
+async def test_a_model_that_cannot_call_functions_is_remembered(any_wire: Any):
+    script = [fails(400, {"error": "small does not support tools"})]
+    async with any_wire.model_of(script) as (subject, _):
+        assert subject.calls_functions
+        with pytest.raises(ModelCannotCallFunctions):
+            await ask(subject, ADD)
+        assert not subject.calls_functions
+
+
+# What comes back
+
+
+async def test_calls_are_put_together_from_their_pieces(any_wire: Any):
+    script = [calls(("add", {"a": 1, "b": "é\n"}), ("add", '{"a": oops'), text="Let me see.")]
+    async with any_wire.model_of(script) as (subject, _):
+        reply = await ask(subject, ADD)
+    assert (reply.text, reply.finish) == ("Let me see.", "tool_calls")
+    arguments = [json.dumps({"a": 1, "b": "é\n"}), '{"a": oops']
+    assert [(x.name, x.arguments) for x in reply.calls] == [("add", x) for x in arguments]
+    assert all(x.id.endswith("_scripted") for x in reply.calls)
+
+
+async def test_neither_key_nor_password_stands_in_what_is_kept_of_a_service(wire: ScriptedWire):
+    with model_endpoint([GIVEN_BACK]) as here:
+        url = here.base_url.replace("://", f"://ada:{KEY}@")
+        subject = wire.model("gemini-3-pro", base_url=url, api_key=Secret(KEY))
+        reply = await ask(subject)
+        await subject.aclose()
+    assert KEY not in json.dumps(reply.added)
+    assert reply.added["service"].startswith(f"{wire.provider} gemini at {here.base_url} (")
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [("stop", "stop"), ("tool_calls", "stop"), ("length", "length"),
+     ("content_filter", "content_filter"), ("something_new", "stop")],
+)  # fmt: skip
+async def test_the_reason_to_finish_is_told(wire: ScriptedWire, said: str, finish: str):
+    async with wire.model_of([says("half a", finish=said)]) as (subject, _):
+        reply = await ask(subject)
+    assert (reply.text, reply.finish) == ("half a", finish)
+
+
+async def test_calls_that_were_cut_off_say_so(wire: ScriptedWire):
+    script = [calls(("add", '{"a": 1'), finish="length")]
+    async with wire.model_of(script) as (subject, _):
+        reply = await ask(subject, ADD)
+    assert (reply.finish, reply.calls[0].arguments) == ("length", '{"a": 1')
+
+
+async def test_a_refusal_is_given_in_the_models_own_words(wire: ScriptedWire):
+    async with wire.model_of([says("", refusal="I cannot help with that.")]) as (subject, _):
+        reply = await ask(subject)
+    assert (reply.text, reply.finish, reply.refusal) == ("", "refusal", "I cannot help with that.")
+
+
+async def test_many_runs_may_use_a_model_at_once(any_wire: Any):
+    replies: list[str] = []
+    async with any_wire.model_of([says(f"answer {n}") for n in range(8)]) as (subject, _):
+
+        async def one() -> None:
+            replies.append((await ask(subject)).text)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(one)
+    assert sorted(replies) == [f"answer {n}" for n in range(8)]
+
+
+async def test_a_closed_model_may_be_closed_again_and_asked_again(wire: ScriptedWire):
+    async with wire.model_of([says("one"), says("two")]) as (subject, _):
+        assert (await ask(subject)).text == "one"
+        await subject.aclose()
+        await subject.aclose()
+        assert (await ask(subject)).text == "two"
+
+
+async def test_an_error_of_the_screen_is_not_taken_for_one_of_the_model(any_wire: Any):
+    async def broken(_: str) -> None:
+        raise ValueError("the screen is gone")
+
+    async with any_wire.model_of([says("Hello there."), says("Still here.")]) as (subject, _):
+        with pytest.raises(ValueError, match="the screen is gone"):
+            await subject.reply(ModelRequest(ASK), broken)
+        assert (await ask(subject)).text == "Still here."
+
+
+# What goes wrong
+
+OVERFLOWS = [
+    (400, {"message": "This model's maximum context length is 8 tokens, 9 were given",
+           "code": "context_length_exceeded"}),
+    (400, {"message": "The decoder prompt (length 9) is longer than the maximum model length"}),
+    (400, {"message": "the request exceeds the available context size",
+           "type": "exceed_context_size_error"}),
+    (400, {"error": "prompt is too long; exceeding maximum context length by 5 tokens"}),
+    (400, {"message": "prompt is too long: 9 tokens > 8 maximum; lower max_tokens"}),
+    (400, {"message": "The input token count (9) exceeds the maximum number of tokens allowed"}),
+    (400, {"message": "Input is too long for requested model."}),
+    (413, "Payload too large"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), OVERFLOWS)
+async def test_a_request_that_is_too_long_is_told_from_other_errors(
+    any_wire: Any, status: int, body: Any
+):
+    """In the words of OpenAI, vLLM, llama.cpp, Ollama, Anthropic, Gemini and Bedrock."""
+    settings = ModelSettings(max_output_tokens=9)
+    error = await any_wire.error_of([fails(status, body)], settings=settings)
+    assert isinstance(error, ModelContextOverflow)
+    assert "Shorten the conversation" in str(error)
+
+
+ERRORS: dict[str, tuple[int, Any, type[ModelError], str]] = {
+    "wrong key": (401, {"message": f"Incorrect API key {KEY}"}, ModelAuthenticationError,
+                  'refused the key (401). It says: "Incorrect API key ***". Check `api_key`'),
+    "not allowed": (403, {"message": "No access"}, ModelAuthenticationError, "(403)"),
+    "no model": (404, {"message": "The model `small` does not exist", "code": "model_not_found"},
+                 ModelError, "does not have this model (404)"),
+    "no model, Ollama": (404, {"error": 'model "small" not found, try pulling it first'},
+                         ModelError, "a local server must have the model first"),
+    "no address": (404, {"detail": "Not Found"}, ModelError, "usually ends in /v1"),
+    "quota": (429, {"message": "You exceeded your quota", "code": "insufficient_quota"},
+              ModelRateLimited, "no quota left"),
+    "filter": (400, {"message": "Blocked", "code": "content_filter"}, ModelContentFiltered,
+               "content filter stopped it"),
+    "filter, Azure": (400, {"message": "triggering Azure's content management policy"},
+                      ModelContentFiltered, "content filter stopped it"),
+    "bad request": (400, {"message": "messages[0] is odd"}, ModelError,
+                    'refused the request (400). It says: "messages[0] is odd"'),
+    "no tools, Ollama": (400, {"error": "small does not support tools"},
+                         ModelCannotCallFunctions, "Use the text protocol"),
+    "no tools, vLLM": (400, {"message": '"auto" tool choice requires --enable-auto-tool-choice'},
+                       ModelCannotCallFunctions, "cannot call functions"),
+    "plain text": (400, "no such thing", ModelError, 'It says: "no such thing"'),
+    "a list": (422, {"detail": [{"msg": "field required"}]}, ModelError, "field required"),
+    "at length": (400, {"message": "x" * 5000}, ModelError, "x" * 400),
+    "nothing": (418, "", ModelError, "refused the request (418)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+async def test_each_error_says_what_where_and_what_next(any_wire: Any, case: str):
+    status, body, kind, says_so = ERRORS[case]
+    error = await any_wire.error_of([fails(status, body)])
+    assert type(error) is kind
+    assert says_so in str(error)
+    assert len(str(error)) < 1000
+
+
+async def test_a_busy_service_is_asked_again_and_that_is_said(any_wire: Any):
+    told: list[AskedAgain] = []
+
+    async def on_again(again: AskedAgain) -> None:
+        told.append(again)
+
+    soon = {"retry-after-ms": "10"}
+    script = [fails(429, {}, soon), fails(503, {}, soon), says("ok")]
+    async with any_wire.model_of(script) as (subject, endpoint):
+        assert (await subject.reply(ModelRequest(ASK), unheard, on_again)).text == "ok"
+    assert len(endpoint.requests) == 3
+    assert ["429" in x.reason for x in told] == [True, False]
+    assert [x.pause_seconds for x in told] == [0.01, 0.01]
+
+
+async def test_pauses_begin_at_half_a_second_and_double(any_wire: Any, monkeypatch: Any):
+    pauses: list[float] = []
+
+    async def no_sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.undo()  # the other tests here have shorter ones
+    monkeypatch.setattr(retries.anyio, "sleep", no_sleep)
+    await any_wire.error_of([fails(500, {"message": "boom"})] * 3)
+    first, second = [x for x in pauses if x]
+    assert 0.375 <= first <= 0.5
+    assert 0.75 <= second <= 1.0
+
+
+async def test_a_service_that_wants_a_long_pause_is_not_waited_for(any_wire: Any):
+    """The pause would outlast the turn, so the error comes now, with the time to wait."""
+    settings = ModelSettings(turn_timeout_seconds=35)
+    with ends_within(30):
+        error = await any_wire.error_of([fails(429, {}, {"retry-after": "40"})], settings=settings)
+        assert isinstance(error, ModelRateLimited)
+        assert "Wait 40 seconds" in str(error)
+
+
+async def test_a_pause_may_be_given_as_a_date(wire: ScriptedWire):
+    header = {"retry-after": "Fri, 31 Dec 2100 23:59:59 GMT"}
+    assert "Wait " in str(await wire.error_of([fails(429, {}, header)]))
+
+
+async def test_a_service_that_keeps_failing_is_given_up(any_wire: Any):
+    error = await any_wire.error_of([fails(500, {"message": "boom"}, {"retry-after-ms": "10"})] * 3)
+    assert isinstance(error, ModelUnreachable)
+    assert 'failed (500). It says: "boom"' in str(error)
+
+
+async def test_a_limit_of_requests_is_waited_for_as_long_as_the_turn_may_take(any_wire: Any):
+    """More often than a failing service is asked: it answers when others have had their turn."""
+    busy = [fails(429, {}, {"retry-after-ms": "10"})] * 4
+    async with any_wire.model_of([*busy, says("ok")]) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    assert len(endpoint.requests) == 5
+
+
+@pytest.mark.parametrize("step", [hangs(), stalls()], ids=["at once", "in the middle"])
+async def test_a_silence_that_is_too_long_is_an_error(wire: ScriptedWire, step: Step):
+    with ends_within(20):
+        error = await wire.error_of([step], settings=SMALL)
+    assert isinstance(error, ModelTimeout)
+    assert "did not answer within 0.5 seconds" in str(error)
+
+
+async def test_silence_is_limited_not_the_length_of_an_answer(wire: ScriptedWire):
+    settings = ModelSettings(timeout_seconds=2)
+    async with wire.model_of([drips("x" * 7 * 10, 0.25)], settings=settings) as (subject, _):
+        assert (await ask(subject)).text == "x" * 70
+
+
+async def test_a_turn_that_goes_on_and_on_is_an_error(any_wire: Any):
+    settings = ModelSettings(turn_timeout_seconds=1)
+    with ends_within(20):
+        error = await any_wire.error_of([drips("x" * 7 * 1000, 0.1)], settings=settings)
+    assert isinstance(error, ModelTimeout)
+    assert "did not end its turn within 1 seconds" in str(error)
+    assert "`turn_timeout_seconds`" in str(error)
+
+
+def test_the_limit_of_a_turn_is_never_shorter_than_one_silence():
+    assert ModelSettings().turn_limit_seconds == 600
+    assert ModelSettings(timeout_seconds=1800).turn_limit_seconds == 1800
+    assert ModelSettings(timeout_seconds=1800, turn_timeout_seconds=60).turn_limit_seconds == 60
+
+
+async def test_a_run_can_be_cancelled_while_the_model_thinks(any_wire: Any):
+    async with any_wire.model_of([hangs(), says("ok")]) as (subject, endpoint):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, subject)
+            assert await anyio.to_thread.run_sync(endpoint.asked.wait, 20)
+            tasks.cancel_scope.cancel()
+        assert (await ask(subject)).text == "ok"
+
+
+HALVES = {"words": says("Half an answer"), "a call": calls(("add", {"a": 1}))}
+
+
+@pytest.mark.parametrize("half", HALVES)
+async def test_a_reply_that_breaks_off_is_asked_for_anew(any_wire: Any, half: str):
+    told: list[AskedAgain] = []
+
+    async def on_again(again: AskedAgain) -> None:
+        told.append(again)
+
+    script = [breaks_off(HALVES[half], cleanly=False), says("The whole.")]
+    async with any_wire.model_of(script) as (subject, _):
+        reply = await subject.reply(ModelRequest(ASK, (ADD,)), unheard, on_again)
+    assert (reply.text, reply.calls) == ("The whole.", ())
+    assert [x.reason.endswith("dropped the connection") for x in told] == [True]
+
+
+CUT_OFF = {
+    **{f"{k}, cleanly": breaks_off(x, cleanly=True) for k, x in HALVES.items()},
+    **{f"{k}, dropped": breaks_off(x, cleanly=False) for k, x in HALVES.items()},
+    "dropped midway": drops_midway(),
+    "half a body": Step("raw", body='{"output": [{"content": "Half'),
+    "a stream that calls itself JSON": Step("raw", body="data: {}\n\n"),
+}
+
+
+@pytest.mark.parametrize("case", CUT_OFF)
+async def test_what_was_cut_off_is_no_answer(wire: ScriptedWire, case: str):
+    """Without a reason to finish and without `[DONE]`, however the connection was closed."""
+    error = await wire.error_of([CUT_OFF[case]] * 3)
+    assert isinstance(error, ModelUnreachable)
+    assert "dropped the connection" in str(error)
+
+
+async def test_an_error_inside_the_stream_is_understood(wire: ScriptedWire):
+    code = {"message": "too long", "code": "context_length_exceeded"}
+    error = await wire.error_of([raw_chunks([wire.text_piece("A"), wire.error_piece(code)])])
+    assert isinstance(error, ModelContextOverflow)
+    plain = await wire.error_of([raw_chunks([wire.error_piece("overloaded")])])
+    assert "broke off its reply" in str(plain)
+
+
+async def test_an_error_sent_with_status_200_is_understood(wire: ScriptedWire):
+    step = raw_json({"error": {"message": "Slow down", "code": 429}})
+    settings = ModelSettings(turn_timeout_seconds=1)
+    assert isinstance(await wire.error_of(lambda _: step, settings=settings), ModelRateLimited)
+
+
+async def test_a_failure_inside_the_stream_that_passes_is_tried_again(wire: ScriptedWire):
+    """As OpenRouter and OpenAI say that what is behind them broke off."""
+    passing = {"message": "x", "code": 502 if wire is CHAT else "server_error"}
+    broken = raw_chunks([wire.text_piece("A"), wire.error_piece(passing)])
+    async with wire.model_of([broken, broken, says("ok")]) as (subject, _):
+        assert (await ask(subject)).text == "ok"
+
+
+@pytest.mark.parametrize("status", [200, 400, 404])
+async def test_a_web_page_in_place_of_an_answer_is_an_error(wire: ScriptedWire, status: int):
+    error = await wire.error_of([html(status)])
+    assert isinstance(error, ModelUnreachable)
+    assert f"a web page (status {status})" in str(error)
+    assert "usually ends in /v1" in str(error)
+
+
+async def test_an_answer_without_a_reply_is_an_error(wire: ScriptedWire):
+    for step in [*map(raw_json, wire.answers_without_a_reply), raw_chunks([])]:
+        assert "answered without a reply in it" in str(await wire.error_of([step]))
+
+
+async def test_an_answer_that_is_not_json_is_an_error(wire: ScriptedWire):
+    assert "sent what is not JSON" in str(await wire.error_of([raw_chunks(["{oops"])]))
