@@ -1,20 +1,19 @@
-"""Plans over real servers: judged as an agent's calls are, resumed elsewhere, never done twice.
-
-Who decided it: issue 16.
-"""
+"""Plans over real servers, run by the agent loop: judged as an agent's calls, never made twice."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.support.bridges import bridge_with
@@ -29,35 +28,44 @@ from xai_mcp_agent import (
     UnknownServer,
     UnknownTool,
 )
-from xai_mcp_agent.agent import run_file
-from xai_mcp_agent.bridge.plan_runs import WaitingPlan
-from xai_mcp_agent.planning import BadPlan, plan_from_json
+from xai_mcp_agent.agent.run_file import WaitingRun
+from xai_mcp_agent.planning import BadPlan, Lacking, plan_from_json
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = {
     "command": sys.executable, "args": [str(ROOT / "examples" / "servers" / "library.py")],
 }  # fmt: skip
-_CHILD_SECONDS = 60.0
-_OLD = "from tests.bridge.test_plan_runs import run_here; run_here()"
+_SECONDS = 60.0
+
+Journal = Callable[[], list[str]]
 
 
 def plan(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"request": "Do it.", "calls": [{"tool": x, "args": y} for x, y in calls]}
 
 
+def taken(field: str | None, how: str = "") -> dict[str, Any]:
+    return {"call": 0, "conversion": how, **({} if field is None else {"field": field})}
+
+
 SEA = plan(
     ("library/search_books", {"query": "sea"}),
-    ("library/get_book", {"book_id": {"call": 0, "field": "books[].book_id"}}),
+    ("library/get_book", {"book_id": taken("books[].book_id")}),
 )
 TIDY = plan(
     ("shredder/file_away", {"paper": "the deed"}),
     ("shredder/shred", {"paper": {"missing": "Which paper goes?"}}),
     ("shredder/count", {}),
 )
+SHREDDING = plan(
+    ("shredder/file_away", {"paper": "the deed"}),
+    ("shredder/shred", {"paper": "a library"}),
+    ("shredder/count", {}),
+)
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Callable[[], list[str]]:
+def journal(tmp_path: Path) -> Journal:
     file = tmp_path / "journal"
     return lambda: file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
@@ -65,6 +73,27 @@ def journal(tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.fixture
 def shredder(tmp_path: Path) -> dict[str, Any]:
     return dict(shredder_entry(tmp_path / "journal"))
+
+
+@pytest.fixture
+def bridge(shredder: dict[str, Any]) -> Iterator[Bridge]:
+    with bridge_with(shredder=shredder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def gives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
+    """A function that answers what it is told, and one that says what it got."""
+    file = tmp_path_factory.mktemp("functions") / "gives.py"
+    file.write_text(
+        "import json\n"
+        "def give(answer: object) -> object:\n    return answer\n"
+        "def wide(count: int) -> str:\n    return json.dumps([{'id': 'x' * 80}] * count)\n"
+        "def take(it_id: object = None) -> str:\n    return json.dumps({'took': it_id})\n",
+        encoding="utf-8",
+    )
+    with Bridge({"functions": {"f": {"file": str(file)}}}) as opened:
+        yield opened
 
 
 def test_a_plan_is_carried_out_over_real_servers() -> None:
@@ -78,21 +107,91 @@ def test_a_plan_is_carried_out_over_real_servers() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_plan_is_carried_out_from_another_loop(shredder: dict[str, Any]) -> None:
-    with bridge_with(shredder=shredder) as bridge:
-        run = await bridge.aio.run_plan(plan(("shredder/count", {})))
-        assert run.text == "0"
+async def test_a_plan_is_carried_out_from_another_loop(bridge: Bridge) -> None:
+    assert (await bridge.aio.run_plan(plan(("shredder/count", {})))).text == "0"
+
+
+BOOKS = {"books": [{"id": 3, "title": "Moby-Dick"}]}
+
+
+@pytest.mark.parametrize(
+    ("field", "answer", "how", "took"),
+    [
+        ("", "ahoy", "", "ahoy"),
+        ("books[].id", BOOKS, "", 3),
+        ("books", {"books": [1, 2]}, "one of them", 1),
+        ("n", {"n": 5}, "written as text", "5"),
+        ("", {"n": 5}, "written as JSON", '{"n": 5}'),
+        ("n", {"n": "5"}, "read as a number", 5),
+        ("n", {"n": [5, 6]}, "one of them, written as text", "5"),
+        ("n", {"n": 5}, "put in a list", [5]),
+        ("odd name.{key}", {"odd name": {"x": 1}}, "", 1),
+        (None, {"found": [{"itId": "i1"}, {"itId": "i2"}]}, "", "i1"),
+        (None, {"it": {"id": "i1", "name": "Ada"}}, "", "i1"),
+        (None, {"name": "Ada"}, "", {"name": "Ada"}),
+    ],
+    ids=str,
+)
+def test_an_argument_is_a_part_of_an_earlier_result(
+    gives: Bridge, field: str | None, answer: Any, how: str, took: Any
+) -> None:
+    asked = plan(
+        ("f/give", {"answer": {"value": answer}}), ("f/take", {"it_id": taken(field, how)})
+    )
+    run = gives.run_plan(asked)
+    assert run.is_finished, run.problem
+    assert run.result == {"took": took}
+
+
+def test_a_reference_is_to_the_whole_result_and_not_to_what_is_shown_of_it(gives: Bridge) -> None:
+    asked = plan(("f/wide", {"count": 9_000}), ("f/take", {"it_id": taken("[8999].id")}))
+    assert gives.run_plan(asked).result == {"took": "x" * 80}
+
+
+def test_calls_that_only_read_are_made_together_and_others_in_their_turn(tmp_path: Path) -> None:
+    """Two that read wait for each other; the one that writes comes after, alone."""
+    file = tmp_path / "pairs.py"
+    file.write_text(_PAIRS, encoding="utf-8")
+    server = {"command": sys.executable, "args": [str(file)]}
+    nothing = dict[str, Any]()
+    asked = plan(*[(f"pairs/{x}", nothing) for x in ("write", "meet", "meet", "write")])
+    with bridge_with(pairs=server) as bridge:
+        run = bridge.run_plan(asked)
+    assert [x["result"] for x in run.results] == [0, 2, 2, 2]
+
+
+_PAIRS = """
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+
+server = MCPServer("pairs", log_level="CRITICAL")
+met, both = [], anyio.Event()
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def meet() -> int:
+    "Wait for the other one."
+    met.append(1)
+    if len(met) == 2:
+        both.set()
+    with anyio.fail_after(20):
+        await both.wait()
+    return len(met)
+
+@server.tool()
+def write() -> int:
+    "Write down how many met."
+    return len(met)
+
+server.run("stdio")
+"""
 
 
 def test_calls_of_a_plan_are_told_in_the_history(shredder: dict[str, Any]) -> None:
-    settings = {"mcpServers": {"shredder": shredder}, "store": "memory"}
-    with Bridge(settings) as bridge:
+    with Bridge({"mcpServers": {"shredder": shredder}, "store": "memory"}) as bridge:
         bridge.run_plan(plan(("shredder/count", {}), ("shredder/count", {})), agent="tidier")
         used = [x.payload for x in bridge.history(agent="tidier") if x.change == "called"]
-    assert [(x["agent"], x["call_id"]) for x in used] == [
-        ("tidier", "call_1"),
-        ("tidier", "call_2"),
-    ]
+    assert [x["call_id"] for x in used] == ["call_1", "call_2"]
     assert len({x["run_id"] for x in used}) == 1
 
 
@@ -108,19 +207,15 @@ def test_calls_of_a_plan_are_told_in_the_history(shredder: dict[str, Any]) -> No
     ids=str,
 )
 def test_a_plan_with_a_call_that_cannot_be_made_calls_nothing(
-    bad: dict[str, Any],
-    error: type[Exception],
-    says: str,
-    shredder: dict[str, Any],
-    journal: Callable[[], list[str]],
+    bad: dict[str, Any], error: type[Exception], says: str, bridge: Bridge, journal: Journal
 ) -> None:
-    with bridge_with(shredder=shredder) as bridge, pytest.raises(error, match=says):
+    with pytest.raises(error, match=says):
         bridge.run_plan(bad)
     assert journal() == []
 
 
 def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
-    shredder: dict[str, Any], journal: Callable[[], list[str]]
+    shredder: dict[str, Any], journal: Journal
 ) -> None:
     two = plan(("shredder/file_away", {"paper": "x"}), ("shredder/count", {}))
     with bridge_with(shredder=shredder) as bridge:
@@ -136,50 +231,60 @@ def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
     assert journal() == []
 
 
-def test_a_rule_about_arguments_and_one_that_counts_hold_for_plans(
-    shredder: dict[str, Any], journal: Callable[[], list[str]]
+def test_a_limit_of_a_run_counts_the_calls_before_it_was_left(
+    shredder: dict[str, Any], journal: Journal, tmp_path: Path
 ) -> None:
-    rules = [
-        {"name": "not that", "when": {"args.paper": "the will"}, "then": "deny"},
-        {"name": "once", "when": {"tool": "file_away"}, "then": {"limit": "1 a run"}},
-    ]
-    with Bridge({"mcpServers": {"shredder": shredder}, "rules": rules}) as bridge:
-        run = bridge.run_plan(plan(("shredder/file_away", {"paper": "the will"})))
-        assert run.status == "failed"
-        assert "not that" in run.problem
-        two = plan(*[("shredder/file_away", {"paper": x}) for x in ("a", "b")])
-        run = bridge.run_plan(two)
-        assert (run.status, len(run.made)) == ("failed", 1)
-        run = bridge.run_plan(two, resume=run)
-        assert "'once'" in run.problem
-    assert journal() == ["filed a"]
+    rule = {"name": "twice", "when": {"tool": "file_away"}, "then": {"limit": "2 a run"}}
+    settings = {"mcpServers": {"shredder": shredder}, "rules": [rule]}
+    asked = plan(*[("shredder/file_away", {"paper": {"missing": "Which?"}}) for _ in range(3)])
+    for resumed in ("file", "value"):
+        run: Any = tmp_path / "state" if resumed == "file" else None
+        ended: Any = None
+        for number in range(1, 4):
+            with Bridge(settings) as bridge:
+                ended = bridge.run_plan(asked, resume=run, given={f"{number}.paper": "p"})
+            run = run if resumed == "file" else ended
+        assert (ended.status, len(ended.made)) == ("failed", 2)
+        assert "'twice'" in ended.problem
+    assert journal() == ["filed p"] * 4
 
 
 def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
-    tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
+    tmp_path: Path, shredder: dict[str, Any], journal: Journal
 ) -> None:
     state = tmp_path / "tidy.run.json"
     with bridge_with(shredder=shredder) as bridge:
         run = bridge.run_plan(TIDY, resume=state)
-        assert (run.status, [x.parameter for x in run.lacking]) == ("missing", ["paper"])
+        assert (run.status, run.lacking) == ("missing", (Lacking(1, "paper", "Which paper goes?"),))
+        assert run.problem == (
+            "Call 2, shredder/shred, was not made: `paper` is missing: Which paper goes? Give "
+            "`2.paper`, and run the plan again: it goes on there."
+        )
         run = bridge.run_plan(TIDY, resume=state, given={"paper": "the will"})
         assert run.status == "waiting"
         assert run.awaiting is not None
         assert run.awaiting.request.arguments == {"paper": "the will"}
     assert journal() == ["filed the deed"]
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
-    WaitingPlan.read(state).answered(1, "once", by="a test").write()
+    WaitingRun.read(state).answered(1, "once", by="a test").write()
+    answered = state.read_bytes()
     told = child(tmp_path, shredder, TIDY, state)
     assert told["status"] == "finished"
     assert told["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
-    assert journal() == ["filed the deed", "shredded the will"]
     assert child(tmp_path, shredder, TIDY, state) == told
+    state.write_bytes(answered)
+    with bridge_with(shredder=shredder) as bridge, pytest.raises(RunFileError, match="used up"):
+        bridge.run_plan(TIDY, resume=state)
     assert journal() == ["filed the deed", "shredded the will"]
 
 
-def test_what_a_person_refuses_is_not_called(
-    shredder: dict[str, Any], journal: Callable[[], list[str]]
-) -> None:
+def test_a_run_in_memory_goes_on_with_an_answer(bridge: Bridge, journal: Journal) -> None:
+    run = bridge.run_plan(TIDY, given={"paper": "the will"})
+    assert bridge.run_plan(TIDY, resume=run.kept.answered(1, "once")).is_finished
+    assert journal() == ["filed the deed", "shredded the will"]
+
+
+def test_what_a_person_refuses_is_not_called(shredder: dict[str, Any], journal: Journal) -> None:
     asked: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Any:
@@ -193,127 +298,164 @@ def test_what_a_person_refuses_is_not_called(
     assert journal() == ["filed the deed"]
 
 
-def test_a_run_in_memory_goes_on_with_an_answer(
-    shredder: dict[str, Any], journal: Callable[[], list[str]]
+def test_an_approval_is_none_for_a_tool_that_changed_while_the_run_waited(
+    tmp_path: Path, bridge: Bridge, journal: Journal
 ) -> None:
-    with bridge_with(shredder=shredder) as bridge:
-        run = bridge.run_plan(TIDY, given={"paper": "the will"})
-        waiting = WaitingPlan(Path("unused"), run).answered(1, "once")
-        assert bridge.run_plan(TIDY, resume=waiting.run).is_finished
-    assert journal() == ["filed the deed", "shredded the will"]
+    state, shred = tmp_path / "state", plan(("shredder/shred", {"paper": "the will"}))
+    assert bridge.run_plan(shred, resume=state).status == "waiting"
+    WaitingRun.read(state).answered(1, "once").write()
+    bridge.call_tool("shredder", "rename", {"description": "Burn a house."})
+
+    def has_changed() -> bool:
+        return any("Burn" in x.description for x in bridge.list_tools("shredder"))
+
+    wait_until(has_changed, "it changed", _SECONDS)
+    assert bridge.run_plan(shred, resume=state).status in ("waiting", "failed")
+    assert journal() == []
 
 
 def test_a_call_that_was_under_way_when_its_process_was_killed_is_not_repeated(
-    tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
+    tmp_path: Path, shredder: dict[str, Any], journal: Journal
 ) -> None:
-    state = tmp_path / "run.json"
-    three = plan(
-        ("shredder/file_away", {"paper": "the deed"}),
-        ("shredder/shred", {"paper": "a library"}),
-        ("shredder/count", {}),
-    )
-    entry = {**shredder, "approval": {"*": "allow"}}
-    process = start_child(tmp_path, entry, three, state)
+    state, entry = tmp_path / "run.json", {**shredder, "approval": {"*": "allow"}}
+    process = start_child(tmp_path, entry, SHREDDING, state)
     try:
-        wait_until(lambda: len(journal()) == 2, "the library is being shredded", _CHILD_SECONDS)
+        wait_until(lambda: len(journal()) == 2, "the library is being shredded", _SECONDS)
+        with bridge_with(shredder=entry) as bridge, pytest.raises(RunFileError, match="in use"):
+            bridge.run_plan(SHREDDING, resume=state)
     finally:
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=_CHILD_SECONDS)
-    told = child(tmp_path, entry, three, state)
+        process.communicate(timeout=_SECONDS)
+    told = child(tmp_path, entry, SHREDDING, state)
     assert told["status"] == "unknown"
     assert "Call 2, shredder/shred, may have been carried out" in told["problem"]
     assert journal() == ["filed the deed", "shredded a library"]
 
 
-def test_a_planted_or_changed_file_is_refused(tmp_path: Path, shredder: dict[str, Any]) -> None:
-    state = tmp_path / "run.json"
-    with bridge_with(shredder=shredder) as bridge:
-        bridge.run_plan(TIDY, resume=state)
-        told = json.loads(state.read_text(encoding="utf-8"))
-        told["run"]["plan_run"]["made"] = []
-        state.write_text(json.dumps(told), encoding="utf-8")
-        with pytest.raises(RunFileError, match="not as a run or command of yours wrote it"):
-            bridge.run_plan(TIDY, resume=state)
-        with pytest.raises(RunFileError, match="cannot be written"):
-            bridge.run_plan(TIDY, resume=tmp_path)
-
-
-def test_a_copy_of_the_file_of_a_plan_is_refused(
-    tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
+def test_a_run_whose_task_is_cancelled_is_not_carried_on_by_itself(
+    shredder: dict[str, Any], tmp_path: Path, journal: Journal
 ) -> None:
-    state, given = tmp_path / "run.json", {"paper": "the will"}
-    with bridge_with(shredder=shredder) as bridge:
-        bridge.run_plan(TIDY, resume=state, given=given)
-        stale = WaitingPlan.read(state)
-        WaitingPlan.read(state).answered(1, "once").write()
-        answered = state.read_bytes()
-        with pytest.raises(RunFileError, match="used up"):
-            stale.answered(1, "once").write()
-        assert bridge.run_plan(TIDY, resume=state).is_finished
-        finished = state.read_bytes()
-        state.write_bytes(answered)
-        with pytest.raises(RunFileError, match="used up"):
-            bridge.run_plan(TIDY, resume=state)
-        state.write_bytes(finished)
-        assert bridge.run_plan(TIDY, resume=state).is_finished
-    assert journal() == ["filed the deed", "shredded the will"]
+    state = tmp_path / "state"
+
+    async def cancelled(bridge: Bridge) -> None:
+        task = asyncio.ensure_future(bridge.aio.run_plan(SHREDDING, resume=state))
+        while len(journal()) < 2:
+            await anyio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with bridge_with(shredder={**shredder, "approval": {"*": "allow"}}) as bridge:
+        asyncio.run(asyncio.wait_for(cancelled(bridge), _SECONDS))
+        run = bridge.run_plan(SHREDDING, resume=state)
+        assert (run.status, len(run.made)) == ("unknown", 1)
+    assert journal() == ["filed the deed", "shredded a library"]
 
 
-def test_a_run_is_answered_on_another_machine_and_goes_on_here(
-    tmp_path: Path, shredder: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state, given = tmp_path / "run.json", {"paper": "the will"}
-    monkeypatch.setenv("XAI_MCP_RUN_KEY", "the same text on both machines, of 32 characters")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "here"))
-    with bridge_with(shredder=shredder) as bridge:
-        bridge.run_plan(TIDY, resume=state, given=given)
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
-        WaitingPlan.read(state).answered(1, "once").write()
-        answered = state.read_bytes()
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "here"))
-        assert bridge.run_plan(TIDY, resume=state).is_finished
-        state.write_bytes(answered)
-        with pytest.raises(RunFileError, match="used up"):
-            bridge.run_plan(TIDY, resume=state)
+def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_path: Path) -> None:
+    (tmp_path / "mortal.py").write_text(_MORTAL)
+    made = tmp_path / "made"
+    mortal = {"command": sys.executable, "args": [str(tmp_path / "mortal.py"), str(made)]}
+    steps = plan(*[("mortal/step", {"number": n}) for n in range(8)])
+    with bridge_with(mortal=mortal) as bridge:
+        run = bridge.run_plan(steps, resume=tmp_path / "state")
+        assert (run.status, len(run.made)) == ("unknown", 4)
+        assert bridge.run_plan(steps, resume=tmp_path / "state").status == "unknown"
+        with pytest.raises(BadSetting, match="Call 1 cannot be made again"):
+            bridge.run_plan(steps, resume=tmp_path / "state", again=1)
+        assert bridge.run_plan(steps, resume=tmp_path / "state", again=5).is_finished
+    assert made.read_text().split() == [str(n) for n in (*range(5), *range(4, 8))]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a folder is no file there either, in other words")
-def test_a_run_does_not_wait_where_nobody_can_note_that_it_is_used_up(
-    tmp_path: Path, shredder: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "home").write_text("", encoding="utf-8")
-    monkeypatch.setenv("XAI_MCP_RUN_KEY", "the same text on both machines, of 32 characters")
-    with bridge_with(shredder=shredder) as bridge:
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-        with pytest.raises(RunFileError, match="cannot be kept from other processes"):
-            bridge.run_plan(TIDY, resume=tmp_path / "run.json")
+_MORTAL = """
+import os, sys
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("mortal", log_level="CRITICAL")
+
+@server.tool()
+def step(number: int) -> str:
+    "Take a step."
+    with open(sys.argv[1], "a") as file:
+        print(number, file=file)
+    if number == 4 and not os.path.exists(sys.argv[1] + ".died"):
+        open(sys.argv[1] + ".died", "x").close()
+        os._exit(1)
+    return f"step {number}"
+
+server.run("stdio")
+"""
 
 
-def test_two_processes_do_not_go_on_with_one_run(
-    tmp_path: Path, shredder: dict[str, Any], journal: Callable[[], list[str]]
-) -> None:
-    state = tmp_path / "run.json"
-    slow = plan(("shredder/shred", {"paper": "a library"}))
-    entry = {**shredder, "approval": {"*": "allow"}}
-    process = start_child(tmp_path, entry, slow, state)
-    try:
-        wait_until(lambda: len(journal()) == 1, "it is under way", _CHILD_SECONDS)
-        with bridge_with(shredder=entry) as bridge, pytest.raises(RunFileError, match="in use"):
-            bridge.run_plan(slow, resume=state)
-    finally:
-        process.kill()
-        process.communicate(timeout=_CHILD_SECONDS)
-
-
-def test_wrong_arguments_are_told_before_anything_is_sent() -> None:
+def test_a_call_that_fails_is_made_anew_with_another_argument() -> None:
+    asked = plan(("library/get_book", {"book_id": "x"}))
     with bridge_with(library=LIBRARY) as bridge:
-        run = bridge.run_plan(plan(("library/get_book", {"book_id": "x"})))
-        assert (run.status, run.begun) == ("failed", False)
+        run = bridge.run_plan(asked)
+        assert run.status == "failed"
         assert "Wrong arguments for get_book" in run.problem
-        again = bridge.run_plan(
-            plan(("library/get_book", {"book_id": "x"})), resume=run, given={"1.book_id": 14}
-        )
+        assert "give another value for `1.book_id`, and run it again" in run.problem
+        again = bridge.run_plan(asked, resume=run, given={"1.book_id": 14})
         assert again.result["title"] == "Moby-Dick"
+
+
+def test_a_result_without_the_part_is_something_to_give(gives: Bridge) -> None:
+    asked = plan(("f/give", {"answer": []}), ("f/take", {"it_id": taken("x.y")}))
+    run = gives.run_plan(asked)
+    assert (run.status, run.lacking[0].parameter) == ("missing", "it_id")
+    assert gives.run_plan(asked, resume=run, given={(1, "it_id"): 9}).result == {"took": 9}
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "other plan", "folder", "pipe"])
+def test_a_file_that_is_not_of_this_run_calls_nothing(
+    how: str, bridge: Bridge, tmp_path: Path, journal: Journal
+) -> None:
+    state, other = tmp_path / "state", tmp_path / "other"
+    missing = [("shredder/file_away", {"paper": {"missing": "Which?"}})] * 3
+    bridge.run_plan(plan(*missing[:2]), resume=state)
+    bridge.run_plan(plan(*missing), resume=other)
+    data = state.read_bytes()
+    state.unlink()
+    match how:
+        case "cut":
+            state.write_bytes(data[:-40])
+        case "changed":
+            state.write_bytes(data.replace(b'"given": []', b'"given": [[0, "paper", "x"]]'))
+        case "other plan":
+            other.rename(state)
+        case "folder":
+            state.mkdir()
+        case _:
+            os.mkfifo(state)
+    with pytest.raises((RunFileError, BadSetting)):
+        bridge.run_plan(plan(*missing[:2]), resume=state, given={"1.paper": "a", "2.paper": "b"})
+    assert journal() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"1.it_id": float("nan")}, "cannot be sent"),
+        ({"1.it_id": {1}}, "cannot be sent"),
+        ({"9" * 5_000 + ".x": 1}, "no place for"),
+        ({"2.it_id": 1}, "Did you mean '1.it_id'"),
+        ({"1.it": 1}, "has no parameter for '1.it'"),
+        ({(1, "x"): 1}, "no place for"),
+    ],
+    ids=["nan", "set", "number", "call", "parameter", "place"],
+)
+def test_what_is_given_and_has_no_place_is_refused_before_anything_is_done(
+    given: dict[Any, Any], says: str, gives: Bridge, tmp_path: Path
+) -> None:
+    asked = plan(("f/take", {"it_id": {"missing": "What?"}}))
+    with pytest.raises(BadSetting, match=says):
+        gives.run_plan(asked, resume=tmp_path / "run.json", given=given)
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_of_many_arguments_that_are_missing_only_some_are_named(gives: Bridge) -> None:
+    run = gives.run_plan(plan(("f/take", {f"a{n}": {"missing": "?"} for n in range(5_000)})))
+    assert "and 4,988 more" in run.problem
+    assert len(run.lacking) == 5_000
 
 
 # Another process
@@ -325,14 +467,15 @@ def start_child(
     told = {"entry": entry, "plan": what, "state": str(state)}
     (folder / "told.json").write_text(json.dumps(told), encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-c", _OLD], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", "from tests.bridge.test_plan_runs import run_here; run_here()"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PLAN_TOLD": str(folder / "told.json")},
     )  # fmt: skip
 
 
 def child(folder: Path, entry: dict[str, Any], what: dict[str, Any], state: Path) -> Any:
     process = start_child(folder, entry, what, state)
-    said, _ = process.communicate(timeout=_CHILD_SECONDS)
+    said, _ = process.communicate(timeout=_SECONDS)
     return json.loads(said)
 
 
@@ -342,62 +485,3 @@ def run_here() -> None:
     with bridge_with(shredder=told["entry"]) as bridge:
         run = bridge.run_plan(told["plan"], resume=told["state"])
     print(json.dumps({"status": run.status, "results": run.results, "problem": run.problem}))
-
-
-@pytest.fixture
-def gives(tmp_path: Path) -> dict[str, Any]:
-    """Functions that give large and deep results."""
-    file = tmp_path / "gives.py"
-    file.write_text(
-        "import json\n"
-        "def wide(count: int) -> str:\n    return json.dumps([{'id': x} for x in range(count)])\n"
-        "def deep(levels: int) -> str:\n    return '[' * levels + ']' * levels\n"
-        "def take(x: object = None) -> str:\n    return 'taken'\n",
-        encoding="utf-8",
-    )
-    return {"functions": {"f": {"file": str(file)}}}
-
-
-def test_a_run_goes_on_from_a_file_after_results_that_are_deep(
-    gives: dict[str, Any], tmp_path: Path
-) -> None:
-    asked = plan(("f/deep", {"levels": 600}), ("f/take", {"x": {"missing": "What?"}}))
-    with Bridge(gives) as bridge:
-        assert bridge.run_plan(asked, resume=tmp_path / "run.json").status == "missing"
-        run = bridge.run_plan(asked, resume=tmp_path / "run.json", given={"x": 1})
-    assert (run.status, len(run.results[0])) == ("finished", 1)
-
-
-def test_no_file_is_written_that_nobody_could_read_again(
-    gives: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run is not begun anew then: what was made last may have been made, and is asked about."""
-    monkeypatch.setattr(run_file, "_MOST_BYTES", 40_000)
-    few, many = ({"count": 2_000}, {"count": 4_000})  # 24 and 50 KB
-    asked = plan(("f/wide", few), ("f/wide", many), ("f/take", {}))
-    with Bridge(gives) as bridge:
-        with pytest.raises(RunFileError, match="too large"):
-            bridge.run_plan(asked, resume=tmp_path / "run.json")
-        run = bridge.run_plan(asked, resume=tmp_path / "run.json")
-    assert (run.status, len(run.made)) == ("unknown", 1)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"1.x": {(1, 2): 3}}, {"1.x": float("nan")}, {"1.x": {1}}, {"9" * 5_000 + ".x": 1}],
-    ids=["key", "nan", "set", "number"],
-)
-def test_what_is_given_and_cannot_be_sent_is_refused_before_anything_is_done(
-    given: dict[str, Any], gives: dict[str, Any], tmp_path: Path
-) -> None:
-    with Bridge(gives) as bridge, pytest.raises(BadSetting):
-        bridge.run_plan(plan(("f/take", {})), resume=tmp_path / "run.json", given=given)
-    assert not (tmp_path / "run.json").exists()
-
-
-def test_of_many_arguments_that_are_missing_only_some_are_named(gives: dict[str, Any]) -> None:
-    lacking = {f"a{n}": {"missing": "?"} for n in range(5_000)}
-    with Bridge(gives) as bridge:
-        run = bridge.run_plan(plan(("f/take", lacking)))
-    assert "and 4,988 more" in run.problem
-    assert len(run.lacking) == 5_000

@@ -12,7 +12,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -64,8 +64,8 @@ class WaitingRun:
     """A run of `agent` that waits, as its `file` has it; `calls` are what it waits for.
 
     `asked` is the digest of the conversation that it was given, `facts` are what rules ask of the
-    run. Give each call its answer with `answered`, and `write`; the workflow that is run again goes
-    on with it.
+    run. Of a plan's run `plan` has what was given, and the whole results so far. Give each call its
+    answer with `answered`, and `write`; the workflow or plan that is run again goes on with it.
     """
 
     file: Path
@@ -74,6 +74,7 @@ class WaitingRun:
     state: RunState
     granted: Granted = ()
     facts: RunFacts = field(default_factory=RunFacts)
+    plan: JsonObject | None = None
     stamp: Stamp = field(default_factory=Stamp, compare=False, repr=False)
 
     @property
@@ -89,7 +90,16 @@ class WaitingRun:
         Raises:
             BadSetting: there is no such call, or no such answer.
         """
-        awaiting = answered(self.state.awaiting, number, answer, by=by, reason=reason)
+        places, scope = sorted(self.state.awaiting), scope_of(answer)
+        if scope is None or not 1 <= number <= len(places):
+            raise BadSetting(
+                f"There is no call {number} with an answer {answer!r}. The calls are 1 to "
+                f"{len(places)}; answers are once, run, always, no."
+            )
+        place = places[number - 1]
+        given = ApprovalAnswer(scope, reason, by=by)
+        call = replace(self.state.awaiting[place], answer=given)
+        awaiting = {**self.state.awaiting, place: call}
         return replace(self, state=replace(self.state, awaiting=awaiting))
 
     def write(self, mask: Callable[[str], str] = str) -> None:
@@ -106,7 +116,8 @@ class WaitingRun:
             state[name] = json.loads(redact_json(json.dumps(state[name], default=str), mask))
         granted = [[x.kind, x.source, x.name, digest] for x, digest in self.granted]
         run = {"agent": self.agent, "asked": self.asked, "granted": granted, "state": state}
-        write_signed(self.file, {**run, "facts": self.facts.to_json()}, self.stamp)
+        run |= {"facts": self.facts.to_json(), "plan": self.plan}
+        write_signed(self.file, run, self.stamp)
 
     @staticmethod
     def read(file: str | Path) -> WaitingRun:
@@ -121,37 +132,13 @@ class WaitingRun:
         try:
             granted = tuple((ToolKey(*key), digest) for *key, digest in run["granted"])
             state, facts = RunState.from_json(run["state"]), RunFacts.from_json(run["facts"])
-            return WaitingRun(path, run["agent"], run["asked"], state, granted, facts, stamp)
+            agent, asked, plan = run["agent"], run["asked"], run["plan"]
+            return WaitingRun(path, agent, asked, state, granted, facts, plan, stamp)
         except (KeyError, TypeError, ValueError, AttributeError, BadConversation) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
                 "there, or delete it, and the run begins anew."
             ) from cause
-
-
-def answered(
-    awaiting: Mapping[int, AwaitedCall],
-    number: int,
-    answer: ApprovalScope,
-    *,
-    by: str = "the program",
-    reason: str = "",
-) -> dict[int, AwaitedCall]:
-    """Calls that wait, by their places, with an answer to one of them, counted from 1.
-
-    Raises:
-        BadSetting: there is no such call, or no such answer.
-    """
-    places = sorted(awaiting)
-    scope = scope_of(answer)
-    if scope is None or not 1 <= number <= len(places):
-        raise BadSetting(
-            f"There is no call {number} with an answer {answer!r}. The calls are 1 to "
-            f"{len(places)}; answers are once, run, always, no."
-        )
-    place = places[number - 1]
-    call = replace(awaiting[place], answer=ApprovalAnswer(scope, reason, by=by))
-    return {**awaiting, place: call}
 
 
 def place_of(file: str | Path) -> Path:

@@ -1,174 +1,95 @@
-"""Runs of plans: the calls of one, which wait for approvals, and its file for another process."""
+"""Runs of plans by the agent loop: the tools of their calls, and the file to go on from."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
 
-from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
-from ..agent.run_file import (
-    RunFileError,
-    Stamp,
-    WaitingRun,
-    answered,
-    held,
-    place_of,
-    read_signed,
-    write_signed,
-)
-from ..core.approval import ApprovalAwaited, ApprovalScope, AwaitedCall, RunApprovals, RunFacts
+from ..agent.conversation import Conversation
+from ..agent.events import RunEvent, ToolFinished, ToolStarted
+from ..agent.loop import AgentRun, AgentSpec
+from ..agent.messages import ToolCall
+from ..agent.models.plan import MAY_BE_MADE, PlanModel, number_of
+from ..agent.results import ResultPages
+from ..agent.run_file import RunFileError, WaitingRun, held, place_of
+from ..agent.state import RunState
+from ..agent.toolsets import AgentTools, Toolset
+from ..agent.window import ContextWindow
+from ..core.approval import RunApprovals, RunFacts
 from ..core.calls import Caller, ToolInvocation
-from ..core.errors import BadSetting, NotApproved, ToolDisabled, XaiMcpError
-from ..core.json import JsonObject
+from ..core.errors import (
+    BadSetting,
+    NotApproved,
+    SourceClosed,
+    ToolDisabled,
+    ToolTimeout,
+    XaiMcpError,
+)
 from ..core.names import did_you_mean
-from ..core.results import ToolResult
+from ..core.results import ToolResult, result_as_json, result_from_json
 from ..core.schemas import properties
 from ..core.shell import shown_command, tool_command
-from ..core.tools import MCP, Tool, ToolKey
-from ..planning.plan import Plan, plan_as_json, plan_from_json, tool_of
+from ..core.tools import Tool, ToolKey
+from ..planning.plan import Plan, digest_of_plan, tool_of
 from ..planning.plan_run import Place, PlanRun
 from ..search.preferences import Preferences
 from .context import Context
 from .transcript import new_run_id
 
-CallEvent: TypeAlias = ToolStarted | ToolProgressed | ToolFinished
-Tell: TypeAlias = Callable[[CallEvent], None]
-"""Gets each call and its result, on the bridge's loop."""
+Tell: TypeAlias = Callable[[RunEvent], None]
+"""Gets each event of the run, on the bridge's loop."""
 
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
-_KEY = "plan_run"
+_TURNS_BESIDE_CALLS = 2  # the answer, and one that is never reached: the last has no tools
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingPlan:
-    """The run of a plan, as its `file` has it.
+class PlanTools(Toolset):
+    """The tools of a plan's calls; each call goes through the call pipeline.
 
-    Answer the call that waits with `answered`, and `write`; running the plan again with this file
-    goes on.
+    `doubted` are the places of calls that may have been carried out without a result.
     """
-
-    file: Path
-    run: PlanRun
-    stamp: Stamp = field(default_factory=Stamp, compare=False, repr=False)
-
-    @property
-    def agent(self) -> str:
-        """The name of the agent that makes its calls."""
-        return str(self.run.context.get("agent", ""))
-
-    @property
-    def calls(self) -> tuple[AwaitedCall, ...]:
-        """The call that waits to be approved, if there is one."""
-        return () if self.run.awaiting is None else (self.run.awaiting,)
-
-    def answered(
-        self, number: int, answer: ApprovalScope, *, by: str = "the program", reason: str = ""
-    ) -> WaitingPlan:
-        """With an answer to the call that waits, which is the first: once, run, always or no.
-
-        Raises:
-            BadSetting: there is no such call, or no such answer.
-        """
-        calls = answered(dict(enumerate(self.calls)), number, answer, by=by, reason=reason)
-        return replace(self, run=replace(self.run, awaiting=calls[0]))
-
-    def write(self, mask: Callable[[str], str] = str) -> None:
-        """Replace the file, readable by this user only.
-
-        Nothing in it is masked: the other calls need the arguments and results.
-
-        Raises:
-            RunFileError: it cannot be written, or the run has gone on since it was read.
-        """
-        write_signed(self.file, {_KEY: self.run.to_json()}, self.stamp)
-
-    @staticmethod
-    def read(file: str | Path) -> WaitingPlan:
-        """Read the run of a file.
-
-        Raises:
-            RunFileError: there is none, no run of this user wrote it, or it is an older copy of a
-                run that has gone on since.
-        """
-        path = place_of(file)
-        content, stamp = read_signed(path)
-        if _KEY not in content:
-            raise RunFileError(f"{path} holds the run of an agent, not of a plan.")
-        try:
-            return WaitingPlan(path, PlanRun.from_json(content[_KEY]), stamp)
-        except (KeyError, TypeError, ValueError, AttributeError) as cause:
-            raise RunFileError(
-                f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
-                "there, or delete it, and the plan begins anew."
-            ) from cause
-
-
-def read_waiting(file: str | Path) -> WaitingRun | WaitingPlan:
-    """Read the run of a file, of an agent or of a plan.
-
-    Raises:
-        RunFileError: there is none, or no run of this user wrote it.
-    """
-    is_plan = _KEY in read_signed(place_of(file))[0]
-    return WaitingPlan.read(file) if is_plan else WaitingRun.read(file)
-
-
-class PlanCalls:
-    """Makes the calls of one run of a plan, and writes its file after each."""
 
     def __init__(
-        self,
-        context: Context,
-        plan: Plan,
-        source: str,
-        timeout_seconds: float | None,
-        tell: Tell | None,
-        file: WaitingPlan | None,
+        self, context: Context, plan: Plan, source: str, timeout_seconds: float | None
     ) -> None:
         self._context = context
         self._plan = plan
         self._timeout_seconds = timeout_seconds
-        self._tell: Tell = tell or (lambda _: None)
-        self._file = file
         self._named = [tool_of(x, source) for x in plan.calls]
-        self._tools: dict[int, Tool] = {}
+        self._tools: Sequence[Tool] = ()
+        self.by_call: dict[int, Tool] = {}
+        self.doubted = set[int]()
 
     @property
-    def harmless(self) -> set[int]:
-        """The calls of read-only tools."""
-        return {n for n, x in self._tools.items() if x.annotations.read_only}
+    def reads(self) -> set[int]:
+        """The calls of read-only tools: whether one of them was made need not be known."""
+        return {n for n, x in self.by_call.items() if x.annotations.read_only}
 
-    @property
-    def keys(self) -> list[ToolKey]:
-        """The keys of the tools of all calls."""
-        kind_of = self._context.settings.kind_of
-        return [ToolKey((kind_of(x) or MCP).name, x, name) for x, name in self._named]
-
-    async def prepare(self, first: int, preferences: Preferences) -> None:
-        """Look up the tools of the calls from this one on, and check that they may be called.
+    async def prepare(self, made: Collection[int], preferences: Preferences) -> None:
+        """Look up the tools of the calls that are left, and check that they may be called.
 
         Raises:
             BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
                 cannot be called, so none is.
         """
         context, engine = self._context, self._context.engine
-        later = {n: x for n, x in enumerate(self._named) if n >= first}
-        sources = dict.fromkeys(source for source, _ in later.values())
+        left = {n: x for n, x in enumerate(self._named) if n not in made}
+        sources = dict.fromkeys(source for source, _ in left.values())
         for source in sources:
             context.settings.source(source)
         await context.wait_for(*sources)
-        self._tools = {n: await context.tool(*x) for n, x in later.items()}
+        self.by_call = {n: await context.tool(*x) for n, x in left.items()}
+        self._tools = tuple({x.key: x for x in self.by_call.values()}.values())
         await engine.decisions.read()
-        for number, tool in self._tools.items():
+        for number, tool in self.by_call.items():
             why = engine.decisions.why_off(tool.key).format(tool.name)
             why = why or ("the settings block it" if preferences.is_blocked(tool.key) else "")
             why = why or engine.rulings.why_never(tool, context.caller)
@@ -176,14 +97,14 @@ class PlanCalls:
                 name = self._plan.calls[number].name
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
 
-    def check(self, given: Mapping[Place, Any]) -> None:
+    def check(self, given: Mapping[Place, object]) -> None:
         """Refuse arguments for parameters that a tool does not have.
 
         Raises:
             BadSetting: there is one; the message has the nearest name.
         """
         for number, name in given:
-            tool = self._tools.get(number)  # None for a call that was made before
+            tool = self.by_call.get(number)  # None for a call that was made before
             if tool is None or tool.input_schema.get("additionalProperties") is True:
                 continue
             parameters = properties(tool.input_schema)
@@ -194,121 +115,206 @@ class PlanCalls:
                     f"{did_you_mean(place, places)}".rstrip()
                 )
 
-    async def call(self, number: int, arguments: JsonObject) -> ToolResult:
+    async def tools(self) -> Sequence[Tool]:
+        """Each of them once."""
+        return self._tools
+
+    def known(self) -> Sequence[Tool]:
+        """Each of them once."""
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Make one call; see `CallPipeline`."""
-        tool, call_id, caller = self._tools[number], f"call_{number + 1}", self._context.caller
-        limit, started = self._timeout_seconds, time.monotonic()
-        self._tell(ToolStarted(call_id, tool.name, arguments, tool.source))
-
-        async def on_progress(done: float, total: float | None, message: str) -> None:
-            self._tell(ToolProgressed(call_id, tool.name, done, total, message))
-
-        def finish(result: ToolResult) -> None:
-            seconds, name, key = time.monotonic() - started, tool.name, tool.key
-            self._tell(
-                ToolFinished(call_id, name, arguments, result, seconds, "", tool.source, key)
-            )
-
-        invocation = ToolInvocation(
-            tool, arguments, caller, "", limit, on_progress, call_id=call_id
-        )
         try:
-            result = await self._context.call(invocation)
-        except ApprovalAwaited:
+            # A person reads of it, who knows the tool by its own name.
+            invocation = replace(invocation, shown_name="", timeout_seconds=self._timeout_seconds)
+            return await self._context.call(invocation)
+        except (SourceClosed, ToolTimeout):  # what was sent then, nobody knows
+            if not invocation.tool.annotations.read_only:
+                self.doubted.add(number_of(invocation.call_id))
             raise
-        except XaiMcpError as reason:
-            error = str(reason) or (reason.for_model if isinstance(reason, NotApproved) else "")
-            if error:
-                finish(ToolResult.of_text(error, is_error=True))
-            raise
-        finish(result)
-        return result
-
-    async def note(self, run: PlanRun) -> None:
-        """Write the run into its file, if it has one."""
-        if self._file is not None:
-            waiting = replace(self._file, run=replace(run, context=self.context()))
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(waiting.write)
-
-    def context(self) -> JsonObject:
-        """What the run needs to go on later."""
-        caller = self._context.caller
-        granted = sorted(caller.approvals.granted)
-        return {
-            "run": caller.run,
-            "agent": caller.name,
-            "granted": [[x.kind, x.source, x.name, digest] for x, digest in granted],
-            "facts": caller.facts.to_json(),
-        }
+        except NotApproved as refused:
+            raise XaiMcpError(str(refused) or refused.for_model) from None
 
 
-def how_to_go_on(run: PlanRun, file: Path | None) -> str:
-    """The next step for the person whose run waits."""
-    if run.status != "waiting" or run.awaiting is None:
-        return ""
-    if file is not None:
-        how = f"answer with `{shown_command('xai-mcp-agent', 'approve', str(file))}`, then run the"
-        return f"\n  Next step: {how} plan again with this file: it goes on."
-    key = run.awaiting.key
-    command = tool_command("approve", key.source, key.name)
-    return (
-        "\n  Next step: run it where you can answer, keep it in a file to go on from, or approve "
-        f"this tool for good with `{command}`."
-    )
+class KeptPlan:
+    """The run of a plan: what it goes on from, and its file, if it has one.
 
-
-def caller_of_run(
-    before: Caller, agent: str, run: PlanRun, granted: set[tuple[ToolKey, str]], facts: RunFacts
-) -> Caller:
-    """The caller of a run's calls, with the facts and approvals so far."""
-    saved = run.context
-    answered = [run.awaiting] if run.awaiting and run.awaiting.answer else []
-    if "facts" in saved:
-        facts.go_on_from(RunFacts.from_json(saved["facts"]))
-    granted.update((ToolKey(*key), digest) for *key, digest in saved.get("granted", ()))
-    return replace(
-        before,
-        kind="agent",
-        name=agent,
-        run=saved.get("run") or before.run or new_run_id(),
-        approvals=RunApprovals(granted, answered, waits=True),
-        facts=facts,
-    )
-
-
-def checked_plan(plan: Plan | Mapping[str, Any]) -> Plan:
-    """The plan, once all its references can be read.
+    The file is written before and after each call, so that nothing is done twice, whatever becomes
+    of the process. `given` are all arguments that were given so far.
 
     Raises:
-        BadPlan: it is no plan.
+        BadSetting: the run is of another plan.
     """
-    return plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
+
+    def __init__(
+        self, before: WaitingRun, plan: Plan, given: Mapping[Place, object], *, has_file: bool
+    ) -> None:
+        if before.asked != digest_of_plan(plan):
+            raise BadSetting(
+                "This run is of another plan, or the plan was changed since. Go on with the plan "
+                "as it was, or begin a new run."
+            )
+        self._run = before
+        self._plan = plan
+        self.has_file = has_file
+        self._writing = anyio.Lock()
+        self._saved = before.plan or {}
+        earlier = {(call, name): value for call, name, value in self._saved.get("given", ())}
+        self.given: dict[Place, object] = {**earlier, **given}
+
+    @property
+    def made(self) -> set[int]:
+        """The places of the calls that were made."""
+        of_turn = (number_of(x.call_id) for x in self._run.state.made.values())
+        return {*map(int, self._saved.get("results", {})), *of_turn}
+
+    def caller(
+        self, caller: Caller, agent: str, granted: set[tuple[ToolKey, str]], facts: RunFacts
+    ) -> Caller:
+        """The caller of the run's calls, with the facts and approvals so far."""
+        before, state = self._run, self._run.state
+        granted.update(before.granted)
+        facts.go_on_from(before.facts)
+        used = {*state.made, *state.begun}  # an answer to a call that was made is used up
+        answered = [x for n, x in state.awaiting.items() if x.answer and n not in used]
+        return replace(
+            caller,
+            kind="agent",
+            name=agent,
+            run=self._saved.get("run") or caller.run or new_run_id(),
+            approvals=RunApprovals(granted, answered, waits=True),
+            facts=facts,
+        )
+
+    async def model(self, tools: PlanTools) -> PlanModel:
+        """The plan as a model that has the results so far."""
+        model = PlanModel(self._plan, self.given, tools.reads, tools.doubted)
+        for number, (result, seconds) in self._saved.get("results", {}).items():
+            await model.take(int(number), result_from_json(result), seconds)
+        for event in self._run.state.made.values():
+            await model.take(number_of(event.call_id), event.result, event.seconds)
+        return model
+
+    def doubted(self, reads: Collection[int], again: int | None) -> ToolCall | None:
+        """The call that may have been carried out, and is not to be made `again`.
+
+        Raises:
+            BadSetting: the one to be made again is not that one.
+        """
+        state = self._run.state
+        begun = [state.pending[n] for n in state.begun if n not in state.made]
+        call = next((x for x in begun if number_of(x.id) not in reads), None)
+        if again is None or (call is not None and number_of(call.id) == again):
+            return call if again is None else None
+        raise BadSetting(
+            f"Call {again + 1} cannot be made again: only one that may have been carried out, and "
+            "has no result, can."
+        )
+
+    async def go(
+        self, tools: PlanTools, model: PlanModel, context: Context, tell: Tell, again: int | None
+    ) -> PlanRun:
+        """Make the calls that are left, as far as that can be done now.
+
+        Raises:
+            BadSetting: no such call waits to be made again.
+            RunFileError: the file cannot be written.
+        """
+        if call := self.doubted(tools.reads, again):
+            number = number_of(call.id)
+            problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
+            return PlanRun("unknown", model.made, problem=problem, kept=self._run)
+        caller, before = context.caller, self._run.state
+        # The plan asks again for what is pending; an answer that was given counts for it.
+        start = replace(before, pending=(), made={}, begun=(), awaiting={})
+        turns = start.step + len(self._plan.calls) + _TURNS_BESIDE_CALLS
+        spec = AgentSpec(caller.name, model, max_thoughts=turns, window=ContextWindow(0))
+
+        async def emit(event: RunEvent) -> None:
+            if isinstance(event, ToolFinished):
+                await model.take(number_of(event.call_id), event.result, event.seconds)
+            if isinstance(event, ToolStarted | ToolFinished):
+                await self._write(model, caller, lambda: run.progress)
+            tell(event)
+
+        run = AgentRun(spec, start, emit, caller)
+        agent_tools = AgentTools([tools], context.engine.definitions, start.names)
+        model.shown_name = lambda number: agent_tools.shown_name(tools.by_call[number].key)
+        ended = await run.go(agent_tools, ResultPages(lambda _: ""))
+        state, awaiting = run.state, next(iter(run.state.awaiting.values()), None)
+        if model.status == "unknown":
+            state = replace(state, pending=tuple(model.asked.values()), begun=(0,))
+        await self._write(model, caller, lambda: state)
+        made, kept = model.made, self._run
+        if ended.stopped != "waiting" or awaiting is None:
+            return PlanRun(model.status, made, model.lacking, model.problem, kept=kept)
+        number = number_of(state.pending[min(state.awaiting)].id)
+        problem = (
+            f"Call {number + 1}, {self._plan.calls[number].name}, waits for an approval. Nothing "
+            f"was sent.{self._how_to_go_on(awaiting.key)}"
+        )
+        return PlanRun("waiting", made, problem=problem, awaiting=awaiting, kept=kept)
+
+    async def _write(self, model: PlanModel, caller: Caller, state: Callable[[], RunState]) -> None:
+        async with self._writing:
+            facts = RunFacts()
+            facts.go_on_from(caller.facts)  # a copy: others change it meanwhile
+            results = {
+                str(n): (result_as_json(result), seconds)
+                for n, (result, seconds) in model.results.items()
+            }
+            given = [[call, name, value] for (call, name), value in self.given.items()]
+            self._run = replace(
+                self._run,
+                agent=caller.name,
+                state=state(),
+                granted=tuple(sorted(caller.approvals.granted)),
+                facts=facts,
+                plan={"run": caller.run, "given": given, "results": results},
+            )
+            if self.has_file:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(self._run.write)
+
+    def _how_to_go_on(self, key: ToolKey) -> str:
+        if self.has_file:
+            command = shown_command("xai-mcp-agent", "approve", str(self._run.file))
+            how = f"answer with `{command}`, then run the plan again with this file: it goes on."
+        else:
+            command = tool_command("approve", key.source, key.name)
+            how = (
+                "run it where you can answer, keep it in a file to go on from, or approve this "
+                f"tool for good with `{command}`."
+            )
+        return f"\n  Next step: {how}"
 
 
 @asynccontextmanager
-async def opened_run(
-    resume: PlanRun | str | Path | None, plan: Plan
-) -> AsyncGenerator[tuple[PlanRun, WaitingPlan | None]]:
-    """The run to go on with, and its file, if it has one, which stays locked meanwhile.
+async def kept_plan(
+    resume: PlanRun | WaitingRun | str | Path | None, plan: Plan, given: Mapping[Place, object]
+) -> AsyncGenerator[KeptPlan]:
+    """The run to go on with, or a new one; a file stays locked meanwhile.
 
     Raises:
+        BadSetting: the run is of another plan.
         RunFileError: the file cannot be used, or another process uses it.
     """
-    if isinstance(resume, PlanRun):
-        yield resume, None
-        return
-    new = PlanRun.of(plan)
-    if resume is None:
-        yield new, None
+    before = resume.kept if isinstance(resume, PlanRun) else resume
+    asked = RunState(Conversation(plan.request or "Run the plan."), "native")
+    new = WaitingRun(Path(), "", digest_of_plan(plan), asked)
+    if before is None or isinstance(before, WaitingRun):
+        yield KeptPlan(before or new, plan, given, has_file=False)
         return
     with ExitStack() as locks:
-        waiting = await to_thread.run_sync(partial(_read, place_of(resume), new, locks))
-        yield waiting.run, waiting
+        new = replace(new, file=place_of(before))
+        before = await to_thread.run_sync(partial(_read, new, locks))
+        yield KeptPlan(before, plan, given, has_file=True)
 
 
-def _read(file: Path, new: PlanRun, locks: ExitStack) -> WaitingPlan:
+def _read(new: WaitingRun, locks: ExitStack) -> WaitingRun:
+    file = new.file
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise RunFileError(f"{file} cannot be written. Name another file for the run.")
     locks.enter_context(held(file))
-    return WaitingPlan.read(file) if file.exists() else WaitingPlan(file, new)
+    return WaitingRun.read(file) if file.exists() else new

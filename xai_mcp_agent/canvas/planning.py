@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from ..agent.events import RunEvent
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.operations.runs import PLAN
-from ..bridge.plan_runs import CallEvent
 from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count
@@ -103,7 +103,7 @@ def run_plan(
         with Console(name) as console:
             console.hide(Redactor([bridge.settings.secrets]))
 
-            def show(event: CallEvent, at: float) -> None:
+            def show(event: RunEvent, at: float) -> None:
                 console.show(event)
                 writing.event(event, at)
 
@@ -118,7 +118,7 @@ def perform(
     bridge: Bridge,
     plan: Plan,
     options: Mapping[str, Any],
-    show: Callable[[CallEvent, float], None],
+    show: Callable[[RunEvent, float], None],
     console: Console,
     agent: JsonObject | None = None,
     node: str = "",
@@ -141,7 +141,7 @@ def perform(
         locks=belt.get("lock_tools") or False,
     )
 
-    def tell(event: CallEvent) -> None:
+    def tell(event: RunEvent) -> None:
         stage.post(partial(show, event, time.time()))
 
     if nodes is None:
@@ -163,7 +163,7 @@ def run_for_node(node: Any, ctx: Any) -> None:
         PlanStopped: it did not come to its end, and nothing is wired to the branch for that.
         BadSetting, XaiMcpError: as `run_plan`, unless something is wired to on_error.
     """
-    run = PlanRun("", status="failed")
+    run = PlanRun("failed", {})
     try:
         run = run_plan(
             ctx,

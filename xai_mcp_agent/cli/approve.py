@@ -8,13 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
 from ..agent.run_file import WaitingRun, held
 from ..bridge.faces import Bridge
-from ..bridge.plan_runs import WaitingPlan, read_waiting
 from ..console.approval import ask_approval, told
 from ..console.terminal_questions import read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall
@@ -25,8 +24,6 @@ from ..policy.review import Review, digest_of_reviews, waiting_of
 from .bridges import open_bridge, server_named
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, says_yes
 from .tools import tell_choices
-
-Waiting: TypeAlias = WaitingRun | WaitingPlan
 
 _BY = "whoever ran `xai-mcp-agent approve`"
 
@@ -117,7 +114,7 @@ def _answer_run(
     as_json: bool,
 ) -> None:
     with held(file):
-        run = read_waiting(file)
+        run = WaitingRun.read(file)
         if everything:
             left = [n for n, x in enumerate(run.calls, 1) if x.answer is None]
             answers = _answers(left, [], "always" if always else "once") | answers
@@ -125,7 +122,7 @@ def _answer_run(
             run = _answered(run, answers)
         elif not as_json and not why_not_here():
             run = _asked(run)
-        if run != read_waiting(file):
+        if run != WaitingRun.read(file):
             run.write()
     if as_json:
         echo_json({"agent": run.agent, "calls": [_call_json(x) for x in run.calls]})
@@ -133,14 +130,14 @@ def _answer_run(
         _tell(run)
 
 
-def _answered(run: Waiting, answers: dict[int, ApprovalScope]) -> Waiting:
+def _answered(run: WaitingRun, answers: dict[int, ApprovalScope]) -> WaitingRun:
     for number, answer in answers.items():
         reason = "the person said no" if answer == "no" else ""
         run = run.answered(number, answer, by=_BY, reason=reason)
     return run
 
 
-def _asked(run: Waiting) -> Waiting:
+def _asked(run: WaitingRun) -> WaitingRun:
     """With what the person at the terminal says of each call that has no answer."""
     for number, call in enumerate(run.calls, 1):
         if call.answer is None:
@@ -160,7 +157,7 @@ def _ask(call: AwaitedCall, number: int, of: int) -> ApprovalAnswer:
     return ask_approval(call.request, lambda mark, text: say(f"{mark} {text}"), read)
 
 
-def _tell(run: Waiting) -> None:
+def _tell(run: WaitingRun) -> None:
     for number, call in enumerate(run.calls, 1):
         answer = call.answer.scope if call.answer else "waits for an answer"
         say(f"{number}. {call.request.title}: {answer}")
@@ -170,7 +167,7 @@ def _tell(run: Waiting) -> None:
         command = shown_command("xai-mcp-agent", "approve", str(run.file))
         say(f"Answer with `{command}` and --yes, --no or --all.")
     else:
-        what = "plan" if isinstance(run, WaitingPlan) else "workflow"
+        what = "plan" if run.plan else "workflow"
         say(f"Run the {what} again: it goes on.")
 
 

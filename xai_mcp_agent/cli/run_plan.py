@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..agent.events import ToolFinished
+from ..agent.events import RunEvent, ToolFinished
 from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN
-from ..bridge.plan_runs import CallEvent
 from ..canvas.planning import perform
 from ..console.console import Console
 from ..core.json import JsonObject
@@ -102,7 +101,7 @@ def _shown(bridge: Bridge, plan: Plan, options: JsonObject) -> PlanRun:
     """
     of = len(plan.calls)
 
-    def show(event: CallEvent, at: float) -> None:
+    def show(event: RunEvent, at: float) -> None:
         if isinstance(event, ToolFinished):
             number = int(event.call_id.removeprefix("call_"))
             how = "failed" if event.result.is_error else "done"

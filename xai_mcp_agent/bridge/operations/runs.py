@@ -7,7 +7,6 @@ approvals, locks, and what a person switched off or blocked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ..context import Context
 from .tools import Tools
 
 if TYPE_CHECKING:
+    from ...agent.run_file import WaitingRun
     from ...planning.plan import Plan
     from ...planning.plan_run import PlanRun
     from ..plan_runs import Tell
@@ -37,7 +37,7 @@ class Runs(Tools):
         plan: Plan | Mapping[str, Any],
         *,
         given: Mapping[Any, Any] | None = None,
-        resume: PlanRun | str | Path | None = None,
+        resume: PlanRun | WaitingRun | str | Path | None = None,
         again: int | None = None,
         agent: str = PLAN,
         source: str = "",
@@ -70,28 +70,25 @@ class Runs(Tools):
         """
         # Imported here: modules of agents and plans, which most programs do not need.
         from ...agent.run_file import remove_used
+        from ...planning.plan import Plan, plan_as_json, plan_from_json
         from ...planning.plan_run import places_of
-        from ...planning.runner import run_plan
-        from .. import plan_runs
+        from ..plan_runs import PlanTools, kept_plan
 
         checked_limit(timeout_seconds)
-        plan = plan_runs.checked_plan(plan)
+        plan = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
         places = places_of(given or {}, plan)
         await self.engine.rules.renew()
-        async with plan_runs.opened_run(resume, plan) as (before, file):
-            granted = set[tuple[ToolKey, str]]() if granted is None else granted
-            facts = facts or RunFacts()
-            caller = plan_runs.caller_of_run(self.caller, agent, before, granted, facts)
+        async with kept_plan(resume, plan, places) as kept:
+            caller = kept.caller(
+                self.caller, agent, set() if granted is None else granted, facts or RunFacts()
+            )
             context = Context(self.engine, caller, self.own)
-            calls = plan_runs.PlanCalls(context, plan, source, timeout_seconds, tell, file)
-            await calls.prepare(len(before.made), context.preferences(preferences))
-            calls.check(places)
-            run = await run_plan(
-                plan, calls.call, before, given=places, harmless=calls.harmless,
-                again=None if again is None else again - 1,
-                note=calls.note, aside=to_thread.run_sync,
-            )  # fmt: skip
-            if file is not None and forgets and run.is_finished:
-                await to_thread.run_sync(remove_used, file.file, file.stamp)
-            problem = run.problem + plan_runs.how_to_go_on(run, file and file.file)
-            return replace(run, context=calls.context(), problem=problem)
+            tools = PlanTools(context, plan, source, timeout_seconds)
+            await tools.prepare(kept.made, context.preferences(preferences))
+            tools.check(places)
+            model = await kept.model(tools)
+            again = None if again is None else again - 1
+            run = await kept.go(tools, model, context, tell or (lambda _: None), again)
+            if kept.has_file and forgets and run.is_finished:
+                await to_thread.run_sync(remove_used, run.kept.file, run.kept.stamp)
+            return run

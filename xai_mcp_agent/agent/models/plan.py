@@ -1,0 +1,161 @@
+"""A plan as a model: the agent loop makes its calls, and no language model is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from itertools import takewhile
+
+from anyio import to_thread
+
+from ...core.names import listed
+from ...core.results import ToolResult
+from ...planning.plan import Plan, missing_in, step_arguments
+from ...planning.plan_run import Lacking, MadeCall, Place, RunStatus
+from ...steps.references import references_in
+from ...steps.results import NotInResult, StepResult, fill, value_of
+from ..messages import ToolCall
+from .base import ModelReply, ModelRequest, OnAgain, OnText
+
+MAY_BE_MADE = (
+    "Call {0}, {1}, may have been carried out: the run ended before it had a result. Look what "
+    "came of it. Then say that call {0} is made again, or make a plan of the rest."
+)
+_MOST_NAMES = 12  # of arguments, in what a person reads
+_NO_WORDS = "The plan was carried out."
+
+
+class PlanModel:
+    """Asks for the calls of a plan, and says at the end what they came to. For one run.
+
+    Calls that only read are asked for together, once all that they use is there. A call that may
+    change something is made alone and in its turn. `given` are arguments in place of those of the
+    plan; `reads` are the calls that only read, `doubted` those that failed and may have been made.
+    References are filled from whole results, as `take` is told them.
+
+    `status`, `problem` and `lacking` say how the run ended.
+
+    Raises:
+        BadPlan: a call uses what comes later, or a field is no path.
+    """
+
+    name = "plan"
+    calls_functions = True
+
+    def __init__(
+        self,
+        plan: Plan,
+        given: Mapping[Place, object],
+        reads: Collection[int],
+        doubted: Collection[int],
+    ) -> None:
+        self._plan = plan
+        self._reads = reads
+        self._doubted = doubted
+        self._steps = step_arguments(plan)
+        for (number, name), value in given.items():
+            self._steps[number][name] = value
+        self._missing = tuple(
+            Lacking(number, name, why)
+            for number, call in enumerate(plan.calls)
+            for name, source in call.arguments.items()
+            if (why := missing_in(source)) and (number, name) not in given
+        )
+        self._failed: dict[int, str] = {}
+        self.results: dict[int, tuple[ToolResult, float]] = {}
+        self.made: dict[int, MadeCall] = {}
+        self.asked: dict[int, ToolCall] = {}
+        self.shown_name: Callable[[int], str] = str
+        self.status: RunStatus = "finished"
+        self.problem = ""
+        self.lacking: tuple[Lacking, ...] = ()
+
+    async def take(self, number: int, result: ToolResult, seconds: float) -> None:
+        """Take in the whole result of a call; one that failed is made anew in a later run."""
+        if result.is_error:
+            self._failed[number] = result.text
+            return
+        value = await to_thread.run_sync(value_of, result)
+        self.results[number] = (result, seconds)
+        self.made[number] = MadeCall(value, result.text, round(seconds, 3))
+
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
+        """Ask for the next calls, or say how it ended."""
+        if self._failed:
+            self._fail(min(self._failed))
+        elif calls := await to_thread.run_sync(self._next_calls):
+            self.asked = {number_of(x.id): x for x in calls}
+            return ModelReply("", calls, "tool_calls")
+        last = self.made[max(self.made)].text if self.made else ""
+        return ModelReply(self.problem or last or _NO_WORDS)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _next_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that can be made now; without one, `lacking` says what for."""
+        left = [n for n in range(len(self._steps)) if n not in self.made]
+        reading = list(takewhile(lambda x: x in self._reads, left)) or left[:1]
+        lacking: list[Lacking] = []
+        calls: list[ToolCall] = []
+        for number in reading:
+            arguments, step = dict[str, object](), self._steps[number]
+            missing = [x for x in self._missing if x.call == number]
+            if any(x.result not in self.made for x in references_in(step)):
+                continue
+            for name, value in step.items():
+                try:
+                    arguments[name] = fill(value, self._step_results(number))
+                except NotInResult as reason:
+                    missing.append(Lacking(number, name, str(reason)))
+            if not missing:
+                words = json.dumps(arguments, ensure_ascii=False)
+                calls.append(ToolCall(f"call_{number + 1}", self.shown_name(number), words))
+            lacking += missing
+        if lacking and not calls:
+            later = (x for x in self._missing if x.call > lacking[-1].call)
+            self._lack((*lacking, *later))
+        return tuple(calls)
+
+    def _step_results(self, number: int) -> list[StepResult]:
+        calls = self._plan.calls[:number]
+        values = [self.made[n].value if n in self.made else None for n in range(number)]
+        return [
+            StepResult(value, f"call {n}, {call.name}")
+            for n, (value, call) in enumerate(zip(values, calls, strict=True), 1)
+        ]
+
+    def _lack(self, lacking: tuple[Lacking, ...]) -> None:
+        first = lacking[0]
+        names = listed([f"`{x.call + 1}.{x.parameter}`" for x in lacking], _MOST_NAMES)
+        reason = first.reason if first.reason.endswith((".", "?", "!")) else f"{first.reason}."
+        self.status, self.lacking = "missing", lacking
+        self.problem = (
+            f"Call {first.call + 1}, {self._plan.calls[first.call].name}, was not made: "
+            f"`{first.parameter}` is missing: {reason} Give {names}, and run the plan again: it "
+            "goes on there."
+        )
+
+    def _fail(self, number: int) -> None:
+        call, reason = self._plan.calls[number], self._failed[number]
+        problem = f"Call {number + 1}, {call.name}, failed: {reason or 'it did not say why'}"
+        if number in self._doubted:
+            self.status = "unknown"
+            self.problem = f"{problem}\n{MAY_BE_MADE.format(number + 1, call.name)}"
+            return
+        names = [f"`{number + 1}.{x}`" for x in call.arguments]
+        more = ["another one"] if len(names) > _MOST_NAMES else []
+        either = " or ".join([*names[:_MOST_NAMES], *more])
+        other = f", or give another value for {either}," if names else ""
+        self.status = "failed"
+        self.problem = (
+            f"{problem}\n  Next step: mend that{other} and run it again: call {number + 1} is made "
+            "anew."
+        )
+
+
+def number_of(call_id: str) -> int:
+    """The place in the plan of a call that was asked for, from 0 on."""
+    return int(call_id.removeprefix("call_")) - 1
