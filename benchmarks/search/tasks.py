@@ -27,7 +27,7 @@ from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
-from xai_mcp_agent.agent.protocols.text import describe_tools
+from xai_mcp_agent.agent.text_protocol import describe_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.provider_schema import FunctionSpec

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xai_mcp_agent.agent.protocols.text import describe_tools
+from xai_mcp_agent.agent.text_protocol import describe_tools
 from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
 from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.provider_schema import FunctionSpec

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.conversation import BadConversation, Conversation
+from xai_mcp_agent.agent.conversation import BadConversation, Conversation, as_sent
+from xai_mcp_agent.agent.text_protocol import as_text
 
 CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
 CALL = st.builds(
@@ -31,20 +32,16 @@ MESSAGE = st.one_of(
 @given(st.lists(MESSAGE, max_size=8))
 def test_whatever_was_given_the_model_gets_something_it_can_answer(messages: list[dict[str, Any]]):
     before = copy.deepcopy(messages)
-    sent = Conversation(messages).for_model("Be kind.", in_text=False, keep_provided=True)
+    sent = as_sent("Be kind.", Conversation(messages).turns())
     assert messages == before
     assert sent[0]["role"] == "system"
     assert sent[-1]["role"] != "assistant"
     asked = {call["id"] for x in sent for call in x.get("tool_calls") or ()}
     answered = {x["tool_call_id"] for x in sent if x["role"] == "tool"}
     assert asked == answered
-
-
-@given(st.lists(MESSAGE, max_size=8))
-def test_the_text_protocol_sends_nothing_but_roles_and_contents(messages: list[dict[str, Any]]):
-    sent = Conversation(messages).for_model("", in_text=True, keep_provided=True)
-    assert all(set(x) == {"role", "content"} for x in sent)
-    assert {x["role"] for x in sent} <= {"system", "user", "assistant"}
+    told = as_text(sent)
+    assert all(set(x) == {"role", "content"} for x in told)
+    assert {x["role"] for x in told} <= {"system", "user", "assistant"}
 
 
 @pytest.mark.parametrize("content", [None, "", " \n", [], 5, {"text": "Hi"}])

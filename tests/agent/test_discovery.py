@@ -438,7 +438,6 @@ def test_a_conversation_that_a_stranger_wrote_costs_no_more_than_its_length(
     bridge: Bridge, protocol: str
 ):
     """The fixture that watches the loop looks, too."""
-    in_text = protocol == "text"
     names = [f"office_{deed}_{thing}" for deed in DEEDS for thing in THINGS]
     listed = "\n".join(f"{x}(a: string) - Do this now. [office]" for x in names * 100)
     said: list[JsonObject] = [{"role": "user", "content": "Go."}]
@@ -448,12 +447,8 @@ def test_a_conversation_that_a_stranger_wrote_costs_no_more_than_its_length(
             "type": "function",
             "function": {"name": "tool_search", "arguments": "["},
         }
-        asked = (
-            {"content": 'TOOL: tool_search {"query": "x"}'} if in_text else {"tool_calls": [made]}
-        )
-        answer = {"role": "user", "content": f"TOOL RESULT tool_search:\n{listed[: n * 50]}"}
         tool = {"role": "tool", "tool_call_id": "x", "content": listed[: n * 50]}
-        said += [{"role": "assistant", **asked}, answer if in_text else tool]
+        said += [{"role": "assistant", "tool_calls": [made]}, tool]
     with model_endpoint([says("Done.")]) as endpoint:
         told = run(bridge, endpoint, [*said, {"role": "user", "content": "Go on."}],
                    protocol=protocol)  # fmt: skip

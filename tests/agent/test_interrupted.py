@@ -15,10 +15,11 @@ from tests.support.model_endpoint import ModelEndpoint, Script, calls, model_end
 from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, ToolReturned, ToolStarted
-from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.choice import model_for
 from xai_mcp_agent.agent.run_file import RunFileError
 from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.agent.text_protocol import ProtocolChoice
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.toolbox import agent_tools
 from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
@@ -105,7 +106,7 @@ def test_an_interrupted_turn_keeps_what_was_done_and_marks_the_rest(
     assert "Both." in asked["content"]
     assert "paid once" in answers[0]["content"]
     assert "It may have been carried out" in answers[-1]["content"]
-    assert len(answers) == (2 if protocol == "native" else 1)
+    assert len(answers) == 2
 
 
 @pytest.mark.parametrize("protocol", ["native", "text"])

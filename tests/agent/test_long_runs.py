@@ -221,7 +221,7 @@ def test_the_text_protocol_fits_its_window_too(bridge: Bridge):
     assert 'Read them with read_result: {"result_id": "text_2.1"' in json.dumps(
         service.taken[-1]
     ).replace('\\"', '"')
-    assert sum("a long story" in x["content"] for x in state.conversation.messages) == 12
+    assert sum("a long story" in str(x["content"]) for x in state.conversation.messages) == 12
 
 
 def test_nothing_to_fold_is_the_error_of_the_service(bridge: Bridge):

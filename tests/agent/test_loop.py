@@ -483,21 +483,10 @@ def test_a_model_that_calls_on_although_it_may_not_is_asked_for_words():
 def test_in_the_text_protocol_user_and_assistant_take_turns_to_the_last():
     """Strict chat templates refuse anything else."""
     reply = 'TOOL: add {"a": 1, "b": 1}'
-    run = play([says(reply), says("2")], tool_protocol="text", max_thoughts=2)
+    run = play([says(reply), says(reply), says("2")], tool_protocol="text", max_thoughts=2)
     assert [x["role"] for x in run.sent(1)] == ["system", "user", "assistant", "user"]
-    assert "limit of thoughts" in run.sent(1)[0]["content"]
-
-
-def test_an_agent_without_tools_may_explain_how_tools_are_called():
-    text = 'Write a line such as\nTOOL: name {"a": 1}\nand wait.'
-    ctx: dict[str, Any] = {}
-    outcome = CanvasRun()
-    with model_endpoint([says(text)]) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, tool_protocol="text"
-        )
-        run_agent(ctx, "a", "How?", outcome=outcome)
-    assert outcome.answer == text
+    assert "limit of thoughts" in run.told(1)
+    assert run.outcome.answer == "2"
 
 
 def test_calls_with_ids_used_twice_are_each_answered():

@@ -10,7 +10,14 @@ import pytest
 from tests.support.media_samples import GIF, JPEG, MP3, PNG, TIFF, WAV, WEBP, beginning
 from xai_mcp_agent import AudioPart, ImagePart, ResourcePart, TextPart, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation, call_message, result_messages
-from xai_mcp_agent.agent.media import MAX_CHARS, MAX_PARTS, SHOWN_RESULTS, content_of, split
+from xai_mcp_agent.agent.media import (
+    MAX_CHARS,
+    MAX_PARTS,
+    SHOWN_RESULTS,
+    content_of,
+    fold_old,
+    split,
+)
 from xai_mcp_agent.agent.messages import Message, ToolCall
 
 LARGE = beginning(b"\x89PNG" + bytes(MAX_CHARS))
@@ -79,13 +86,13 @@ def conversation(count: int, data: str = PNG) -> Conversation:
     for number in range(count):
         call = ToolCall(f"c{number}", "look", "{}")
         result = ToolResult((TextPart(f"Seen {number}."), ImagePart(data, "image/png")))
-        said.append(call_message("", [call], in_text=False))
-        said += result_messages([(call, result.text, result)], in_text=False)
+        said.append(call_message("", [call]))
+        said += result_messages([(call, result.text, result)])
     return Conversation("Go.", said)
 
 
 def test_only_the_last_results_are_still_shown_and_older_ones_are_told_in_words():
-    sent = conversation(SHOWN_RESULTS + 2).for_model("", in_text=False, keep_provided=True)
+    sent = fold_old(conversation(SHOWN_RESULTS + 2).turns())
     results = [split(x) for x in sent if x["role"] == "tool"]
     assert [len(media) for _, media in results] == [0, 0, *[1] * SHOWN_RESULTS]
     words = [text.splitlines()[-1] for text, _ in results]
@@ -102,25 +109,17 @@ def test_parts_that_a_person_wrote_into_a_result_pass_as_they_are(value: Any):
         "content": [{"type": "image_url", "image_url": value}],
     }
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-    *_, sent = Conversation([asked, given]).for_model("", in_text=False, keep_provided=True)
+    *_, sent = fold_old(Conversation([asked, given]).turns())
     assert sent == given
 
 
 def test_large_ones_are_told_in_words_sooner():
     large = beginning(b"\x89PNG" + bytes(MAX_CHARS * 3 // 4 - 100))
-    sent = conversation(3, large).for_model("", in_text=False, keep_provided=True)
+    sent = fold_old(conversation(3, large).turns())
     assert [len(split(x)[1]) for x in sent if x["role"] == "tool"] == [0, 1, 1]
-
-
-def test_the_text_protocol_has_the_words_for_them():
-    sent = conversation(2).for_model("", in_text=True, keep_provided=True)
-    assert all(isinstance(x["content"], str) for x in sent)
-    assert "Seen 1.\n[image image/png, 70 bytes, not shown as text]" in sent[-1]["content"]
 
 
 def test_a_conversation_with_pictures_is_json_and_goes_on_from_it():
     before = conversation(1)
     again = Conversation(json.loads(json.dumps(before.messages)))
-    assert again.for_model("", in_text=False, keep_provided=True) == before.for_model(
-        "", in_text=False, keep_provided=True
-    )
+    assert again.turns() == before.turns()

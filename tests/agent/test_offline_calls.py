@@ -207,13 +207,11 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
 @pytest.mark.parametrize(("tools", "request_text", "expected"), CASES, ids=[x[1] for x in CASES])
 async def test_a_request_becomes_these_calls(
-    tools: list[Any], request_text: str, expected: list[Call], in_text: bool
+    tools: list[Any], request_text: str, expected: list[Call]
 ) -> None:
-    """Both protocols give the same calls."""
-    assert await first_calls(request_text, tools, in_text=in_text) == expected
+    assert await first_calls(request_text, tools) == expected
 
 
 @pytest.mark.anyio

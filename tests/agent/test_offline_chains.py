@@ -238,10 +238,9 @@ async def followed_by(run: Talk, request: str, tools: list[Any], **more: Any) ->
     return await talk(request, tools, before=[*run.messages, said], **more)
 
 
-@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-async def test_it_means_the_result_of_the_request_before(in_text: bool) -> None:
-    run = await talk("Search for silent films", FILMS, cinema, in_text=in_text)
-    again = await followed_by(run, "Rent the second one to Ada", FILMS, in_text=in_text)
+async def test_it_means_the_result_of_the_request_before() -> None:
+    run = await talk("Search for silent films", FILMS, cinema)
+    again = await followed_by(run, "Rent the second one to Ada", FILMS)
     assert again.calls == [("films_rent_film", {"film_id": 9, "customer": "Ada"})]
 
 
@@ -298,16 +297,13 @@ async def test_a_value_said_beside_the_request_is_used() -> None:
     assert run.calls == [("films_rent_film", {"film_id": 9, "customer": "Ada"})]
 
 
-@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-async def test_when_no_tool_may_be_used_any_more_it_answers_from_what_there_is(
-    in_text: bool,
-) -> None:
+async def test_when_no_tool_may_be_used_any_more_it_answers_from_what_there_is() -> None:
     """The loop's last turn, when the limit of thoughts is reached."""
-    run = await talk("Search for silent films", FILMS, cinema, in_text=in_text)
+    run = await talk("Search for silent films", FILMS, cinema)
     notice = "The limit of thoughts is reached and no tool can be used any more. Answer now."
     asked: Message = {"role": "user", "content": "Search for silent films, then rent film 4 to Ada"}
     messages = [asked, *run.messages[1:], {"role": "user", "content": notice}]
-    reply = await ask(messages, FILMS, in_text=in_text, may_call=False)
+    reply = await ask(messages, FILMS, may_call=False)
     assert reply.calls == ()
     assert "TOOL:" not in reply.text
     assert "Safety Last!" in reply.text

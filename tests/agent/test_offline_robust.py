@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.offline_talk import TODAY, ask, read_reply, talk, tool
+from tests.support.offline_talk import TODAY, ask, talk, tool
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
@@ -115,30 +115,28 @@ def not_json(constant: str) -> None:
     raise AssertionError(f"{constant} is no JSON")
 
 
-def reply_to(
-    messages: list[Message], functions: list[FunctionSpec], *, in_text: bool
-) -> ModelReply:
+def reply_to(messages: list[Message], functions: list[FunctionSpec]) -> ModelReply:
     async def asked() -> ModelReply:
-        return await ask(messages, functions, in_text=in_text)
+        return await ask(messages, functions)
 
     return anyio.run(asked)
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
-@given(functions=FUNCTIONS, messages=MESSAGES, request_text=REQUESTS, in_text=st.booleans())
+@given(functions=FUNCTIONS, messages=MESSAGES, request_text=REQUESTS)
 def test_any_tools_and_any_conversation_give_a_valid_reply(
-    functions: list[FunctionSpec], messages: list[Message], request_text: str, in_text: bool
+    functions: list[FunctionSpec], messages: list[Message], request_text: str
 ) -> None:
     """Calls name offered tools, arguments are JSON objects, and asking again changes nothing."""
     conversation = [*messages, {"role": "user", "content": request_text}]
-    reply = reply_to(conversation, functions, in_text=in_text)
-    _, calls = read_reply(reply, in_text=in_text)
+    reply = reply_to(conversation, functions)
+    calls = reply.calls
     assert reply.text
     assert {x.name for x in calls} <= {x.name for x in functions}
     for call in calls:
         assert isinstance(json.loads(call.arguments, parse_constant=not_json), dict)
     assert len({x.id for x in calls}) == len(calls)
-    again = reply_to(conversation, functions, in_text=in_text)
+    again = reply_to(conversation, functions)
     assert (reply.text, reply.calls) == (again.text, again.calls)
 
 
@@ -156,7 +154,7 @@ def test_any_result_comes_to_an_end_in_both_protocols_and_in_the_same_calls(
 
     async def runs() -> None:
         native = await talk(request_text, functions, lambda _name, _arguments: result)
-        text = await talk(request_text, functions, lambda _name, _arguments: result, in_text=True)
+        text = await talk(request_text, functions, lambda _name, _arguments: result)
         assert native.turns == text.turns
 
     anyio.run(runs)
@@ -212,8 +210,7 @@ async def cpu_seconds(repeated: str, characters: int) -> float:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn(in_text: bool) -> None:
+async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn() -> None:
     kinds = ("invoice", "customer", "parcel", "contract", "machine", "vehicle", "house", "document")
     functions = [
         tool(f"{verb}_{kind}_{n}", f"Handles one {kind} of store {n}.", name="string")
@@ -225,9 +222,9 @@ async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn(in_text
     for _ in range(3):
         started = time.process_time()
         messages: list[Message] = [{"role": "user", "content": "print the invoice named 'x'"}]
-        reply = await ask(messages, functions, in_text=in_text)
+        reply = await ask(messages, functions)
         spent.append(time.process_time() - started)
-    assert read_reply(reply, in_text=in_text)[1][0].name == "print_invoice_0"
+    assert reply.calls[0].name == "print_invoice_0"
     assert min(spent[1:]) < spent[0] / 2
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.offline_talk import Call, Talk, ask, read_reply, text, tool
+from tests.support.offline_talk import Call, Talk, ask, text, tool
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.core.provider_schema import FunctionSpec
@@ -18,7 +18,6 @@ from xai_mcp_agent.search.tools import ToolIndex
 
 pytestmark = pytest.mark.anyio
 
-EACH_PROTOCOL = pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
 SEARCH = tool("tool_search", "Finds tools that are not listed here.", optional="max_results",
               query=text("What one tool should do."), max_results="integer")  # fmt: skip
 EXPLAIN = tool("tool_explain", "Shows all there is to know of one tool.", tool="string")
@@ -38,7 +37,7 @@ DEFERRED = [WEATHER, FORECAST, TICKET, DELETE, SERVER, PODS]
 
 async def run_of(
     request: str, shown: Sequence[FunctionSpec] = (), deferred: Sequence[FunctionSpec] = DEFERRED,
-    *, in_text: bool = False, before: Talk | None = None, finds: str | None = None,
+    *, before: Talk | None = None, finds: str | None = None,
 ) -> Talk:  # fmt: skip
     """A run with the two functions that find others; what is found is offered from then on."""
     run = Talk(
@@ -48,8 +47,8 @@ async def run_of(
     found = {x for x, _ in before.calls} if before else set[str]()
     for _ in range(6):
         offered = [SEARCH, EXPLAIN, *shown, *(x for x in deferred if x.name in found)]
-        reply = await ask(run.messages, offered, in_text=in_text)
-        thought, calls = read_reply(reply, in_text=in_text)
+        reply = await ask(run.messages, offered)
+        thought, calls = reply.text, reply.calls
         if not calls:
             run.answer = thought
             run.messages.append({"role": "assistant", "content": thought})
@@ -64,8 +63,8 @@ async def run_of(
                 said = _answer([x.tool for x in hits]) if finds is None else finds
             is_error = said.startswith("ERROR")
             results.append((call, said, ToolResult.of_text(said, is_error=is_error)))
-        run.messages.append(call_message(thought, calls, in_text=in_text))
-        run.messages += result_messages(results, in_text=in_text)
+        run.messages.append(call_message(thought, calls))
+        run.messages += result_messages(results)
     raise AssertionError(f"no answer: {run.turns}")
 
 
@@ -87,9 +86,8 @@ def used(run: Talk) -> list[Call]:
     return [x for x in run.calls if x[0] != "tool_search"]
 
 
-@EACH_PROTOCOL
-async def test_it_searches_for_what_is_not_shown_and_calls_what_is_found(in_text: bool) -> None:
-    run = await run_of("Get the current weather in Berlin", [CLOCK], in_text=in_text)
+async def test_it_searches_for_what_is_not_shown_and_calls_what_is_found() -> None:
+    run = await run_of("Get the current weather in Berlin", [CLOCK])
     assert [x[0] for x in run.turns[0]] == ["tool_search"]
     assert run.turns[1:] == [[("sky_current_weather", {"city": "Berlin"})]]
     assert run.answer == "done"
@@ -120,11 +118,8 @@ async def test_what_one_part_states_is_no_value_for_another() -> None:
     assert "Berlin" not in json.dumps(run.turns[2:])
 
 
-@EACH_PROTOCOL
-async def test_each_part_of_a_request_is_searched_by_itself(in_text: bool) -> None:
-    run = await run_of(
-        "Get the current weather in Berlin and list the pods of the namespace blue", in_text=in_text
-    )
+async def test_each_part_of_a_request_is_searched_by_itself() -> None:
+    run = await run_of("Get the current weather in Berlin and list the pods of the namespace blue")
     assert [len(x) for x in run.turns] == [2, 2]
     assert used(run) == [
         ("sky_current_weather", {"city": "Berlin"}),
@@ -149,15 +144,12 @@ async def test_what_was_found_is_used_by_the_next_request_without_another_search
     assert again.calls == [("sky_current_weather", {"city": "Paris"})]
 
 
-@EACH_PROTOCOL
-async def test_it_searches_once_for_the_same_words_and_says_what_was_not_found(
-    in_text: bool,
-) -> None:
-    run = await run_of("Sing me a lullaby", in_text=in_text)
+async def test_it_searches_once_for_the_same_words_and_says_what_was_not_found() -> None:
+    run = await run_of("Sing me a lullaby")
     assert searched(run).count("Sing lullaby") == 1
     assert used(run) == []
     assert "I searched, and nothing was found." in run.answer
-    again = await run_of("Sing me a lullaby", in_text=in_text, before=run)
+    again = await run_of("Sing me a lullaby", before=run)
     assert again.calls == []
 
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 import pytest
 from mcp import Client
 
-from tests.support.offline_talk import MOST_TURNS, Call, ask, read_reply
+from tests.support.offline_talk import MOST_TURNS, Call, ask
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.core.provider_schema import FunctionSpec
@@ -53,28 +53,28 @@ class House:
         text = "\n".join(getattr(x, "text", "") for x in result.content)
         return (f"ERROR: {text}" if result.is_error else text), bool(result.is_error)
 
-    async def ask(self, request: str, *, in_text: bool = False) -> str:
+    async def ask(self, request: str) -> str:
         """The answer to a request; its calls are in `calls`."""
         self.messages.append({"role": "user", "content": request})
         self.calls = []
         for _ in range(MOST_TURNS):
-            reply = await ask(self.messages, self.functions, in_text=in_text)
-            thought, calls = read_reply(reply, in_text=in_text)
+            reply = await ask(self.messages, self.functions)
+            thought, calls = reply.text, reply.calls
             if not calls:
                 self.messages.append({"role": "assistant", "content": thought})
                 return thought
-            await self._answer(thought, calls, in_text=in_text)
+            await self._answer(thought, calls)
         raise AssertionError(f"no answer after {MOST_TURNS} turns")
 
-    async def _answer(self, thought: str, calls: Sequence[Any], *, in_text: bool) -> None:
+    async def _answer(self, thought: str, calls: Sequence[Any]) -> None:
         results: list[tuple[Any, str, ToolResult]] = []
         for call in calls:
             arguments = json.loads(call.arguments)
             self.calls.append((call.name, arguments))
             text, is_error = await self.call(call.name, arguments)
             results.append((call, text, ToolResult.of_text(text, is_error=is_error)))
-        self.messages.append(call_message(thought, calls, in_text=in_text))
-        self.messages += result_messages(results, in_text=in_text)
+        self.messages.append(call_message(thought, calls))
+        self.messages += result_messages(results)
 
 
 @asynccontextmanager
@@ -100,19 +100,18 @@ def server_of(name: str) -> Any:
     return module.server
 
 
-@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-async def test_a_first_conversation_with_the_library(in_text: bool) -> None:
+async def test_a_first_conversation_with_the_library() -> None:
     """What thirty learners try first."""
     with anyio.fail_after(60):
         async with bundled("library") as house:
-            found = await house.ask("Search for books about the sea", in_text=in_text)
+            found = await house.ask("Search for books about the sea")
             assert "Moby-Dick by Herman Melville" in found
-            lent = await house.ask("Borrow the second one for Ada", in_text=in_text)
+            lent = await house.ask("Borrow the second one for Ada")
             assert house.calls == [("library_borrow_book", {"book_id": 23, "reader": "Ada"})]
             assert "due on" in lent
-            assert "Twenty Thousand" in await house.ask("Show Ada's loans", in_text=in_text)
-            assert "Books: 30" in await house.ask("How many books are there?", in_text=in_text)
-            refused = await house.ask("Borrow Moby-Dick for Ben", in_text=in_text)
+            assert "Twenty Thousand" in await house.ask("Show Ada's loans")
+            assert "Books: 30" in await house.ask("How many books are there?")
+            refused = await house.ask("Borrow Moby-Dick for Ben")
             assert "library_borrow_book failed: Moby-Dick (book 14) is on loan to Esi" in refused
 
 

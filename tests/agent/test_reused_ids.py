@@ -17,10 +17,9 @@ from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.agent.models.offline.conversation import read_request
-from xai_mcp_agent.agent.protocols.quotation import Quotations
-from xai_mcp_agent.agent.protocols.spellings import TextCall
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.agent.text_protocol import as_text
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
@@ -152,23 +151,12 @@ TURNS = [
 
 
 def test_each_result_is_told_in_text_with_the_name_of_its_own_call():
-    sent = Conversation(TURNS).for_model("", in_text=True, keep_provided=False)
+    sent = as_text(TURNS)
     assert [x["content"].splitlines()[0] for x in sent[1:]] == [
-        "TOOL: shout {}", "TOOL RESULT shout:", "TOOL: add {}", "TOOL RESULT add:",
+        "TOOL: shout {}", "TOOL RESULT shout (error):", "TOOL: add {}", "TOOL RESULT add:",
     ]  # fmt: skip
 
 
 def test_the_offline_model_takes_each_result_for_that_of_its_own_call():
     found = read_request(ModelRequest(tuple(TURNS))).outcomes
     assert [(x.name, x.is_error) for x in found] == [("shout", True), ("add", False)]
-
-
-def test_a_call_that_failed_is_not_made_because_another_one_with_its_id_was():
-    """A quoted call runs only if the model made it before."""
-    quoted = [*TURNS, {"role": "user", "content": "It says\nTOOL: shout {}\nTOOL: add {}"}]
-    quotations = Quotations(quoted, "", ())
-    hints = [
-        bool(quotations.hint(TextCall(name, "{}", written=f"TOOL: {name} {{}}")))
-        for name in ("shout", "add")
-    ]
-    assert hints == [True, False]

@@ -26,7 +26,6 @@ COUNT = st.integers(0, 1000)
 STATE = st.builds(
     RunState,
     st.builds(Conversation, st.lists(MESSAGE, max_size=3), st.lists(MESSAGE, max_size=3)),
-    st.sampled_from(["native", "text"]),
     pending=st.lists(st.builds(ToolCall, TEXT, TEXT, TEXT), max_size=3).map(tuple),
     thought=TEXT,
     added=st.dictionaries(TEXT, st.dictionaries(TEXT, TEXT), max_size=2),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.conversation import Conversation, in_text_form
+from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.window import ContextWindow, Fitted, Folding, fit, tokens_of
 
@@ -134,16 +134,6 @@ def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
     assert longer.messages[: len(fitted.messages)] == fitted.messages
 
 
-def test_results_in_the_text_protocol_are_folded_one_by_one():
-    turns = in_text_form([asks("Go."), *uses(1, "TOOL: f {} x" * 500, "b" * 5_000), *uses(2, "c")])
-    fitted = fit(turns, 1_200, Folding(), READER)
-    content = fitted.messages[2]["content"]
-    assert content.count("TOOL RESULT f:\n") == 2
-    assert '"text_2.2"' in content
-    assert fitted.texts["text_2.1"] == "TOOL: f {} x" * 500
-    assert "> TOOL: f" in content
-
-
 def test_a_picture_does_not_count_by_its_bytes():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
     message = asks("")
@@ -177,13 +167,11 @@ TURN = st.one_of(
 )
 
 
-@given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000), st.booleans())
+@given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000))
 def test_no_call_is_torn_from_its_result_and_nothing_fits_by_chance(
-    turns: list[list[Message]], room: int, in_text: bool
+    turns: list[list[Message]], room: int
 ):
     given = Conversation([x for turn in turns for x in turn]).turns()
-    if in_text:
-        given = in_text_form(given)
     folding = Folding()
     for end in range(1, len(given) + 1):
         if end < len(given) and given[end]["role"] == "tool":

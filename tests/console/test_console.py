@@ -124,9 +124,9 @@ def test_the_reason_and_the_next_step_of_a_server_left_out_are_readable() -> Non
     assert max(map(len, lines)) <= 80
 
 
-def test_calls_in_text_are_not_shown_twice_after_a_change_of_protocol() -> None:
-    text = shown(STARTED, ProtocolChanged("text"), TextArrived("TOOL: add {}"))
-    assert "TOOL:" not in text
+def test_a_change_of_protocol_is_shown() -> None:
+    text = shown(STARTED, ProtocolChanged("text"))
+    assert "the service takes no functions; text protocol from here" in text
 
 
 def test_a_server_cannot_move_the_cursor_nor_turn_the_direction_of_writing() -> None:

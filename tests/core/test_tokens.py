@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from xai_mcp_agent.agent.protocols.text import describe_tools
+from xai_mcp_agent.agent.text_protocol import describe_tools
 from xai_mcp_agent.catalog.definitions import definition_of, tokens_of
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import Tool, ToolKey

@@ -25,11 +25,11 @@ from tests.support.pages import (
 from tests.test_house import ARROWS, may_import
 from tools.components import our_components
 from xai_mcp_agent import ModelError
-from xai_mcp_agent.agent.loop import ProtocolChoice
 from xai_mcp_agent.agent.models.access import Access
 from xai_mcp_agent.agent.models.base import ModelSettings
 from xai_mcp_agent.agent.models.choice import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
+from xai_mcp_agent.agent.text_protocol import ProtocolChoice
 from xai_mcp_agent.settings.server import CLOSE_TIMEOUT_SECONDS
 from xai_mcp_agent.sources import process
 from xai_mcp_agent.sources.mcp import source

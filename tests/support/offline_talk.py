@@ -9,10 +9,9 @@ from datetime import date
 from typing import Any
 
 from xai_mcp_agent.agent.conversation import call_message, result_messages
-from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
-from xai_mcp_agent.agent.protocols import text as text_protocol
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.results import ToolResult
 
@@ -52,21 +51,15 @@ class Talk:
 
 
 async def ask(
-    messages: Sequence[Message], functions: Sequence[FunctionSpec], *, in_text: bool = False,
-    may_call: bool = True,
+    messages: Sequence[Message], functions: Sequence[FunctionSpec], *, may_call: bool = True,
 ) -> ModelReply:  # fmt: skip
-    """One turn; in the text protocol the tools stand in the system prompt."""
-    offered = tuple(functions)
-    given = list(messages)
-    if in_text:
-        prompt = f"{text_protocol.INSTRUCTION}\n{text_protocol.describe_tools(offered)}"
-        given, offered = [{"role": "system", "content": prompt}, *given], ()
+    """One turn."""
     streamed: list[str] = []
 
     async def on_text(piece: str) -> None:
         streamed.append(piece)
 
-    request = ModelRequest(tuple(given), offered, may_call)
+    request = ModelRequest(tuple(messages), tuple(functions), may_call)
     reply = await OfflineModel(today=lambda: TODAY).reply(request, on_text)
     assert "".join(streamed) == reply.text
     return reply
@@ -74,13 +67,13 @@ async def ask(
 
 async def talk(
     request: str, functions: Sequence[FunctionSpec], answer: Answer | None = None, *,
-    in_text: bool = False, before: Sequence[Message] = (),
+    before: Sequence[Message] = (),
 ) -> Talk:  # fmt: skip
     """A whole run as the loop makes it. A text from `answer` that begins with ERROR is an error."""
     run = Talk(messages=[*before, {"role": "user", "content": request}])
     for _ in range(MOST_TURNS):
-        reply = await ask(run.messages, functions, in_text=in_text)
-        thought, calls = read_reply(reply, in_text=in_text)
+        reply = await ask(run.messages, functions)
+        thought, calls = reply.text, reply.calls
         if not calls:
             run.answer = thought
             return run
@@ -89,27 +82,15 @@ async def talk(
         texts = [(answer or _done)(x.name, json.loads(x.arguments)) for x in calls]
         outcomes = [ToolResult.of_text(x, is_error=x.startswith("ERROR")) for x in texts]
         results = zip(calls, texts, outcomes, strict=True)
-        run.messages += [call_message(thought, calls, in_text=in_text)]
-        run.messages += result_messages(results, in_text=in_text)
+        run.messages += [call_message(thought, calls)]
+        run.messages += result_messages(results)
     raise AssertionError(f"no answer after {MOST_TURNS} turns: {run.turns}")
 
 
-def read_reply(reply: ModelReply, *, in_text: bool) -> tuple[str, list[ToolCall]]:
-    """What was said and what was called, in either protocol."""
-    if not in_text:
-        return reply.text, list(reply.calls)
-    assert not reply.calls
-    read = text_protocol.parse_reply(reply.text)
-    calls = [ToolCall(f"call_{n}", x.name, x.arguments) for n, x in enumerate(read.calls, 1)]
-    return read.thought, calls
-
-
-async def first_calls(
-    request: str, functions: Sequence[FunctionSpec], *, in_text: bool = False
-) -> list[Call]:
+async def first_calls(request: str, functions: Sequence[FunctionSpec]) -> list[Call]:
     """The calls of the first turn."""
-    reply = await ask([{"role": "user", "content": request}], functions, in_text=in_text)
-    return [(x.name, json.loads(x.arguments)) for x in read_reply(reply, in_text=in_text)[1]]
+    reply = await ask([{"role": "user", "content": request}], functions)
+    return [(x.name, json.loads(x.arguments)) for x in reply.calls]
 
 
 def _done(_name: str, _arguments: dict[str, Any]) -> str:

@@ -10,21 +10,22 @@ searches once more for further ones when it does not.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xai_mcp_agent.agent.protocols.text import (
-    format_call,
-    read_results,
-    read_tools,
-    text_of,
-)
+from xai_mcp_agent.agent.messages import text_of
+from xai_mcp_agent.agent.text_protocol import format_call
 from xai_mcp_agent.core.examples import example_arguments
 
 from .model_endpoint import Step, calls, says
 
 _MORE_RESULTS = 20
+_TOOL = re.compile(r"^- (\S+):.*\n  arguments: (\{.*\})$", re.MULTILINE)
+_RESULT = re.compile(
+    r"^TOOL RESULT (\S+?)( \(error\))?:\n(.*?)(?=\n\nTOOL RESULT |\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class _Seen:
         if native:
             offered = {x["name"]: x["parameters"] for x in native}
             return cls(told[0], offered, _answered(messages), False)
-        described = read_tools(text_of(messages[0]))
-        results = [(x.call.name, x.text, x.is_error) for x in read_results(messages)]
-        return cls(told[0], {x.name: x.parameters for x in described}, results, True)
+        described = {name: json.loads(x) for name, x in _TOOL.findall(text_of(messages[0]))}
+        results = [(name, text, bool(e)) for x in told for name, e, text in _RESULT.findall(x)]
+        return cls(told[0], described, results, True)
 
     def results(self, name: str) -> list[str]:
         return [text for called, text, _ in self.called if called == name]

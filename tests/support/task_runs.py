@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent, ToolFinished
-from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
-from xai_mcp_agent.agent.messages import text_of
-from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.choice import model_for
-from xai_mcp_agent.agent.protocols.text import read_tools
+from xai_mcp_agent.agent.text_protocol import ProtocolChoice
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.source_toolset import SourceToolset
 from xai_mcp_agent.bridge.toolbox import agent_tools
@@ -96,7 +94,7 @@ def run_tasks(
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ModelAsked):
-                told.requests.append(_functions(event.request))
+                told.requests.append(event.request.functions)
             if isinstance(event, ToolFinished):
                 told.finished.append(event)
             await on_event(operations, event)
@@ -113,8 +111,3 @@ def run_tasks(
         return told
 
     return [bridge.run(play, x) for x in tasks]
-
-
-def _functions(request: ModelRequest) -> Sequence[FunctionSpec]:
-    """What a request shows, as functions or in the text of its system message."""
-    return request.functions or read_tools(text_of(request.messages[0]))

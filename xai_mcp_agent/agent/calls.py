@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -17,10 +17,10 @@ from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..core.threads import beside_loop
 from ..core.visible import own_names
+from .arguments import parse_arguments
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall
 from .planning_tools import EXECUTE_TOOL, executed
-from .protocols.arguments import parse_arguments
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools, Available
@@ -156,8 +156,6 @@ class CallRunner:
             except ApprovalAwaited as waiting:
                 await self._leave(number, call, waiting.call)
                 return
-        if call.note:
-            result = replace(result, notes=(*result.notes, call.note))
         seconds = time.monotonic() - started
         self.finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source, key

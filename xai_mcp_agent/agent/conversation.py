@@ -13,9 +13,8 @@ from typing import Any, cast
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.results import ToolResult
-from .media import content_of, fold_old
-from .messages import ADDED, Message, ToolCall, text_of, with_calls
-from .protocols.text import format_call, format_result, is_results
+from .media import content_of
+from .messages import ADDED, Message, ToolCall, text_of
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}
@@ -58,7 +57,7 @@ class Conversation:
     def asked(self) -> str:
         """What a person said last."""
         texts = (text_of(x) for x in reversed(self._given) if x["role"] == "user")
-        return next((x for x in texts if x and not is_results(x)), "")
+        return next(filter(None, texts), "")
 
     @property
     def given(self) -> list[Message]:
@@ -76,19 +75,6 @@ class Conversation:
         longer._said = (*self._said, *messages)
         longer.chars = self.chars + _chars_of(messages)
         return longer
-
-    def for_model(
-        self, system_prompt: str, *, in_text: bool, keep_provided: bool
-    ) -> tuple[Message, ...]:
-        """What the model is sent: one system message, then the conversation, ready to be answered.
-
-        `keep_provided` says that the given system messages are not in the prompt already.
-        """
-        rest = self.turns()
-        return as_sent(
-            self.system(system_prompt, keep_provided=keep_provided),
-            in_text_form(rest) if in_text else fold_old(rest),
-        )
 
     def system(self, system_prompt: str, *, keep_provided: bool) -> str:
         """The text of the one system message."""
@@ -115,12 +101,9 @@ def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
 
 
 def call_message(
-    text: str, calls: Sequence[ToolCall], *, in_text: bool, added: JsonObject | None = None
+    text: str, calls: Sequence[ToolCall], *, added: JsonObject | None = None
 ) -> Message:
     """What the assistant said, with the tools it called and what its service added."""
-    if in_text:
-        lines = [format_call(x.name, x.arguments) for x in calls]
-        return {"role": "assistant", "content": "\n".join([text, *lines]).strip()}
     message: Message = {"role": "assistant", "content": text or None}
     if added:
         message[ADDED] = dict(added)
@@ -136,18 +119,12 @@ def call_message(
     return message
 
 
-def result_messages(
-    results: Iterable[tuple[ToolCall, str, ToolResult]], *, in_text: bool
-) -> list[Message]:
+def result_messages(results: Iterable[tuple[ToolCall, str, ToolResult]]) -> list[Message]:
     """The answers to calls, in order: the call, what is shown of its result as text, the result."""
-    answers = list(results)
-    if not in_text:
-        return [
-            {"role": "tool", "tool_call_id": call.id, "content": content_of(text, result)}
-            for call, text, result in answers
-        ]
-    texts = [format_result(call.name, text, is_error=x.is_error) for call, text, x in answers]
-    return [{"role": "user", "content": "\n\n".join(texts)}]
+    return [
+        {"role": "tool", "tool_call_id": call.id, "content": content_of(text, result)}
+        for call, text, result in results
+    ]
 
 
 def _as_list(given: Any) -> list[Any]:
@@ -249,30 +226,6 @@ def _chars_of(messages: Iterable[Message]) -> int:
 def _never_answered(call_id: str) -> Message:
     text = "ERROR: this call was never answered."
     return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-
-def in_text_form(messages: Sequence[Message]) -> list[Message]:
-    """Native calls and results as text, for a model that knows neither."""
-    shown: list[Message] = []
-    before = ""
-    for message, answered in with_calls(messages):
-        if message.get("tool_calls"):
-            calls = [
-                ToolCall(x["id"], x["function"]["name"], x["function"].get("arguments") or "{}")
-                for x in message["tool_calls"]
-            ]
-            shown.append(call_message(text_of(message), calls, in_text=True))
-        elif message["role"] == "tool":
-            name = answered["function"]["name"] if answered else "tool"
-            text = format_result(name, text_of(message))
-            if before == "tool":
-                # One message for all results of a turn: strict chat templates want roles in turn.
-                text = f"{shown.pop()['content']}\n\n{text}"
-            shown.append({"role": "user", "content": text})
-        else:
-            shown.append({"role": message["role"], "content": message.get("content") or ""})
-        before = message["role"]
-    return shown
 
 
 def _answerable(messages: list[Message]) -> list[Message]:

@@ -28,7 +28,6 @@ from ..search.ranking import Ranked
 from .calls import Answered
 from .messages import Message, text_of
 from .planning_tools import PLAN_TOOLS, SELECT_TOOL
-from .protocols.text import parse_reply, read_results
 from .toolsets import Available, Learn, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
@@ -154,11 +153,6 @@ def _names_in(messages: list[Message], available: Available) -> Iterable[str]:
                 yield from (name for _, name in named)
             case {"role": "tool", "tool_call_id": str(id_)}:
                 yield from _told(telling.get(id_), text)
-            case {"role": "assistant"}:
-                yield from (x.name for x in parse_reply(text).calls)
-            case {"role": "user"}:
-                for result in read_results([message]):
-                    yield from _told(_meta_key(result.call.name, available), result.text)
             case _:
                 pass
 

@@ -15,14 +15,14 @@ from typing import TypeAlias
 from ..core.errors import ModelContextOverflow, ModelError
 from ..core.threads import beside_loop
 from ..core.util import BYTES_PER_TOKEN
-from .conversation import Conversation, in_text_form
+from .conversation import Conversation
 from .events import ConversationFolded, Emit
 from .media import fold_old
 from .messages import Message, text_of
 from .models.base import ModelReply, ModelRequest, Usage
-from .protocols.text_reply import parse_reply
 from .results import MAX_TURN_CHARS, ResultPages, excerpt
 from .state import RunState
+from .text_protocol import as_text
 from .window import ContextWindow, Fitted, Folding, fit
 
 logger = logging.getLogger(__name__)
@@ -68,9 +68,9 @@ class Fitting:
         """About what the last request took, as its service counts."""
         return int(self._sent_tokens * self.folding.scale)
 
-    async def turns(self, state: RunState, fixed_tokens: int, *, in_text: bool) -> list[Message]:
+    async def turns(self, state: RunState, fixed_tokens: int) -> list[Message]:
         """The turns to send, beside what takes `fixed_tokens` in this request."""
-        fit = partial(self._fit, state.conversation, fixed_tokens, in_text=in_text)
+        fit = partial(self._fit, state.conversation, fixed_tokens)
         fitted = await fit()
         self.folding, left_out, folded = fitted.folding, fitted.left_out, fitted.folded
         if left_out and self._window.sums_up:
@@ -108,15 +108,13 @@ class Fitting:
             )
             self.folding = replace(self.folding, scale=counted)
         self._size_results()
-        shorter = await self._fit(conversation, self._fixed_tokens, in_text=False)
+        shorter = await self._fit(conversation, self._fixed_tokens)
         return shorter.tokens + self._fixed_tokens < self._sent_tokens
 
-    async def _fit(self, conversation: Conversation, fixed_tokens: int, *, in_text: bool) -> Fitted:
+    async def _fit(self, conversation: Conversation, fixed_tokens: int) -> Fitted:
         def fitted() -> Fitted:
             room = self._window.room(self.folding, fixed_tokens)
-            turns = conversation.turns() if in_text else fold_old(conversation.turns())
-            made = fit(turns, room, self.folding, self._pages.reader)
-            return replace(made, messages=in_text_form(made.messages)) if in_text else made
+            return fit(fold_old(conversation.turns()), room, self.folding, self._pages.reader)
 
         return await beside_loop(conversation.chars, fitted)
 
@@ -133,9 +131,7 @@ class Fitting:
         except ModelError as error:
             logger.warning("Older turns are left out without a summary: %s", error)
             return self.folding.summary
-        read = partial(parse_reply, reply.text, taught=False)
-        summary = (await beside_loop(len(reply.text), read)).thought
-        return summary[:most_chars] or self.folding.summary
+        return reply.text[:most_chars] or self.folding.summary
 
     def _size_results(self) -> None:
         if size := self.window_tokens:
@@ -146,7 +142,7 @@ class Fitting:
 def _told(messages: Sequence[Message], before: str, most_chars: int) -> str:
     """The messages as a text, long ones in part, and of very many the last."""
     told: list[str] = []
-    for message in reversed(in_text_form(messages)):
+    for message in reversed(as_text(messages)):
         text = excerpt(text_of(message), _SUMMED_UP_CHARS, "", "")
         most_chars -= len(text)
         if most_chars < 0:

@@ -7,21 +7,19 @@ failed server. Nothing a tool does ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ..core.calls import PROGRAM, Caller
 from ..core.errors import (
     ModelAnswerMissing,
-    ModelCannotCallFunctions,
     ModelContentFiltered,
     ModelContextOverflow,
     NoTools,
 )
 from ..core.json import JsonObject
-from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
@@ -33,31 +31,27 @@ from .events import (
     Emit,
     ModelAsked,
     ModelAskedAgain,
-    ProtocolChanged,
     RunFailed,
     RunFinished,
     RunStarted,
     Stopped,
     TextArrived,
     ThoughtFinished,
-    ToolProtocol,
     ToolsChanged,
     ToolsSelected,
 )
 from .fitting import Fitting
 from .limits import RunLimits
-from .messages import ADDED, Message, ToolCall, joined, text_of
+from .messages import ADDED, Message, joined
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
-from .protocols.reading import ReadReply, read_reply
 from .results import ResultPages
 from .state import RunState
 from .structured import OutputSchema
+from .text_protocol import ProtocolChoice, ToolCallingModel, as_text
 from .toolsets import AgentTools, Available
 from .window import ContextWindow
-
-ProtocolChoice: TypeAlias = Literal["auto", "native", "text"]
 
 # As in xai-agent: each failure in a row makes the model a little less predictable.
 _STRESS_PER_FAILURE = 0.1
@@ -65,10 +59,6 @@ _MAX_STRESS = 1.5
 _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
-)
-_MEANT_A_CALL = (
-    "Your answer is JSON that names one of your functions. If you meant a call, call the function "
-    "now. If it is your answer, give it once more, unchanged and alone."
 )
 _MISSING = {
     "answered": "ended its turn without an answer, also when asked once more. Ask in other words, "
@@ -126,9 +116,10 @@ class AgentRun:
         self._spec = spec
         self._emit = emit
         self._caller = caller
+        self._model = ToolCallingModel(spec.model, spec.protocol, emit)
         self._selection = Selection(())
         self._available = Available()
-        self.state = start if isinstance(start, RunState) else self._first_state(start)
+        self.state = start if isinstance(start, RunState) else RunState(start)
 
     @property
     def conversation(self) -> Conversation:
@@ -201,7 +192,7 @@ class AgentRun:
         found = (*found, *self.state.found)
         self.state = replace(self.state, names=self._tools.names, found=()).finding(found)
         model, asked = self._spec.model.name, self.state.conversation.last_text
-        names, protocol = self._available.names, self.state.protocol
+        names, protocol = self._available.names, self._model.protocol
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
 
     async def _step(self) -> RunFinished | None:
@@ -227,7 +218,7 @@ class AgentRun:
         if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
             self.state = replace(self.state, failures=self.state.failures + 1)
             reply = await self._ask(is_last=is_last)
-        if is_last and reply.calls and not reply.text and not self._in_text:
+        if is_last and reply.calls and not reply.text:
             # It was told to call nothing and did; without functions it can only answer.
             reply = replace(await self._in_words(_OUT_OF_THOUGHTS), calls=reply.calls)
         return await self._told(reply)
@@ -245,42 +236,30 @@ class AgentRun:
         return reply
 
     async def _ask(self, *, is_last: bool) -> ModelReply:
-        build = partial(self._request, is_last=is_last)
-        try:
-            request, reply = await self._fitting_reply(build)
-        except ModelCannotCallFunctions:
-            if self._spec.protocol != "auto" or self._in_text:
-                raise
-            self.state = replace(self.state, protocol="text")
-            await self._emit(ProtocolChanged("text"))
-            request, reply = await self._fitting_reply(build)
-        return await self._read(reply, request, is_last=is_last)
+        return await self._fitting_reply(partial(self._request, is_last=is_last))
 
     async def _in_words(self, limit: str = "") -> ModelReply:
         """A turn in which it is offered nothing, and can only answer."""
 
         async def build() -> ModelRequest:
-            messages = await self._messages((), "text", limit)
-            return ModelRequest(messages, may_call=False, output_schema=self._output_schema)
+            messages = as_text(await self._messages(Selection(()), limit))
+            return ModelRequest(tuple(messages), may_call=False, output_schema=self._output_schema)
 
-        request, reply = await self._fitting_reply(build)
-        return await self._read(reply, request, is_last=True)
+        return await self._fitting_reply(build)
 
-    async def _fitting_reply(
-        self, build: Callable[[], Awaitable[ModelRequest]]
-    ) -> tuple[ModelRequest, ModelReply]:
+    async def _fitting_reply(self, build: Callable[[], Awaitable[ModelRequest]]) -> ModelReply:
         """The reply to a request, which is made smaller as long as it does not fit."""
         while True:
             request = await build()
             try:
                 await self._emit(ModelAsked(self.state.step, request))
-                reply = await self._spec.model.reply(request, self._on_text, self._on_again)
+                reply = await self._model.reply(request, self._on_text, self._on_again)
             except ModelContextOverflow as overflow:
                 if not await self._fitting.gives_way(overflow, self.state.conversation):
                     raise
             else:
                 self._count_turn(reply)
-                return request, reply
+                return reply
 
     def _count_turn(self, reply: ModelReply) -> None:
         self._fitting.learn(reply.usage)
@@ -294,7 +273,7 @@ class AgentRun:
     async def _ask_aside(self, request: ModelRequest) -> ModelReply:
         """The reply to a request that is no turn of the run; it is not shown."""
         await self._emit(ModelAsked(self.state.step, request))
-        reply = await self._spec.model.reply(request, _unheard, self._on_again)
+        reply = await self._model.reply(request, _unheard, self._on_again)
         self.count(reply.usage)
         return reply
 
@@ -312,49 +291,36 @@ class AgentRun:
         selection = await self._select()
         functions = tuple(x.definition.function for x in selection.shown)
         limit = _OUT_OF_THOUGHTS if is_last and (functions or self.state.calls) else ""
-        offered, cost = ((), 0) if self._in_text else (functions, selection.tokens)
-        had_pages, protocol = bool(self._pages.texts), self.state.protocol
-        messages = await self._messages(functions, protocol, limit, cost)
+        had_pages = bool(self._pages.texts)
+        messages = await self._messages(selection, limit)
         if self._pages.texts and not had_pages:
             # The tool to read with is there from now on.
             await self._notice_changes()
             return await self._request(is_last=is_last)
         stress = min(self.state.failures * _STRESS_PER_FAILURE, _MAX_STRESS)
         # Several services call no tool any more when they are held to a form.
-        form = None if offered or (functions and not is_last) else self._output_schema
-        return ModelRequest(messages, offered, not is_last, stress, form)
+        form = None if functions else self._output_schema
+        may_call = not (is_last and functions)
+        return ModelRequest(tuple(messages), functions, may_call, stress, form)
 
-    async def _messages(
-        self,
-        functions: Sequence[FunctionSpec],
-        protocol: ToolProtocol,
-        limit: str,
-        function_tokens: int = 0,
-    ) -> tuple[Message, ...]:
-        """All that the model is sent; `limit` is said last, or, in text, in the system message."""
-        template, in_text = self._spec.system_prompt, protocol == "text"
-        conversation = self.state.conversation
+    async def _messages(self, selection: Selection, limit: str) -> list[Message]:
+        """All that the model is sent beside the selected functions; `limit` is said last."""
+        template, conversation = self._spec.system_prompt, self.state.conversation
         prompt = build_system_prompt(
             template,
-            functions,
-            protocol,
+            tuple(x.definition.function for x in selection.shown),
             server_instructions=self._available.instructions,
             searched=self._searched(),
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
-        form = self._spec.output.instruction if self._spec.output else ""
-        # In text not a message of its own: strict chat templates want roles in turn.
-        prompt = joined(prompt, form, limit if in_text else "")
+        prompt = joined(prompt, self._spec.output.instruction if self._spec.output else "")
         keep_provided = not uses(template, "provided_system")
         system = conversation.system(prompt, keep_provided=keep_provided)
-        fixed_tokens = tokens_in(system + limit) + function_tokens
-        turns = await self._fitting.turns(self.state, fixed_tokens, in_text=in_text)
+        fixed_tokens = tokens_in(system + limit) + selection.tokens
+        turns = await self._fitting.turns(self.state, fixed_tokens)
         self.state = replace(self.state, folding=self._fitting.folding, kept=self._pages.texts)
-        messages = as_sent(system, turns)
-        return (
-            (*messages, {"role": "user", "content": limit}) if limit and not in_text else messages
-        )
+        return [*as_sent(system, turns), *([{"role": "user", "content": limit}] if limit else [])]
 
     def _searched(self) -> Searched | None:
         """How tools are found that are not shown, and of which servers they are."""
@@ -366,49 +332,6 @@ class AgentRun:
         if not names or self._selection.is_whole:
             return None
         return Searched(names[0], self._available.sources)
-
-    async def _read(self, reply: ModelReply, request: ModelRequest, *, is_last: bool) -> ModelReply:
-        """A reply with what was thought, and the calls that were written, taken out of its text."""
-        if reply.calls:
-            self.state = replace(self.state, has_called_functions=True)
-        if not reply.text or (reply.calls and not is_last):
-            # Beside native calls no other is meant; the service may want its words as they are.
-            return reply
-        read = await self._parts_of(reply, request, is_last=is_last)
-        is_answer = is_last or self._spec.output or self.state.was_asked_to_call
-        if read.may_mean_call and request.functions and not is_answer:
-            return await self._ask_to_call(replace(reply, text=read.said))
-        first, mark = self.state.calls + 1, "call" if self._in_text else "text_call"
-        calls = tuple(
-            ToolCall(f"{mark}_{n}", x.call.name, x.call.arguments, x.not_made, x.note)
-            for n, x in enumerate(read.calls, first)
-        )
-        return replace(reply, text=read.said, calls=reply.calls or calls, thinking=read.thinking)
-
-    async def _ask_to_call(self, reply: ModelReply) -> ModelReply:
-        """The next reply after JSON that may have meant a call; asked for once in a run."""
-        self.state = replace(self.state, was_asked_to_call=True)
-        await self._emit(ModelAskedAgain(self.state.step, "the answer may mean a call", 0.0))
-        self._say(reply)
-        self._add({"role": "user", "content": _MEANT_A_CALL})
-        return await self._ask(is_last=False)
-
-    async def _parts_of(
-        self, reply: ModelReply, request: ModelRequest, *, is_last: bool
-    ) -> ReadReply:
-        state, find, messages = self.state, self._available.find, request.messages
-        has_tools = bool(self._available.names or state.calls)
-        read = partial(
-            read_reply,
-            reply.text,
-            messages,
-            lambda name: find(name) is not None,
-            taught=self._in_text and has_tools,
-            reads_calls=self._in_text or not state.has_called_functions,
-            may_call=not is_last,
-            asked_before=state.hinted,
-        )
-        return await beside_loop(len(reply.text) + sum(len(text_of(x)) for x in messages), read)
 
     async def _answer_calls(self) -> RunFinished | None:
         """Answer every pending call; what the run came to where one waits for a person."""
@@ -457,7 +380,7 @@ class AgentRun:
         """Keep an answer in the conversation, if it is one."""
         if answer := reply.refusal or reply.text:
             message: Message = {"role": "assistant", "content": answer}
-            if reply.added and not self._in_text:
+            if reply.added:
                 message[ADDED] = dict(reply.added)
             self._add(message)
 
@@ -482,15 +405,6 @@ class AgentRun:
     @property
     def _output_schema(self) -> JsonObject | None:
         return self._spec.output.schema if self._spec.output else None
-
-    def _first_state(self, conversation: Conversation) -> RunState:
-        wanted = self._spec.protocol
-        native = wanted == "native" or (wanted == "auto" and self._spec.model.calls_functions)
-        return RunState(conversation, "native" if native else "text")
-
-    @property
-    def _in_text(self) -> bool:
-        return self.state.protocol == "text"
 
 
 async def _unheard(_: str) -> None:

@@ -26,14 +26,13 @@ id). It is for that service alone: whoever sends messages takes it out for any o
 class ToolCall:
     """A call the model asks for. `arguments` is the text it wrote: JSON, or meant to be.
 
-    `not_made` tells the model why it is not made; `note` is added to its result.
+    `not_made` tells the model why it is not made.
     """
 
     id: str
     name: str
     arguments: str
     not_made: str = ""
-    note: str = ""
 
 
 def added_by(service: str, message: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,14 +66,13 @@ class PendingCalls:
 
     def _answered(self, state: RunState, answers: Sequence[Answered]) -> RunState:
         """The state after the pending calls, with these answers."""
-        in_text = state.protocol == "text"
         texts = self._pages.together([(x.call.id, x.text) for x in answers])
         answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
         # A search finds also what came since the model was asked.
         found = self._finds.of(answers, self._tools.shown)
         return state.finding(found).answered(
-            call_message(state.thought, state.pending, in_text=in_text, added=state.added),
-            *result_messages(answered, in_text=in_text),
+            call_message(state.thought, state.pending, added=state.added),
+            *result_messages(answered),
             failed=all(x.is_error for x in answers),
             kept=self._pages.texts,
         )

@@ -23,7 +23,7 @@ from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
 from ..search.found import SelectedTool
 from ..search.meta_tools import tool_line
-from .protocols.arguments import parse_arguments
+from .arguments import parse_arguments
 from .toolsets import Available, Toolset
 
 Select: TypeAlias = Callable[[str, Mapping[ToolKey, Tool]], Awaitable[SelectedTool | None]]

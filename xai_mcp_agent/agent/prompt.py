@@ -15,8 +15,6 @@ from ..core.json import JsonObject
 from ..core.names import listed
 from ..core.provider_schema import FunctionSpec
 from ..core.visible import visible
-from .events import ToolProtocol
-from .protocols.text import INSTRUCTION, describe_tools
 
 PLACEHOLDERS = (
     "tools",
@@ -33,9 +31,9 @@ _MAX_INSTRUCTIONS_CHARS = 2000  # of one server
 _MAX_ALL_INSTRUCTIONS_CHARS = 8000
 _NAMES = "|".join(PLACEHOLDERS)
 _PLACEHOLDER = re.compile(rf"(?<!\{{)\{{(\{{(?:{_NAMES})\}})\}}(?!\}})|\{{({_NAMES})\}}")
-# Told in place of the list and the instruction when the model is offered functions.
-_NATIVE_TOOLS = "Your tools are offered to you as functions."
-_NATIVE_INSTRUCTION = "To use a tool, call its function."
+# In place of `{tools}` and `{tool_instruction}`.
+FUNCTIONS_OFFERED = "Your tools are offered to you as functions."
+CALL_FUNCTIONS = "To use a tool, call its function."
 _NO_TOOLS = "You have no tools."
 _MOST_SERVERS = 40
 _MEMORY_NAMES = ("lookup_memory", "create_memory")
@@ -70,7 +68,6 @@ def uses(template: str, placeholder: str) -> bool:
 def build_system_prompt(
     template: str,
     functions: Sequence[FunctionSpec],
-    protocol: ToolProtocol,
     *,
     server_instructions: Mapping[str, str] | None = None,
     metadata: JsonObject | None = None,
@@ -79,61 +76,31 @@ def build_system_prompt(
 ) -> str:
     """The whole system prompt for one request.
 
-    In the text protocol the tools and how to use them are added at the end unless the template
-    places them itself, so they are never lost. The memory tools are described by `{memory}` (or
-    `{lookup_memory}` and `{create_memory}`) where the template has it, else like all others.
+    `{memory}` (or `{lookup_memory}` and `{create_memory}`) describes the memory tools.
     `server_instructions` are foreign text: each server's are quoted under its name, and cut when
     they are long. `provided_system` is the text of the system messages that were given. `searched`
     tells of the tools that are not among the `functions`, if there are any of these.
     """
-    elsewhere = _placed_by_memory(template)
-    listed = [x for x in functions if x.name not in elsewhere]
     values = {
-        "tools": _tools(listed, functions, protocol),
-        "tool_instruction": _instruction(functions, protocol),
-        **_memory_values(functions, protocol),
+        "tools": FUNCTIONS_OFFERED if functions else _NO_TOOLS,
+        "tool_instruction": CALL_FUNCTIONS if functions else "",
+        **_memory_values(functions),
         "metadata": _compact_json(metadata),
         "provided_system": provided_system,
     }
     blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
     if searched and functions:
         blocks.append(_searched_block(searched))
-    if protocol == "text" and functions:
-        missing = [x for x in ("tool_instruction", "tools") if not uses(template, x)]
-        blocks += [values[x] for x in missing if x != "tools" or listed]
     return "\n\n".join(x for x in blocks if x.strip())
 
 
-def _tools(
-    listed: Sequence[FunctionSpec], functions: Sequence[FunctionSpec], protocol: ToolProtocol
-) -> str:
-    if not functions:
-        return _NO_TOOLS
-    return _NATIVE_TOOLS if protocol == "native" else describe_tools(listed)
-
-
-def _instruction(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> str:
-    if not functions:
-        return ""
-    return _NATIVE_INSTRUCTION if protocol == "native" else INSTRUCTION
-
-
-def _placed_by_memory(template: str) -> set[str]:
-    """The memory tools that the template places outside the list of tools."""
-    return {x for x in _MEMORY_NAMES if uses(template, "memory") or uses(template, x)}
-
-
-def _memory_values(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> dict[str, str]:
-    found = {x.name: _described(x, protocol) for x in functions if x.name in _MEMORY_NAMES}
-    lookup, create = found.get("lookup_memory", ""), found.get("create_memory", "")
-    both = "\n".join(x for x in (lookup, create) if x)
-    return {"lookup_memory": lookup, "create_memory": create, "memory": both}
-
-
-def _described(function: FunctionSpec, protocol: ToolProtocol) -> str:
-    if protocol == "text":
-        return describe_tools([function])
-    return f"{function.name}: {' '.join(function.description.split())}"
+def _memory_values(functions: Sequence[FunctionSpec]) -> dict[str, str]:
+    lines = {
+        x.name: f"{x.name}: {' '.join(x.description.split())}"
+        for x in functions
+        if x.name in _MEMORY_NAMES
+    }
+    return {**dict.fromkeys(_MEMORY_NAMES, ""), **lines, "memory": "\n".join(lines.values())}
 
 
 def _server_blocks(instructions: Mapping[str, str]) -> list[str]:

@@ -10,10 +10,11 @@ from ..core.errors import ModelAnswerInvalid, XaiMcpError
 from ..core.json import JsonObject
 from ..core.threads import beside_loop
 from ..core.util import tokens_in
-from .conversation import Conversation, as_sent, in_text_form
+from .conversation import Conversation, as_sent
 from .messages import Message
 from .models.base import Model
 from .structured import ask_for_json
+from .text_protocol import as_text
 from .window import ContextWindow, Folding, fit
 
 _PROMPT = (
@@ -50,7 +51,7 @@ async def choose_route(
     room = (window or ContextWindow()).room(Folding(), 2 * tokens_in(str(schema)))
 
     def messages() -> tuple[Message, ...]:
-        return as_sent(_PROMPT, in_text_form(fit(given.turns(), room, Folding()).messages))
+        return as_sent(_PROMPT, as_text(fit(given.turns(), room, Folding()).messages))
 
     try:
         answer = await ask_for_json(model, await beside_loop(given.chars, messages), schema)

@@ -11,10 +11,9 @@ from ..core.json import JsonObject
 from ..core.results import result_as_json, result_from_json
 from ..core.tools import ToolKey
 from .conversation import Conversation
-from .events import ToolFinished, ToolProtocol
+from .events import ToolFinished
 from .messages import Message, ToolCall
 from .models.base import ModelReply, Usage
-from .protocols.quotation import key_of
 from .toolsets import Names
 from .window import Folding
 
@@ -27,33 +26,26 @@ class RunState:
 
     `pending` are calls that the model asked for with the words `thought`, after `thinking`, and
     that have no answer yet; the conversation has them only together with their answers. `names` are
-    the shown names in their order, `hinted` the calls of the last turn that were not made because
-    they were quoted, as `key_of` names them, `kept` the whole texts of results that were shown in
-    part, by their ids. `step` counts the turns of the model so far, `failures` those in a row of
-    which nothing came.
+    the shown names in their order, `kept` the whole texts of results that were shown in part, by
+    their ids. `step` counts the turns of the model so far, `failures` those in a row of which
+    nothing came.
     `found` are tools that were found, explained or used, the newest last.
     `added` is what the model's service wants to see again beside the pending calls, `folding` what
     of the conversation it is not sent. `last_turn` is what the last turn used, `uncounted` an
-    estimate of what the turns used that the service did not count. `has_called_functions` says that
-    the model made a native call in this run, so that its text holds none; `was_asked_to_call` that
-    it was asked once whether an answer meant a call.
+    estimate of what the turns used that the service did not count.
 
     Of the pending calls, by their places: `made` are done and have results, `begun` may have been
     carried out by a process that ended meanwhile, `awaiting` wait for somebody to approve them.
     """
 
     conversation: Conversation
-    protocol: ToolProtocol
     pending: tuple[ToolCall, ...] = ()
     thought: str = ""
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
-    has_called_functions: bool = False
-    was_asked_to_call: bool = False
     cut_off: bool = False  # the reply with the pending calls was too long, so they are incomplete
     names: Names = ()
     found: tuple[ToolKey, ...] = ()
-    hinted: tuple[str, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict[str, str])
     step: int = 0
     calls: int = 0
@@ -75,7 +67,6 @@ class RunState:
             pending=reply.calls,
             thought=reply.text,
             thinking=reply.thinking,
-            hinted=tuple(key_of(x.name, x.arguments) for x in reply.calls if x.not_made),
             added=reply.added,
             cut_off=is_cut,
             calls=calls,
@@ -109,12 +100,8 @@ class RunState:
     def to_json(self) -> JsonObject:
         """For a file; `from_json` reads it back."""
         plain = (
-            "protocol",
             "thought",
             "thinking",
-            "hinted",
-            "has_called_functions",
-            "was_asked_to_call",
             "cut_off",
             "step",
             "calls",
@@ -151,7 +138,6 @@ class RunState:
             found=tuple(ToolKey(*key) for key in fields.pop("found", ())),
             **{name: Usage(**fields.pop(name, {})) for name in _USAGES},
             folding=Folding(**fields.pop("folding", {})),
-            hinted=tuple(fields.pop("hinted", ())),
             made={int(n): _finished_from_json(x) for n, x in fields.pop("made", {}).items()},
             begun=tuple(map(int, fields.pop("begun", ()))),
             awaiting={int(n): awaited_from_json(x) for n, x in fields.pop("awaiting", {}).items()},

@@ -14,10 +14,9 @@ from ..core.errors import BadSetting, ModelAnswerInvalid
 from ..core.json import JsonObject
 from ..core.schemas import SchemaCheck
 from ..core.threads import beside_loop
+from .arguments import NOT_JSON, read_json, without_fence
 from .messages import Message
 from .models.base import Model, ModelReply, ModelRequest
-from .protocols.arguments import NOT_JSON, read_json
-from .protocols.extents import without_fence
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
 """Asks for another reply: the one so far, what is wrong with it, what the model is to be told."""

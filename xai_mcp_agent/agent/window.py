@@ -16,7 +16,6 @@ from typing import Any, cast
 
 from ..core.util import tokens_in
 from .messages import ADDED, Message, text_of
-from .protocols.text import each_result, is_results
 from .results import evenly, excerpt
 
 DEFAULT_WINDOW_TOKENS = 128_000
@@ -241,11 +240,10 @@ class _Fitting:
 
 
 def _changed(message: Message, change: Callable[[str], str]) -> Message:
-    """The message with other texts; each result in it is one."""
+    """The message with other texts."""
     content = message.get("content")
     if isinstance(content, str):
-        both = each_result(content, change) if is_results(content) else change(content)
-        return {**message, "content": both}
+        return {**message, "content": change(content)}
     if isinstance(content, list):
         return {**message, "content": [_changed_part(x, change) for x in cast(list[Any], content)]}
     return message
@@ -270,11 +268,9 @@ def _with_note(note: str, message: Message) -> Message:
 
 
 def _is_answer(message: Message) -> bool:
-    """Whether it holds results of the calls before it."""
-    if message["role"] == "user":
-        return is_results(text_of(message))
+    """Whether it holds the result of a call before it."""
     return message["role"] == "tool"
 
 
 def _is_persons(message: Message) -> bool:
-    return message["role"] == "user" and not _is_answer(message)
+    return message["role"] == "user"

@@ -249,7 +249,7 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
         nonlocal texts
         ready = await _usable_tools(workflow, agent, operations)
         runner = CallRunner(ready.tools, ready.pages, emit, operations.caller)
-        asked = RunState(said, "native", pending=(call,))
+        asked = RunState(said, pending=(call,))
         answers = await runner.answer_all(asked, await ready.tools.available(), "")
         texts = ready.pages.texts
         await emit(answers[0].event)
@@ -262,8 +262,8 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
     answers = workflow.perform(go)
     keep(ctx, texts)
     said = said.with_said(
-        call_message("", [call], in_text=False),
-        *result_messages([(x.call, x.text, x.event.result) for x in answers], in_text=False),
+        call_message("", [call]),
+        *result_messages([(x.call, x.text, x.event.result) for x in answers]),
     )
     return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
 

@@ -6,11 +6,12 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypedDict, TypeGuard, Unpack, cast
 
-from ..agent.loop import AgentSpec, ProtocolChoice
+from ..agent.loop import AgentSpec
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
 from ..agent.models.choice import OFFLINE, OPENAI, model_for, split_name, window_for
 from ..agent.structured import OutputSchema
+from ..agent.text_protocol import ProtocolChoice
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.json import JsonObject
 from ..core.names import did_you_mean

@@ -53,7 +53,7 @@ class KeptRun:
         facts: RunFacts,
     ) -> None:
         asked = keyed_digest(given.messages)
-        self._run = WaitingRun(file, agent, asked, RunState(given, "native"))
+        self._run = WaitingRun(file, agent, asked, RunState(given))
         self._granted, self._facts = granted, facts
         self._writing = anyio.Lock()
         self.mask: Mask = str

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..agent.arguments import parse_arguments
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
-from ..agent.protocols.arguments import parse_arguments
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, clipped
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..agent.events import (
     ModelAskedAgain,
-    ProtocolChanged,
     RunEvent,
     RunFailed,
     RunFinished,
@@ -122,7 +121,6 @@ class RunCard:
         self._begun = 0  # entries so far
         self._calls = dict[str, _Call]()  # that run, by their ids, which a model may use again
         self._speech = list[str]()  # of this turn, as it streams
-        self._streams = False
         self._room = _CARD_CHARS
         self._next_drawing = 0.0
         self._is_old = False
@@ -138,7 +136,7 @@ class RunCard:
         lines = self._wide.take()
         match event:
             case TextArrived(text):
-                self._speech += [text] if self._streams else []
+                self._speech.append(text)
             case RunStarted():
                 self._started(event)
             case ThoughtFinished():
@@ -156,8 +154,6 @@ class RunCard:
             case _:
                 if isinstance(event, ModelAskedAgain):
                     self._speech, self._view.answer = [], ""
-                if isinstance(event, ProtocolChanged):
-                    self._streams = event.protocol == "native"
                 self._note(lines)
         self._is_old = True
         self._draw_soon()
@@ -193,7 +189,6 @@ class RunCard:
         self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
 
     def _started(self, event: RunStarted) -> None:
-        self._streams = event.protocol == "native"
         tools = count(len(event.tool_names), "tool")
         self._view.about = clean(f"{event.model}, {tools}, {event.protocol} protocol")
         asked = self._mask(event.asked.strip())

@@ -80,7 +80,7 @@ class RunLines:
         self._waiting = waiting
         self._clock = clock
         self._flow: Flow | None = None  # of the text that is being streamed
-        self._streams = self._has_spoken = False  # at all; in this turn
+        self._has_spoken = False  # in this turn
         self._gutter = self._body = ""  # before the next line, before all further ones
         self._model = ""
         self._shown_tools = frozenset[str]()
@@ -118,7 +118,6 @@ class RunLines:
             case ToolFinished():
                 self._finished_tool(event)
             case ProtocolChanged(protocol):
-                self._streams = protocol == "native"
                 self.say("--", f"the service takes no functions; {protocol} protocol from here")
             case ToolsChanged(added, removed):
                 self._changed(added, removed)
@@ -166,8 +165,6 @@ class RunLines:
 
     def _started(self, event: RunStarted) -> None:
         self._waiting.end_all()
-        # In the text protocol the calls stand in the text; it is shown when they are taken out.
-        self._streams = event.protocol == "native"
         self._model = event.model
         tools = count(len(event.tool_names), "tool")
         title = f"== {event.agent}: {event.model}, {tools}, {event.protocol} protocol"
@@ -194,8 +191,6 @@ class RunLines:
         self._waiting.begin(_MODEL, f"the model {self._model}".rstrip())
 
     def _stream(self, text: str) -> None:
-        if not self._streams:
-            return
         self._waiting.begin(_MODEL, f"the model {self._model} to go on", in_speech=True)
         text = clean(text)
         if self._flow is None:

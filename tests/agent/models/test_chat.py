@@ -277,8 +277,8 @@ async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
 
     def turn(name: str) -> list[Message]:
         call, result = ToolCall("c1", name, "{}"), ToolResult((ImagePart(PNG, "image/png"),))
-        asked = call_message("", [call], in_text=False)
-        return [asked, *result_messages([(call, name, result)], in_text=False)]
+        asked = call_message("", [call])
+        return [asked, *result_messages([(call, name, result)])]
 
     messages = (*ASK, *turn("look"), *turn("listen"))
     async with CHAT.model_of([says("ok")]) as (subject, endpoint):

@@ -32,8 +32,8 @@ def answered(*results: ToolResult) -> ModelRequest:
     """A conversation in which the calls of one turn gave these results."""
     calls = [ToolCall(f"c{n}", "look", "{}") for n, _ in enumerate(results)]
     both = [(call, x.text, x) for call, x in zip(calls, results, strict=True)]
-    asked = call_message("I look.", calls, in_text=False)
-    return ModelRequest((*ASK, asked, *result_messages(both, in_text=False)), (ADD,))
+    asked = call_message("I look.", calls)
+    return ModelRequest((*ASK, asked, *result_messages(both)), (ADD,))
 
 
 async def test_a_picture_in_the_conversation_arrives(wire: ScriptedWire):

@@ -35,7 +35,7 @@ def whole(*output: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
 def sent_back(reply: ModelReply, text: str | None = None) -> tuple[Message, ...]:
     """The conversation after this reply, its calls answered."""
     words = reply.text if text is None else text
-    asked = call_message(words, reply.calls, in_text=False, added=reply.added)
+    asked = call_message(words, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
     return (*ASK, asked, *answers)
 

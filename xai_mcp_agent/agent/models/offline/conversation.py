@@ -1,7 +1,4 @@
-"""What the offline model reads in a request: the tools, what was asked, what was done since.
-
-The same whether tools are offered as functions or described in the system prompt.
-"""
+"""What the offline model reads in a request: the tools, what was asked, what was done since."""
 
 from __future__ import annotations
 
@@ -9,20 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 from ....core.json import JsonObject
 from ....core.provider_schema import FunctionSpec
 from ...messages import Message, calls_of, text_of, with_calls
-from ...protocols import text as text_protocol
 from ..base import ModelRequest
 
 _ERROR = "ERROR"  # How the loop begins the result of a call that failed.
 _ERROR_LEAD = re.compile(
     rf"^{_ERROR}:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?"
 )
-_KEPT_PROMPTS = 8
 _MAX_CHARS = 6_000  # Beyond it, what is wanted was said long ago.
 # Long white space says nothing and makes every search in the text slow.
 _LONG_SPACE = re.compile(r"[^\S\n]{20,}|\n{5,}")
@@ -50,15 +44,13 @@ class Reading:
     """A request as the rules see it.
 
     `outcomes` came since the person's last words, which are `asked`; `earlier`
-    came before them. `in_text`: calls are written as text. `is_cut`: more was
-    said than is read.
+    came before them. `is_cut`: more was said than is read.
     """
 
     asked: str
     functions: tuple[FunctionSpec, ...]
     outcomes: tuple[Outcome, ...]
     earlier: tuple[Outcome, ...]
-    in_text: bool
     may_call: bool
     has_images: bool
     call_ids: frozenset[str]
@@ -66,21 +58,19 @@ class Reading:
 
 
 def read_request(request: ModelRequest) -> Reading:
-    """Read a request of either protocol. Anything odd in it reads as nothing."""
+    """Read a request. Anything odd in it reads as nothing."""
     messages = list(request.messages)
     may_call = request.may_call
     if not may_call and messages and _is_notice(messages[-1]):
         messages.pop()
-    described = () if request.functions else _described(messages)
     at = _last_asked(messages)
     before, since = messages[: at + 1], messages[at + 1 :]
     asked = text_of(messages[at]) if at >= 0 else ""
     return Reading(
         asked=_LONG_SPACE.sub(lambda found: found[0][0], asked)[:_MAX_CHARS],
-        functions=request.functions or described,
+        functions=request.functions,
         outcomes=tuple(_outcomes(since)),
         earlier=tuple(_outcomes(before)),
-        in_text=not request.functions,
         may_call=may_call,
         has_images=at >= 0 and _has_images(messages[at]),
         call_ids=frozenset(str(x.get("id")) for m in messages for x in calls_of(m)),
@@ -92,27 +82,16 @@ def _is_notice(message: Message) -> bool:
     return message.get("role") == "user" and bool(_NO_MORE_TOOLS.search(text_of(message)))
 
 
-def _described(messages: Sequence[Message]) -> tuple[FunctionSpec, ...]:
-    prompts = [text_of(x) for x in messages if x.get("role") in ("system", "developer")]
-    return _described_in("\n".join(prompts))
-
-
-@lru_cache(maxsize=_KEPT_PROMPTS)
-def _described_in(prompt: str) -> tuple[FunctionSpec, ...]:
-    """The same objects for the same prompt, so that what is known of them holds."""
-    return tuple(text_protocol.read_tools(prompt))
-
-
 def _last_asked(messages: Sequence[Message]) -> int:
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
-        if message.get("role") == "user" and not text_protocol.read_results([message]):
+        if message.get("role") == "user":
             return at
     return -1
 
 
 def _outcomes(messages: Sequence[Message]) -> Iterator[Outcome]:
-    """Every answered call of either protocol, in order."""
+    """Every answered call, in order."""
     for message, asked in with_calls(messages):
         if message.get("role") == "tool":
             function = _object(asked.get("function"))
@@ -120,9 +99,6 @@ def _outcomes(messages: Sequence[Message]) -> Iterator[Outcome]:
             arguments = _arguments(function.get("arguments"))
             name = function.get("name") or message.get("name") or ""
             yield Outcome(str(name), arguments, text, text.startswith(_ERROR))
-    for result in text_protocol.read_results(messages):
-        call = result.call
-        yield Outcome(call.name, _arguments(call.arguments), result.text, result.is_error)
 
 
 def _arguments(written: Any) -> JsonObject:

@@ -24,7 +24,6 @@ from ....planning.plan import Plan
 from ....search.index import LexicalIndex
 from ....search.terms import spelled_terms, weighted
 from ...messages import ToolCall, text_of
-from ...protocols.text import format_call, parse_reply
 from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
@@ -41,8 +40,6 @@ _CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make r
 _ROUTE_WORDS = 10.0  # of a usual description
 _MOST_ROUTED_CHARS = 6_000
 _LEAST_ROUTED = 0.05  # of what all words of a request could score
-# Text that the text protocol would read as a call, or as the end of the model's own words.
-_LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
 
 
 class OfflineModel:
@@ -50,6 +47,8 @@ class OfflineModel:
 
     `today` gives the date that words such as "tomorrow" go by.
     """
+
+    is_offline = True
 
     def __init__(self, today: Callable[[], date] = date.today) -> None:
         self._today = today
@@ -61,7 +60,7 @@ class OfflineModel:
 
     @property
     def calls_functions(self) -> bool:
-        """It takes functions; in the text protocol it reads the tools from the system prompt."""
+        """It takes functions, and nothing else."""
         return True
 
     async def reply(
@@ -104,7 +103,7 @@ def _choice(schema: JsonObject, request: ModelRequest) -> str:
 def _reply(reading: Reading, today: date) -> ModelReply:
     talk = guide.small_talk(reading.asked, reading.functions)
     if talk is not None and not reading.outcomes:
-        return _answer(talk, reading)
+        return ModelReply(talk)
     offered = [x for x in reading.functions if not is_for_choosing(x)]
     outcomes, earlier = (
         [x for x in found if not is_meta(x.name)] for found in (reading.outcomes, reading.earlier)
@@ -126,7 +125,7 @@ def _reply(reading: Reading, today: date) -> ModelReply:
     most = 2 * MOST_EACH * max(1, len(plan.calls))
     if calls and reading.may_call and len(reading.outcomes) < most:
         return _calls(calls, reading)
-    return _answer(_conclusion(plan, states, situation.search, reading), reading)
+    return ModelReply(_conclusion(plan, states, situation.search, reading))
 
 
 def _look_round(search: ToolSearch, reading: Reading) -> Iterator[NextCall]:
@@ -145,10 +144,7 @@ def _calls(calls: Sequence[NextCall], reading: Reading) -> ModelReply:
         ToolCall(call_id, x.name, json.dumps(x.arguments, ensure_ascii=False))
         for call_id, x in zip(_new_ids(reading), calls, strict=False)
     ]
-    if not reading.in_text:
-        return ModelReply(thought, tuple(numbered), finish="tool_calls")
-    lines = "\n".join(format_call(x.name, x.arguments) for x in numbered)
-    return ModelReply(f"{_harmless(thought)}\n{lines}")
+    return ModelReply(thought, tuple(numbered), finish="tool_calls")
 
 
 def _different(calls: Sequence[NextCall]) -> list[NextCall]:
@@ -183,17 +179,6 @@ def _conclusion(
     if plan.left_out:
         texts.append(guide.left_out(plan.left_out))
     return "\n\n".join(x for x in texts if x) or guide.no_answer_yet()
-
-
-def _answer(text: str, reading: Reading) -> ModelReply:
-    return ModelReply(_harmless(text) if reading.in_text else text)
-
-
-def _harmless(text: str) -> str:
-    """The text, with whatever in it could be taken for a call made unmistakable."""
-    if not parse_reply(text).calls and "<" not in text:
-        return text
-    return _LOOKS_LIKE_CALL.sub(lambda x: "< " if x[0] == "<" else f'"{x[0]}"', text)
 
 
 def _pieces(text: str) -> Iterator[str]:
