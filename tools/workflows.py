@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from xai_mcp_agent.drawing import workflow
 from xai_mcp_agent.drawing.components import ComponentClass
-from xai_mcp_agent.drawing.workflow import Argument, Shown, WorkflowError
+from xai_mcp_agent.drawing.nodes import FLOW, FLOW_LABEL, Node, Port
+from xai_mcp_agent.drawing.workflow import Shown, WorkflowError
 
 from .components import all_components
 
 __all__ = ["Argument", "Shown", "Workflow", "WorkflowError"]
 
+# As in Xircuits' palette.
+_COLORS = {
+    "string": "lightpink", "int": "blue", "float": "green", "boolean": "red", "list": "yellow",
+    "dict": "orange", "chat": "green", "secret": "black", "any": "cyan",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A value that is given when the workflow is run; `type` is the canvas's name for it."""
+
+    name: str
+    type: str = "string"
+
 
 class Workflow(workflow.Workflow):
-    """The same, with our components and those of Xircuits by default."""
+    """A workflow with our components and those of Xircuits by default, and several flows."""
 
     def __init__(self, name: str, classes: Mapping[str, ComponentClass] | None = None) -> None:
         super().__init__(name, all_components() if classes is None else classes)
+
+    def side(self, *nodes: Node) -> None:
+        """Draw a flow with a start of its own, such as a drawn tool."""
+        self.flow(*nodes)
+
+    def branch(self, node: Node, name: str, *nodes: Node) -> None:
+        """Draw the flow of a branch of `node`."""
+        self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
+        self.flow(*nodes)
+
+    def leave_room(self, width: float, *, before: Node) -> None:
+        """Leave so much of the row free to the left of a node, for others to be put there."""
+        before.room_before = width
+
+    def begin_row(self, node: Node) -> None:
+        """Have a node be the first of a row."""
+        node.begins_row = True
+
+    def _source(self, value: Any, node: Node, target: Port) -> workflow.Source:
+        if not isinstance(value, Argument):
+            return super()._source(value, node, target)
+        name = f"Argument ({value.type}): {value.name}"
+        source = self._add(name, _COLORS[value.type], {"type": value.type})
+        node.literals.append(source)
+        out = source.add("parameter-out-0", FLOW_LABEL, is_in=False, type=value.type)
+        return source, out, FLOW

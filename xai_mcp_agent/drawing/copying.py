@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..core.errors import XaiMcpError
-from .nodes import FLOW
-from .rules import Document, Item, links_of, nodes_of
+from .rules import Document, Item, links_of, nodes_after, nodes_of
 
 _DEFINES, _NAME_PORT = "AgentDefineTool", "tool_name"
 _GAP = 60.0
@@ -49,24 +48,18 @@ def _tool_name(document: Document, node: Item) -> str:
 
 def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
     """The nodes of a drawn tool, and the values that are wired to them."""
-    known = {x["id"]: x for x in nodes_of(document)}
-    found, waiting = {begin["id"]: begin}, [begin["id"]]
-    while waiting:
-        at = waiting.pop()
-        for link in links_of(document):
-            if link["type"] == FLOW and link["source"] == at and link["target"] not in found:
-                found[link["target"]] = known[link["target"]]
-                waiting.append(link["target"])
+    nodes = {x["id"]: x for x in nodes_of(document)}
+    own = {x: nodes[x] for x in nodes_after(document, [begin["id"]])}
     for link in links_of(document):
-        source = known.get(link["source"])
-        if link["target"] in found and source and source["id"] not in found:
+        source = nodes[link["source"]]
+        if link["target"] in own and source["id"] not in own:
             if "path" in source["extras"]:
                 raise CannotCopy(
                     f"The tool {name} uses what {source['name']} gives, which is no part of it. "
                     "Copy its nodes by hand."
                 )
-            found[source["id"]] = source
-    return [*found.values()]
+            own[source["id"]] = source
+    return [*own.values()]
 
 
 def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Document:

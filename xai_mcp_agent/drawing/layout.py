@@ -168,7 +168,8 @@ class Layout:
         self._rows.append(row)
         for node in flow:
             x = self._x_behind(row, node)
-            if row and (node.begins_row or x + size_of(node)[0] > self._widest):
+            right = x + max(size_of(node)[0], self._note_width(node))
+            if row and (node.begins_row or right > self._widest):
                 row = []
                 self._rows.append(row)
                 x = self._x_behind(row, node)

@@ -12,8 +12,8 @@ from ..core.errors import XaiMcpError
 from ..secrets.private_files import open_to_read
 from ..steps.reading import BadStep, read_step
 from ..steps.references import TO_BE_GIVEN, Reference, with_results
-from .nodes import COMPULSORY_MARK, FLOW
-from .rules import Document, Item, links_of, nodes_of
+from .nodes import COMPULSORY_MARK
+from .rules import Document, Item, links_of, nodes_after, nodes_of
 
 ELSEWHERE = -1
 """What a reference has in place of a call where something else is wired."""
@@ -75,30 +75,17 @@ def calls_in(document: Document) -> list[ReadCall]:
 class _Reader:
     def __init__(self, document: Document) -> None:
         self._nodes = {x["id"]: x for x in nodes_of(document)}
-        links = links_of(document)
-        self._links = {x["id"]: x for x in links}
-        self._flow: dict[str, list[str]] = {}
-        for link in links:
-            if link["type"] == FLOW:
-                self._flow.setdefault(link["source"], []).append(link["target"])
-        self._callers = [x for x in self._ordered() if x["name"] in (_STEP, _CALL)]
+        self._links = {x["id"]: x for x in links_of(document)}
+        starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
+        # What the flow does not reach comes last.
+        ordered = dict.fromkeys((*nodes_after(document, starts), *self._nodes))
+        nodes = [self._nodes[x] for x in ordered]
+        self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
         self._places = {x["id"]: n for n, x in enumerate(self._callers)}
 
     def calls(self) -> list[ReadCall]:
         """The calls, in their order."""
         return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
-
-    def _ordered(self) -> list[Item]:
-        """The nodes as the flow comes by, and then those that it does not reach."""
-        starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
-        found, waiting = dict[str, None](), starts[::-1]
-        while waiting:
-            at = waiting.pop()
-            if at not in found:
-                found[at] = None
-                waiting += reversed(self._flow.get(at, []))
-        others = [x for x in self._nodes if x not in found]
-        return [self._nodes[x] for x in (*found, *others)]
 
     def _step(self, node: Item) -> ReadCall:
         text = self._literal(node, "call")

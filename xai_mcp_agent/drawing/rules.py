@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import keyword
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,6 +36,21 @@ def nodes_of(document: Document) -> list[Item]:
 def links_of(document: Document) -> list[Item]:
     """Return the links of a file."""
     return list(document["layers"][0]["models"].values())
+
+
+def nodes_after(document: Document, starts: Sequence[str]) -> list[str]:
+    """The ids of these nodes, and of all that their flows reach, as the flow comes by."""
+    following: dict[str, list[str]] = {}
+    for link in links_of(document):
+        if link["type"] == FLOW:
+            following.setdefault(link["source"], []).append(link["target"])
+    reached, waiting = dict[str, None](), list(reversed(starts))
+    while waiting:
+        at = waiting.pop()
+        if at not in reached:
+            reached[at] = None
+            waiting += reversed(following.get(at, []))
+    return list(reached)
 
 
 def problems(document: Document, name: str, classes: Classes) -> list[str]:
@@ -79,30 +94,18 @@ def _node_problems(node: Item, classes: Classes) -> Iterator[str]:
 
 def _flow_problems(document: Document) -> Iterator[str]:
     """Finish is reached from Start, and every component from some start."""
-    following: dict[str, set[str]] = {}
-    for link in links_of(document):
-        if link["type"] == FLOW:
-            following.setdefault(link["source"], set()).add(link["target"])
     nodes = {node["id"]: node for node in nodes_of(document)}
     starts = [x for x, node in nodes.items() if node["extras"]["type"] == "Start"]
     if not starts or nodes[starts[0]]["name"] != "Start":
         yield "the first start is not Start: the compiler would run another flow"
         return
-    reached = {x for start in starts for x in _reachable(start, following)}
+    reached = nodes_after(document, starts)
     for node in nodes.values():
         if "path" in node["extras"] and node["id"] not in reached:
             yield f"{node['name']}: no flow leads to it"
-    if not any(nodes[x]["name"] == "Finish" for x in _reachable(starts[0], following)):
+    main = nodes_after(document, starts[:1])
+    if not any(nodes[x]["name"] == "Finish" for x in main if x in nodes):
         yield "Finish is not reached from Start: it would not compile"
-
-
-def _reachable(start: str, following: Mapping[str, set[str]]) -> set[str]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        fresh = following.get(waiting.pop(), set()) - seen
-        seen |= fresh
-        waiting += fresh
-    return seen
 
 
 def code_in(document: Document) -> list[str]:

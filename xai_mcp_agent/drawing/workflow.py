@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from ..core.json import as_list, is_list
 from .components import ComponentClass, PortSpec
 from .layout import Layout, lay_out
 from .nodes import (
@@ -46,7 +47,6 @@ _LITERALS = {
     "boolean": ("Boolean", "red"), "list": ("List", "yellow"), "dict": ("Dict", "orange"),
     "chat": ("Chat", "green"),
 }  # fmt: skip
-_ARGUMENTS = {x: color for x, (_, color) in _LITERALS.items()} | {"secret": "black", "any": "cyan"}
 _TERMINAL_COLOR, _NOTE_COLOR = "rgb(255,102,102)", "rgb(255,255,255)"
 
 
@@ -61,16 +61,8 @@ class Shown:
     value: Any
 
 
-@dataclass(frozen=True)
-class Argument:
-    """A value that is given when the workflow is run; `type` is the canvas's name for it."""
-
-    name: str
-    type: str = "string"
-
-
-Given: TypeAlias = Any
-"""What a port is given: an `Output`, `Shown`, `Argument`, or a value; a list for a dynamic port."""
+Source: TypeAlias = tuple[Node, Port, str]
+"""The node and port of a value, and the kind of its link."""
 
 
 class Workflow:
@@ -95,9 +87,13 @@ class Workflow:
 
     # What a description says
 
-    def node(self, class_name: str, **inputs: Given) -> Node:
-        """Add a component and wire its in-ports."""
-        cls = _component(class_name, self._classes)
+    def node(self, class_name: str, **inputs: Any) -> Node:
+        """Add a component and wire its in-ports.
+
+        A port is given an `Output`, `Shown` or a value; a dynamic port a list of these.
+        """
+        if (cls := self._classes.get(class_name)) is None:
+            raise KeyError(f"no component {class_name!r} among {len(self._classes)} classes")
         first, last = cls.lines
         extras = {
             "type": cls.type, "path": cls.path, "description": cls.description,
@@ -109,32 +105,21 @@ class Workflow:
         node.add("out-0", FLOW_LABEL, is_in=False)
         for port in cls.ports:
             _add_port(node, port)
-        for name, given in inputs.items():
+        for name, value in inputs.items():
             if not cls.port(name).is_in:
                 raise WorkflowError(f"{class_name}.{name} is no input")
-            self._give(node, name, given)
+            self._give(node, name, value)
         return node
 
     def main(self, *nodes: Node) -> None:
         """Draw the flow from Start over these to Finish."""
-        self._flow(self.start, *nodes, self.finish)
+        self.flow(self.start, *nodes, self.finish)
 
-    def side(self, *nodes: Node) -> None:
-        """Draw a flow with a start of its own, such as a drawn tool."""
-        self._flow(*nodes)
-
-    def branch(self, node: Node, name: str, *nodes: Node) -> None:
-        """Draw the flow of a branch of `node`."""
-        self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
-        self._flow(*nodes)
-
-    def leave_room(self, width: float, *, before: Node) -> None:
-        """Leave so much of the row free to the left of a node, for others to be put there."""
-        before.room_before = width
-
-    def begin_row(self, node: Node) -> None:
-        """Have a node be the first of a row."""
-        node.begins_row = True
+    def flow(self, *nodes: Node) -> None:
+        """Draw a flow over these."""
+        for source, target in itertools.pairwise(nodes):
+            self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
+        self._flows.append(nodes)
 
     def outputs(self, *values: Output) -> None:
         """Wire these to Finish; a compiled script prints them at its end."""
@@ -204,52 +189,32 @@ class Workflow:
         self.nodes.append(node)
         return node
 
-    def _flow(self, *nodes: Node) -> None:
-        for source, target in itertools.pairwise(nodes):
-            self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
-        self._flows.append(nodes)
-
-    def _give(self, node: Node, name: str, given: Given) -> None:
+    def _give(self, node: Node, name: str, value: Any) -> None:
         first = next(x for x in node.ports if x.is_in and x.variable == name)
-        many = first.type in DYNAMIC and isinstance(given, list)
-        values: list[Any] = cast(list[Any], given) if many else [given]
-        for one in values:
-            self._wire(one, node, _free_port(node, first))
+        many = first.type in DYNAMIC and is_list(value)
+        for one in as_list(value) if many else [value]:
+            target = _free_port(node, first)
+            source, out, kind = self._source(one, node, target)
+            if not fits(out.type, target.type):
+                ends = f"{source.key}: {out.type} does not fit {node.key}.{target.label}"
+                raise WorkflowError(ends)
+            self._link(source, out, node, target, kind)
 
-    def _wire(self, given: Given, node: Node, target: Port) -> None:
-        if isinstance(given, Output):
-            source, out = given.node, _out_port(given)
-        elif isinstance(given, Argument):
-            source = self._argument(given, node)
-            out = source.ports[0]
-        else:
-            source = self._literal(given, node, target)
-            out = source.ports[0]
-        if not fits(out.type, target.type):
-            raise WorkflowError(f"{source.key}: {out.type} does not fit {node.key}.{target.label}")
-        kind = FLOW if isinstance(given, Argument) else VALUE
-        self._link(source, out, node, target, kind)
-
-    def _argument(self, given: Argument, node: Node) -> Node:
-        color, name = _ARGUMENTS[given.type], f"Argument ({given.type}): {given.name}"
-        source = self._add(name, color, {"type": given.type})
-        source.add("parameter-out-0", FLOW_LABEL, is_in=False, type=given.type)
-        node.literals.append(source)
-        return source
-
-    def _literal(self, given: Given, node: Node, target: Port) -> Node:
-        value, shown = (given.value, True) if isinstance(given, Shown) else (given, False)
-        kind, text = _literal_of(value, target, node)
+    def _source(self, value: Any, node: Node, target: Port) -> Source:
+        """Where a value for this port of a node comes from: another node, or a new literal."""
+        if isinstance(value, Output):
+            return value.node, _out_port(value), VALUE
+        is_shown = isinstance(value, Shown)
+        kind, text = _literal_of(value.value if is_shown else value, target, node)
         name, color = _LITERALS[kind]
         key = f"{node.key.partition('/')[2]}/{target.variable}{target.order or ''}"
-        extras = {"type": kind, "attached": not shown}
+        extras = {"type": kind, "attached": not is_shown}
         literal = self._add(f"Literal {name}", color, extras, key=key)
-        literal.add("out-0", text, is_in=False, type=kind)
-        if shown:
+        if is_shown:
             node.literals.append(literal)
         else:
             target.held = text
-        return literal
+        return literal, literal.add("out-0", text, is_in=False, type=kind), VALUE
 
     def _link(self, source: Node, out: Port, target: Node, into: Port, kind: str) -> None:
         ends = f"{source.key}/{out.name} -> {target.key}/{into.name}"
@@ -263,12 +228,6 @@ class Workflow:
             "id": stable_id(f"{self.name}/{kind}"), "type": kind, "isSvg": kind == "diagram-links",
             "transformed": True, "models": models,
         }  # fmt: skip
-
-
-def _component(name: str, classes: Mapping[str, ComponentClass]) -> ComponentClass:
-    if name not in classes:
-        raise KeyError(f"no component {name!r} among {len(classes)} classes")
-    return classes[name]
 
 
 # Which other types an in-port takes, besides its own and `any`.
@@ -317,11 +276,11 @@ def _free_port(node: Node, port: Port) -> Port:
     return port
 
 
-def _out_port(given: Output) -> Port:
-    for port in given.node.ports:
-        if not port.is_in and port.label == given.port:
+def _out_port(output: Output) -> Port:
+    for port in output.node.ports:
+        if not port.is_in and port.label == output.port:
             return port
-    raise WorkflowError(f"{given.node.name} has no output {given.port!r}")
+    raise WorkflowError(f"{output.node.name} has no output {output.port!r}")
 
 
 def _literal_of(value: Any, target: Port, node: Node) -> tuple[str, str]:
