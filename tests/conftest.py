@@ -195,14 +195,14 @@ def _rank(file: str) -> int:
 
 
 @pytest.fixture
-def agent(request: pytest.FixtureRequest, place: Place) -> Generator[LearningAgent]:
-    """The `Agent` of the suite, on each kind of store."""
-    with request.module.Agent(place) as agent:
+def agent(place: Place) -> Generator[LearningAgent]:
+    """An agent that learns, on each kind of store."""
+    with LearningAgent(place) as agent:
         yield agent
 
 
 @pytest.fixture
-def lasting(request: pytest.FixtureRequest, lasting_place: Place) -> Generator[LearningAgent]:
+def lasting(lasting_place: Place) -> Generator[LearningAgent]:
     """The same, where others can open the store, too."""
-    with request.module.Agent(lasting_place) as agent:
+    with LearningAgent(lasting_place) as agent:
         yield agent

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from tests.search.test_stores_intents import Agent
+from tests.support.learning_agents import LearningAgent
 from xai_mcp_agent import Bridge, ToolKey
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.settings.load import load_settings
@@ -25,7 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     Path("mcp_settings.json").write_text('{"mcpServers": {}}', encoding="utf-8")
-    agent = Agent(find_place(load_settings(None)))
+    agent = LearningAgent(find_place(load_settings(None)))
     agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="default")
     agent.learn(BILL, "charge ada", toolbelt="office")
     agent.learn(SING, "a song for ada", "A song for Ada", toolbelt="default")
@@ -110,7 +110,7 @@ def test_a_name_that_is_not_there_is_told_with_the_nearest(
 
 
 def test_words_of_strangers_move_no_cursor(project: Path, capsys: Any) -> None:
-    agent = Agent(find_place(load_settings(None)))
+    agent = LearningAgent(find_place(load_settings(None)))
     agent.learn(ToolKey("mcp", "x\x1b[2J", "y\u202e"), "go \x1b[31mred", toolbelt="z\x07")
     agent.recorder.close(30)
     _, out, _ = command(capsys, "usage")

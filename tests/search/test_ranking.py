@@ -14,9 +14,9 @@ from tests.search.test_tools import tool
 from xai_mcp_agent import Tool
 from xai_mcp_agent.search.preferences import Preferences
 from xai_mcp_agent.search.ranking import Ranked, Ranking
-from xai_mcp_agent.search.remembered import Intent, Remembered
 from xai_mcp_agent.search.terms import terms
 from xai_mcp_agent.search.tools import ToolIndex
+from xai_mcp_agent.search.usage import Intent, Remembered
 
 CREATE, CLOSE = tool("create_issue", "Opens an issue."), tool("close_issue", "Closes an issue.")
 WEATHER = tool("forecast", "Tells the weather.", server="sky")

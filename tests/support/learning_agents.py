@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from xai_mcp_agent import ToolKey
+from xai_mcp_agent.history.learned_rows import LearnedFilter, LearnedRow, read_learned
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.secrets.redactor import Redactor
@@ -13,11 +15,27 @@ SECONDS = 30.0
 
 
 class LearningAgent:
-    """Records what a bridge has its agents learn; a secret is known to it, and these."""
+    """Records what a bridge has its agents learn; a secret is known to it."""
 
-    def __init__(self, place: Place, *secrets: str) -> None:
-        known = Secrets(["zebra-crossing", *secrets])
+    def __init__(self, place: Place) -> None:
+        known = Secrets(["zebra-crossing"])
         self.recorder = HistoryRecorder(place, Redactor([known]), secrets=known)
+
+    def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
+        tool = self.recorder.subject(key)
+        self.recorder.learn(lambda learning, time: learning.learn(tool, toolbelt, texts, time))
+
+    def rows(self, which: LearnedFilter | None = None) -> list[LearnedRow]:
+        return self.recorder.ask(lambda x: read_learned(x, which or LearnedFilter())).result(
+            SECONDS
+        )
+
+    def words(self, toolbelt: str = "default") -> list[str]:
+        return [x.words for x in self.rows(LearnedFilter(toolbelt))]
+
+    def forget(self, **which: str) -> list[str]:
+        gone = self.recorder.forget(lambda x: x.forget(LearnedFilter(**which))).result(SECONDS)
+        return [x.words for x in gone]
 
     def log(self) -> list[dict[str, object]]:
         """What the events of the log say."""

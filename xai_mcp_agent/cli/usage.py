@@ -76,13 +76,13 @@ def _taken(
     with opened(store, settings) as history:
         if history is None:
             return ()
-        from ..history.learned_rows import LearnedFilter  # loads SQLAlchemy, as opening it did
-        from ..search.intents import intents_in
+        # Imported here: SQLAlchemy takes a while, and is loaded by now.
+        from ..history.learned_rows import LearnedFilter, read_learned
 
         which = LearnedFilter(toolbelt, server, tool)
-        found = intents_in(history, which)
+        found = read_learned(history, which)
         if not found:
-            known = intents_in(history, LearnedFilter(toolbelt))
+            known = read_learned(history, LearnedFilter(toolbelt))
             _check_names([x.tool for x in known], server, tool)
         if forget and found:
             return _forget(history, which)
@@ -93,11 +93,10 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
     """Forget the words in a history that is opened anew to write."""
     from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
-    from ..search.intents import forget_intents
 
     writer = ReportWriter(open_history(history.place), as_it_is)
     try:
-        return writer.forget(lambda learning: forget_intents(learning, which))
+        return writer.forget(lambda learning: learning.forget(which))
     finally:
         writer.close()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
@@ -17,9 +18,15 @@ from .database import portions
 from .event import Change, Subject, subject_of
 from .tables import events, learned, subjects
 
+if TYPE_CHECKING:
+    from .history import History
+
 LearnedState: TypeAlias = tuple[Any, ...]
 """Cache key of a toolbelt's rows: equal as long as none is learned, changed or forgotten."""
 
+MAX_OF_TOOLBELT = 4_000
+"""Texts of one toolbelt, which are read in a moment."""
+_MAX_OF_TOOL = 20  # texts: more hardly find it better
 _UNUSED = timedelta(days=180)  # people's work changes within months
 _ROOM = 0.9  # after which rows go again only when many more were learned
 _DIGEST_CHARS = 32
@@ -51,82 +58,21 @@ class LearnedRow:
     used: datetime
 
 
-class LearnedRows:
-    """The rows of the store: so many of one tool, and so many of one toolbelt."""
+def read_learned(history: History, which: LearnedFilter) -> list[LearnedRow]:
+    """The rows by toolbelt and tool, the last used first."""
+    with history.reading() as connection:
+        return _read(connection, history.project_id, which)
 
-    def __init__(self, most_of_toolbelt: int, most_of_tool: int) -> None:
-        self.most_of_toolbelt, self.most_of_tool = most_of_toolbelt, most_of_tool
 
-    def read(
-        self, connection: Connection, project: int, toolbelt: str | None = None
-    ) -> list[LearnedRow]:
-        """The rows of a toolbelt, or of all; the last used come first."""
-        query = select(learned).where(*self._of(project, toolbelt))
-        rows = connection.execute(query.order_by(learned.c.used.desc(), learned.c.id))
-        return [_row(x) for x in rows]
-
-    def state(
-        self, connection: Connection, project: int, toolbelt: str | None = None
-    ) -> LearnedState:
-        """Cache key of these rows."""
-        columns = (
-            func.count(), func.sum(learned.c.times), func.max(learned.c.used),
-            func.sum(func.length(learned.c.words)),
-        )  # fmt: skip
-        return tuple(connection.execute(select(*columns).where(*self._of(project, toolbelt))).one())
-
-    def add(
-        self,
-        connection: Connection,
-        project: int,
-        toolbelt: str,
-        tool: Subject,
-        time: datetime,
-        words: str,
-    ) -> str:
-        """Count what was learned, by these words; its id. The oldest of too many of a tool go."""
-        mine = (*self._of(project, toolbelt), learned.c.topic == tool.digest)
-        newest = select(learned).where(*mine).order_by(learned.c.used.desc(), learned.c.id)
-        rows = [_row(x) for x in connection.execute(newest)]
-        for row in rows:
-            if row.words.casefold() == words.casefold():
-                values = {"times": row.times + 1, "used": max(time, row.used)}
-                same = (*mine, learned.c.id == row.id)
-                connection.execute(update(learned).where(*same).values(values))
-                return row.id
-        self.remove(connection, project, [x.id for x in rows[self.most_of_tool - 1 :]])
-        # Random: a digest of a few words would tell which they were, also after they are forgotten.
-        row_id = uuid.uuid4().hex
-        values = {
-            "project": project, "scope": _scope(toolbelt), "topic": tool.digest, "id": row_id,
-            "toolbelt": toolbelt, "tool_kind": tool.kind.name, "source_name": tool.source,
-            "tool": tool.tool or "", "words": words, "times": 1, "learned": time, "used": time,
-        }  # fmt: skip
-        connection.execute(insert(learned).values(values))
-        return row_id
-
-    def remove(self, connection: Connection, project: int, ids: Iterable[str]) -> None:
-        """Remove these rows."""
-        for some in portions(ids):
-            mine = (*self._of(project), learned.c.id.in_(some))
-            connection.execute(delete(learned).where(*mine))
-
-    def prune(self, connection: Connection, project: int, toolbelts: Iterable[str]) -> None:
-        """Remove rows that are long unused, and the oldest of toolbelts that have too many."""
-        old = learned.c.used < datetime.now(UTC) - _UNUSED
-        connection.execute(delete(learned).where(*self._of(project), old))
-        for toolbelt in toolbelts:
-            mine = self._of(project, toolbelt)
-            count = select(func.count()).select_from(learned).where(*mine)
-            if connection.execute(count).scalar_one() > self.most_of_toolbelt:
-                left = int(self.most_of_toolbelt * _ROOM)
-                by_use = select(learned.c.used).where(*mine).order_by(learned.c.used.desc())
-                last = connection.execute(by_use.offset(left).limit(1)).scalar_one()
-                connection.execute(delete(learned).where(*mine, learned.c.used <= last))
-
-    def _of(self, project: int, toolbelt: str | None = None) -> tuple[ColumnElement[bool], ...]:
-        mine = (learned.c.project == project,)
-        return mine if toolbelt is None else (*mine, learned.c.scope == _scope(toolbelt))
+def learned_state(history: History, toolbelt: str) -> LearnedState:
+    """Cache key of the rows of a toolbelt."""
+    columns = (
+        func.count(), func.sum(learned.c.times), func.max(learned.c.used),
+        func.sum(func.length(learned.c.words)),
+    )  # fmt: skip
+    query = select(*columns).where(*_of(history.project_id, toolbelt))
+    with history.reading() as connection:
+        return tuple(connection.execute(query).one())
 
 
 class Learning:
@@ -145,47 +91,78 @@ class Learning:
         note: Callable[[Change, Subject, datetime, JsonObject], None],
         since: datetime,
     ) -> None:
-        self.connection, self.project = connection, project
+        self._connection, self._project = connection, project
         self._redact, self._note = redact, note
         self._now = datetime.now(UTC)
         self._forgotten = _forgotten_since(connection, project, since)
-        self._touched: dict[LearnedRows, set[str]] = {}
+        self._toolbelts = set[str]()  # that were added to
 
-    def words_of(self, text: str) -> str:
-        """What may be kept of what somebody said."""
-        return kept_speech(text, self._redact)
-
-    def is_forgotten(self, tool: Subject, toolbelt: str, time: datetime) -> bool:
-        """Whether a report of this time was made before what it is about was forgotten.
+    def learn(self, tool: Subject, toolbelt: str, texts: Iterable[str], time: datetime) -> None:
+        """Count that a tool was of use for what somebody asked for in these words.
 
         Reports may wait for long: what was forgotten meanwhile must not come back. A time in the
         future is one of before the clock was set back.
         """
         last = self._forgotten.get((tool.digest, toolbelt))
-        return last is not None and time <= last <= self._now
+        if last is not None and time <= last <= self._now:
+            return
+        self._toolbelts.add(toolbelt)
+        for text in texts:
+            if words := kept_speech(text, self._redact):
+                intent = self._add(tool, toolbelt, words, time)
+                payload = {"status": "learned", "toolbelt": toolbelt, "intent": intent}
+                self._note("learned", tool, time, payload)
 
-    def add(
-        self, rows: LearnedRows, toolbelt: str, tool: Subject, time: datetime, words: str
-    ) -> str:
-        """`LearnedRows.add` in this transaction; at its end the bounds are kept."""
-        self._touched.setdefault(rows, set()).add(toolbelt)
-        return rows.add(self.connection, self.project, toolbelt, tool, time, words)
-
-    def note_learned(self, tool: Subject, toolbelt: str, intent: str, time: datetime) -> None:
-        """Write an event: a tool was of use for something that has this id."""
-        payload = {"status": "learned", "toolbelt": toolbelt, "intent": intent}
-        self._note("learned", tool, time, payload)
-
-    def note_forgotten(self, counts: Mapping[tuple[Subject, str], int]) -> None:
-        """Write events: a person had so many rows forgotten, by tool and toolbelt."""
-        for (tool, toolbelt), count in counts.items():
-            payload = {"status": "forgotten", "toolbelt": toolbelt, "texts": count}
+    def forget(self, which: LearnedFilter) -> list[LearnedRow]:
+        """Remove these rows, and write events about how many of each tool; the removed rows."""
+        rows = _read(self._connection, self._project, which)
+        self._remove(x.id for x in rows)
+        for (tool, toolbelt), texts in Counter((x.tool, x.toolbelt) for x in rows).items():
+            payload = {"status": "forgotten", "toolbelt": toolbelt, "texts": texts}
             self._note("forgotten", tool, self._now, payload)
+        return rows
 
     def prune(self) -> None:
-        """Keep the bounds of what was added."""
-        for rows, toolbelts in self._touched.items():
-            rows.prune(self.connection, self.project, toolbelts)
+        """Remove rows that are long unused, and the oldest of toolbelts that have too many."""
+        if not self._toolbelts:
+            return
+        old = learned.c.used < self._now - _UNUSED
+        self._connection.execute(delete(learned).where(*_of(self._project), old))
+        for toolbelt in self._toolbelts:
+            mine = _of(self._project, toolbelt)
+            count = select(func.count()).select_from(learned).where(*mine)
+            if self._connection.execute(count).scalar_one() > MAX_OF_TOOLBELT:
+                by_use = select(learned.c.used).where(*mine).order_by(learned.c.used.desc())
+                left = by_use.offset(int(MAX_OF_TOOLBELT * _ROOM)).limit(1)
+                last = self._connection.execute(left).scalar_one()
+                self._connection.execute(delete(learned).where(*mine, learned.c.used <= last))
+
+    def _add(self, tool: Subject, toolbelt: str, words: str, time: datetime) -> str:
+        """The id of the row with these words, new or counted once more."""
+        mine = (*_of(self._project, toolbelt), learned.c.topic == tool.digest)
+        newest = select(learned).where(*mine).order_by(learned.c.used.desc(), learned.c.id)
+        rows = [_row(x) for x in self._connection.execute(newest)]
+        for row in rows:
+            if row.words.casefold() == words.casefold():
+                values = {"times": row.times + 1, "used": max(time, row.used)}
+                same = (*mine, learned.c.id == row.id)
+                self._connection.execute(update(learned).where(*same).values(values))
+                return row.id
+        self._remove(x.id for x in rows[_MAX_OF_TOOL - 1 :])
+        # Random: a digest of a few words would tell which they were, also after they are forgotten.
+        row_id = uuid.uuid4().hex
+        values = {
+            "project": self._project, "scope": _scope(toolbelt), "topic": tool.digest, "id": row_id,
+            "toolbelt": toolbelt, "tool_kind": tool.kind.name, "source_name": tool.source,
+            "tool": tool.tool or "", "words": words, "times": 1, "learned": time, "used": time,
+        }  # fmt: skip
+        self._connection.execute(insert(learned).values(values))
+        return row_id
+
+    def _remove(self, ids: Iterable[str]) -> None:
+        for some in portions(ids):
+            mine = (*_of(self._project), learned.c.id.in_(some))
+            self._connection.execute(delete(learned).where(*mine))
 
 
 def last_forgotten(connection: Connection, project: int) -> datetime | None:
@@ -203,6 +180,18 @@ def _forgotten_since(
     )
     rows = connection.execute(mine.order_by(events.c.position)).all()
     return {(x.digest, x.payload["toolbelt"]): x.time for x in rows}
+
+
+def _read(connection: Connection, project: int, which: LearnedFilter) -> list[LearnedRow]:
+    query = select(learned).where(*_of(project, which.toolbelt))
+    rows = map(_row, connection.execute(query.order_by(learned.c.used.desc(), learned.c.id)))
+    matching = [x for x in rows if which.matches(x.tool)]
+    return sorted(matching, key=lambda x: (x.toolbelt, x.tool.source, x.tool.tool or ""))
+
+
+def _of(project: int, toolbelt: str | None = None) -> tuple[ColumnElement[bool], ...]:
+    mine = (learned.c.project == project,)
+    return mine if toolbelt is None else (*mine, learned.c.scope == _scope(toolbelt))
 
 
 def _scope(toolbelt: str) -> str:

@@ -18,8 +18,8 @@ from ..core.errors import XaiMcpError
 from ..core.tools import Tool, ToolKey
 from .embeddings import DenseIndex, Embedder, StoredVectors
 from .ranking import RankedTools, Ranking
-from .remembered import NOTHING_REMEMBERED, Remembered
 from .tools import ToolIndex
+from .usage import NOTHING_REMEMBERED, Remembered
 
 logger = logging.getLogger(__name__)
 

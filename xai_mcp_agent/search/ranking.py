@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from ..core.json import JsonObject
 from ..core.tools import Tool, ToolKey
 from .preferences import Preferences
-from .remembered import NOTHING_REMEMBERED, Remembered
 from .terms import terms
 from .tools import ToolIndex, key_of
+from .usage import NOTHING_REMEMBERED, Remembered
 
 T = TypeVar("T", Tool, JsonObject)
 

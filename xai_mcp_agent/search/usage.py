@@ -1,4 +1,7 @@
-"""Learning from use: what tools were used for, remembered in the history by toolbelt and tool."""
+"""Learning from use: the requests that tools were used for, and how a search counts them.
+
+The history keeps the words, by toolbelt and tool; see `history.learned_rows`.
+"""
 
 from __future__ import annotations
 
@@ -6,201 +9,222 @@ import asyncio
 import logging
 import math
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from ..core.tools import META, ToolKey
-from ..history.event import Subject
-from ..history.recording.recorder import HistoryRecorder
-from .remembered import NOTHING_REMEMBERED, Intent, Remembered
-from .terms import terms
+from .terms import root, terms
+from .tools import remembered_terms
 
 if TYPE_CHECKING:
     from ..history.history import History
-    from ..history.learned_rows import LearnedRow, LearnedState, Learning
+    from ..history.learned_rows import LearnedRow
+    from ..history.recording.recorder import HistoryRecorder
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_TOOLBELT = "default"
-"""That of agents whose toolbelt has no name."""
+_DEFAULT_TOOLBELT = "default"
 
-# People's work changes within months. What was asked for half a year ago, when it goes, counts
-# a sixty-fourth.
+# People's work changes within months. A request of half a year ago, when it is removed, counts a
+# sixty-fourth.
 _HALF_LIFE = timedelta(days=30)
-# A search may wait so long for the store, which answers in milliseconds when nobody holds it.
+# How long a search waits for the store, which answers in milliseconds when nobody holds it.
 _PATIENCE_SECONDS = 0.3
-# In a long run: what others forgot meanwhile counts no longer than this.
-_FRESH_SECONDS = 10.0
-# A tool that is called again and again for one request was of use for it once.
-_SAME_REQUEST_SECONDS = 600.0
-_MOST_NEWS = 1000  # of which is known that they were just told
-# What is said to go on with, and not to ask for something.
+FRESH_SECONDS = 10.0
+"""In a long run: requests that others forgot meanwhile count no longer than this."""
+SAME_REQUEST_SECONDS = 600.0
+"""A tool that is called again and again for one request was of use for it once."""
+_MAX_NEWS = 1000  # requests that were just learned
+# Words to go on, which ask for nothing.
 _GOES_ON = "continue ok okay sure yeah yes no nope right correct ja nein gut weiter oui non si"
 _NO_INTENTS = frozenset(terms(_GOES_ON))
-_LOOKED_AT_CHARS = 300  # of a text, to see whether it asks for anything
+_MAX_LOOKED_AT = 300  # characters of a text, to see whether it asks for anything
+# Of the shorter one of two requests, where a word counts as much as it is rare.
+_SIMILAR = 0.5
 
-_State: TypeAlias = "tuple[LearnedState, date] | None"
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A request that a tool was used for: its terms, each as often as it occurs, and `uses`.
+
+    `weight` falls with its age, from 1 down to 0, and rises a little with its uses.
+    """
+
+    terms: Mapping[str, float]
+    uses: int = 1
+    weight: float = 1.0
+
+
+class Remembered(Mapping[ToolKey, Mapping[str, float]]):
+    """The requests that the tools of one toolbelt were used for: weighted terms by tool.
+
+    `ToolIndex.search` takes it as it is.
+    """
+
+    def __init__(self, intents: Mapping[ToolKey, Sequence[Intent]]) -> None:
+        self._intents = intents
+        self._terms = {key: _joined(some) for key, some in intents.items()}
+
+    def __getitem__(self, key: ToolKey) -> Mapping[str, float]:
+        return self._terms[key]
+
+    def __iter__(self) -> Iterator[ToolKey]:
+        return iter(self._terms)
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def uses_like(self, key: ToolKey, words: Iterable[str], rarity: Callable[[str], float]) -> int:
+        """How often a tool was used for a similar request.
+
+        Similar requests share half of the shorter one, where a word counts as much as it is rare:
+        sharing "list" and "file" is no likeness, sharing "invoice" may be one.
+        """
+        request = _by_root(words, rarity)
+        intents = ((x.uses, _by_root(x.terms, rarity)) for x in self._intents.get(key, ()))
+        return sum(uses for uses, weights in intents if _are_similar(request, weights))
+
+
+NOTHING_REMEMBERED = Remembered({})
 
 
 @dataclass
 class _Scope:
-    """What is known of one toolbelt. `digested` are the terms of words by their ids."""
+    """One toolbelt: what is remembered, its cache key, and the reading that goes on."""
 
     remembered: Remembered = field(default_factory=lambda: NOTHING_REMEMBERED)
-    state: _State = None
-    digested: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Counter[str]])
-    reading: asyncio.Future[_Read | None] | None = None
-    began: float = -math.inf  # when it was read last, or begun to be
+    state: Any = None
+    reading: asyncio.Future[tuple[Remembered, Any] | None] | None = None
+    began: float = -math.inf  # the last reading
 
 
-@dataclass(frozen=True)
-class _Read:
-    remembered: Remembered
-    state: _State
-    digested: Mapping[str, Mapping[str, float]]
-
-
+@dataclass
 class UsageMemory:
-    """What the tools of one bridge were used for, by toolbelt. Used on the bridge's loop.
+    """The requests that the tools of one bridge were used for. Used on the bridge's loop.
 
-    It is kept in the history of the project. Where that cannot be read nothing is remembered, and
-    `tell` is told so once. Without `learns` nothing is, and nothing is learned.
+    Where the history cannot be read nothing is remembered, and `warn` is called once. Without
+    `learns` nothing is remembered or learned.
     """
 
-    def __init__(
-        self,
-        recorder: HistoryRecorder,
-        *,
-        learns: bool = True,
-        tell: Callable[[str], None] = logger.warning,
-    ) -> None:
-        self._recorder = recorder
-        self._learns = learns
-        self._tell = tell
-        self._has_told = False
-        self._scopes: dict[str, _Scope] = {}
-        self._news: dict[tuple[str, ToolKey, int], float] = {}
+    recorder: HistoryRecorder
+    learns: bool = True
+    warn: Callable[[str], None] = logger.warning
+    _has_warned: bool = False
+    _scopes: dict[str, _Scope] = field(default_factory=dict[str, _Scope])
+    _news: dict[tuple[str, ToolKey, int], float] = field(
+        default_factory=dict[tuple[str, ToolKey, int], float]
+    )
 
-    def learn(self, toolbelt: str, key: ToolKey, intents: Iterable[str]) -> None:
-        """A tool was called well for what somebody asked for in these words. Returns at once.
+    def learn(self, toolbelt: str, key: ToolKey, requests: Iterable[str]) -> None:
+        """Remember that a tool was called well for requests in these words. Returns at once.
 
         The same is learned once in ten minutes. What may be a secret is not kept; see
         `kept_speech`.
         """
-        if self._learns and key.kind != META.name:
-            belt = toolbelt or DEFAULT_TOOLBELT
-            new = [x for x in dict.fromkeys(intents) if _asks(x) and self._is_new(belt, key, x)]
-            if new:
-                learn = partial(_learn, self._recorder.subject(key), belt, new)
-                self._recorder.learn(learn)
+        if not self.learns or key.kind == META.name:
+            return
+        toolbelt = toolbelt or _DEFAULT_TOOLBELT
+        new = [x for x in dict.fromkeys(requests) if _asks(x) and self._is_new(toolbelt, key, x)]
+        if new:
+            subject = self.recorder.subject(key)
+            self.recorder.learn(lambda learning, time: learning.learn(subject, toolbelt, new, time))
 
     def follow(self, toolbelt: str) -> None:
         """Begin to read what is remembered by now, at the begin of a run. Returns at once."""
-        if self._learns:
-            scope = self._scope(toolbelt)
-            if scope.reading is None:
-                self._read(toolbelt or DEFAULT_TOOLBELT, scope)
+        if self.learns:
+            self._read(toolbelt or _DEFAULT_TOOLBELT)
 
     async def remembered(self, toolbelt: str) -> Remembered:
-        """What its tools were used for.
+        """The requests that its tools were used for.
 
         Waits a moment for the store at most; where that takes longer, it is as it was before.
         """
-        if not self._learns:
+        if not self.learns:
             return NOTHING_REMEMBERED
-        scope = self._scope(toolbelt)
-        if scope.reading is None and time.monotonic() - scope.began > _FRESH_SECONDS:
-            self._read(toolbelt or DEFAULT_TOOLBELT, scope)
+        toolbelt = toolbelt or _DEFAULT_TOOLBELT
+        scope = self._scopes.setdefault(toolbelt, _Scope())
+        if time.monotonic() - scope.began > FRESH_SECONDS:
+            self._read(toolbelt)
         if scope.reading is not None:
             left = scope.began + _PATIENCE_SECONDS - time.monotonic()
             await asyncio.wait([scope.reading], timeout=max(left, 0.0))
         return scope.remembered
 
-    def _scope(self, toolbelt: str) -> _Scope:
-        return self._scopes.setdefault(toolbelt or DEFAULT_TOOLBELT, _Scope())
-
     def _is_new(self, toolbelt: str, key: ToolKey, text: str) -> bool:
         news, now = (toolbelt, key, hash(text)), time.monotonic()
-        is_new = now - self._news.pop(news, -math.inf) > _SAME_REQUEST_SECONDS
+        is_new = now - self._news.pop(news, -math.inf) > SAME_REQUEST_SECONDS
         self._news[news] = now
-        if len(self._news) > _MOST_NEWS:
+        if len(self._news) > _MAX_NEWS:
             del self._news[next(iter(self._news))]
         return is_new
 
-    def _read(self, toolbelt: str, scope: _Scope) -> None:
-        state, digested = scope.state, scope.digested
-        asked = self._recorder.read(
-            lambda history: _read(history, toolbelt, state, digested), _NOTHING
-        )
-        scope.began = time.monotonic()
-        scope.reading = _on_loop(asked)
-        scope.reading.add_done_callback(lambda x: self._take(scope, x))
+    def _read(self, toolbelt: str) -> None:
+        scope = self._scopes.setdefault(toolbelt, _Scope())
+        if scope.reading is None:
+            state = scope.state
+            asked = self.recorder.read(lambda x: _read(x, toolbelt, state), None)
+            scope.began, scope.reading = time.monotonic(), asyncio.wrap_future(asked)
+            scope.reading.add_done_callback(lambda x: self._take(scope, x))
 
-    def _take(self, scope: _Scope, read: asyncio.Future[_Read | None]) -> None:
+    def _take(self, scope: _Scope, read: asyncio.Future[tuple[Remembered, Any] | None]) -> None:
         scope.reading = None
         if read.cancelled():
             return
         if (reason := read.exception()) is not None:
             logger.debug("What tools were used for cannot be read", exc_info=reason)
-            if not self._has_told:
-                self._has_told = True
-                self._tell(f"Tools are found without what they were used for before: {reason}")
-        elif (found := read.result()) is not None:
-            scope.remembered, scope.state = found.remembered, found.state
-            scope.digested = found.digested
+            if not self._has_warned:
+                self._has_warned = True
+                self.warn(f"Tools are found without what they were used for before: {reason}")
+        elif (result := read.result()) is not None:
+            scope.remembered, scope.state = result
 
 
-_NOTHING = _Read(NOTHING_REMEMBERED, None, {})
+def _read(history: History, toolbelt: str, known: Any) -> tuple[Remembered, Any] | None:
+    """What is remembered, and its cache key; None where the key is the `known` one.
+
+    Runs in the thread that owns the store.
+    """
+    # Imported here: SQLAlchemy takes a while.
+    from ..history.learned_rows import LearnedFilter, learned_state, read_learned
+
+    now = datetime.now(UTC)
+    state = learned_state(history, toolbelt), now.date()
+    if state == known:
+        return None
+    intents = defaultdict[ToolKey, list[Intent]](list)
+    for row in read_learned(history, LearnedFilter(toolbelt)):
+        intents[row.tool.key].append(_intent(row, now))
+    return Remembered(intents), state
 
 
-def _on_loop(asked: Future[_Read | None]) -> asyncio.Future[_Read | None]:
-    return asyncio.wrap_future(asked)
+def _intent(row: LearnedRow, now: datetime) -> Intent:
+    age = max(now - row.used, timedelta())
+    # Used often it counts more, but not as many times as much.
+    weight = 0.5 ** (age / _HALF_LIFE) * (1 + math.log2(row.times))
+    return Intent(Counter(terms(row.words)), row.times, weight)
 
 
 def _asks(text: str) -> bool:
     """Whether there is something in it to find a tool by."""
-    return not _NO_INTENTS.issuperset(terms(text[:_LOOKED_AT_CHARS]))
+    return not _NO_INTENTS.issuperset(terms(text[:_MAX_LOOKED_AT]))
 
 
-# What follows runs in the thread that owns the store.
+def _joined(intents: Sequence[Intent]) -> dict[str, float]:
+    counts = defaultdict[str, float](float)
+    for intent in intents:
+        for term, count in intent.terms.items():
+            counts[term] += count * intent.weight
+    return remembered_terms(counts)
 
 
-def _learn(
-    tool: Subject, toolbelt: str, texts: Sequence[str], learning: Learning, time: datetime
-) -> None:
-    from .intents import learn_intents  # loads SQLAlchemy
-
-    learn_intents(learning, tool, toolbelt, texts, time)
+def _by_root(words: Iterable[str], rarity: Callable[[str], float]) -> dict[str, float]:
+    return {root(word): rarity(word) for word in words}
 
 
-def _read(
-    history: History, toolbelt: str, known: _State, digested: Mapping[str, Mapping[str, float]]
-) -> _Read | None:
-    """What is remembered; None where it is as it is `known`."""
-    from ..history.learned_rows import LearnedFilter  # loads SQLAlchemy
-    from .intents import intents_in, intents_state
-
-    now = datetime.now(UTC)
-    state = intents_state(history, toolbelt), now.date()
-    if state == known:
-        return None
-    kept = intents_in(history, LearnedFilter(toolbelt))
-    words = {x.id: digested.get(x.id) or Counter(terms(x.words)) for x in kept}
-    return _Read(_remembered(kept, words, now), state, words)
-
-
-def _remembered(
-    kept: Sequence[LearnedRow], words: Mapping[str, Mapping[str, float]], now: datetime
-) -> Remembered:
-    found: dict[ToolKey, list[Intent]] = {}
-    for one in kept:
-        age = max(now - one.used, timedelta())
-        # Used often it says more, but not as many times as much.
-        weight = 0.5 ** (age / _HALF_LIFE) * (1 + math.log2(one.times))
-        found.setdefault(one.tool.key, []).append(Intent(words[one.id], one.times, weight))
-    return Remembered(found)
+def _are_similar(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    shared = sum(min(one[x], other[x]) for x in one.keys() & other.keys())
+    shorter = min(sum(one.values()), sum(other.values()))
+    return 0 < shorter * _SIMILAR <= shared
