@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..views.folding import folded
 from ..views.history import HistoryLine, event_json, lines_of, lines_text
 from ..views.times import day_text
 from .output import say, text_width
@@ -37,7 +36,7 @@ def newest_lines(
     rows = _FIRST_ROWS
     while True:
         found = history.rows(replace(wanted, limit=rows), *names)
-        lines = list(lines_of(found if is_all else folded(found)))
+        lines = list(lines_of(found, is_all=is_all))
         has_more = len(found) >= rows
         if len(lines) > most or not has_more or rows >= _MOST_ROWS:
             return lines[-most:], has_more or len(lines) > most
@@ -48,7 +47,7 @@ def print_lines(history: History, lines: list[HistoryLine], after_day: str = "")
     """Print them with what changed; the day of the last one."""
     if lines:
         say(lines_text(lines, text_width(), history.what_changed, after_day))
-        return day_text(lines[-1].time)
+        return day_text(lines[-1].first.time)
     return after_day
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..console.text import count, counts, one_line, wrap
 from ..core.json import JsonObject
 from ..core.tools import FEATURES
 from ..history.diff import ToolChanged, Version
 from ..history.event import Change, Event, Subject
-from .folding import FoldedSessions
+from .folding import Session, fold_sessions
 from .times import clock_text, day_text, seconds_text, time_text, utc_text
 
 if TYPE_CHECKING:
@@ -54,30 +53,29 @@ _MOST_LINE_CHARS = 5000  # more than a text in full
 
 
 @dataclass(frozen=True)
-class _Line:
+class HistoryLine:
     """Events that are told as one: some of them, and how many there are.
 
-    `others` is how many of its tools, prompts and so on have the fate of a source.
+    `others` is how many of its tools, prompts and so on have the fate of a source; `text` is set
+    where it is told otherwise.
     """
 
     events: Sequence[Event]
     count: int
     others: Mapping[str, int] = field(default_factory=dict[str, int])
+    text: str = ""
 
     @property
     def first(self) -> Event:
+        """The oldest of the events."""
         return self.events[0]
 
     @property
     def last(self) -> Event:
+        """The newest of those that are kept."""
         return self.events[-1]
 
-    @property
-    def time(self) -> datetime:
-        return self.first.time
 
-
-HistoryLine: TypeAlias = _Line | FoldedSessions
 Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
@@ -106,24 +104,30 @@ def event_json(event: Event) -> JsonObject:
 
 def events_text(events: Iterable[Event], width: int) -> str:
     """The events as lines of at most so many columns, each day under its date."""
-    return lines_text(_lines(_Line([x], 1) for x in events), width) or NOTHING
+    return lines_text(_lines(HistoryLine([x], 1) for x in events), width) or NOTHING
 
 
-def lines_of(rows: Iterable[LogRow | FoldedSessions]) -> Iterator[HistoryLine]:
-    """What is told in lines of their own, oldest first."""
-    for is_folded, group in groupby(rows, lambda x: isinstance(x, FoldedSessions)):
-        if is_folded:
-            yield from cast("Iterable[FoldedSessions]", group)
-            continue
-        yield from _lines(x for row in cast("Iterable[LogRow]", group) for x in _lines_of_row(row))
+def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
+    """What is told in lines of their own, oldest first; uneventful sessions together if not all."""
+    for day, group in groupby(rows if is_all else fold_sessions(rows), _day_of_session):
+        items = list(group)
+        if day:
+            yield _of_sessions([x for x in items if isinstance(x, Session)])
+        else:
+            found = (x for x in items if not isinstance(x, Session))
+            yield from _lines(x for row in found for x in _lines_of_row(row))
 
 
-def _lines_of_row(row: LogRow) -> Iterator[_Line]:
+def _day_of_session(item: LogRow | Session) -> str:
+    return day_text(item.first.time) if isinstance(item, Session) else ""
+
+
+def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
     if row.is_wanted:
-        yield _Line([row.event], 1)
+        yield HistoryLine([row.event], 1)
     for _, tools in groupby(row.tools, lambda x: x[0].kind):
         some = replace(row, tools=list(tools))
-        yield _Line([*islice(some.implied(), _MOST_NAMES + 1)], len(some.tools))
+        yield HistoryLine([*islice(some.implied(), _MOST_NAMES + 1)], len(some.tools))
 
 
 def lines_text(
@@ -134,11 +138,11 @@ def lines_text(
     `differ` gives what is different in a changed tool, in lines.
     """
     out = list[str]()
-    for day, of_day in groupby(lines, lambda x: day_text(x.time)):
+    for day, of_day in groupby(lines, lambda x: day_text(x.first.time)):
         if day != after_day:
             out.append(day)
         for line in of_day:
-            begin = f"{clock_text(line.time)}  "
+            begin = f"{clock_text(line.first.time)}  "
             out += wrap(_text(line)[: width * 40], width, begin, f"{_INDENT}  ")
             for more in _different(line, differ) if differ else ():
                 out += wrap(more[: width * 40], width, f"{_INDENT}    ", f"{_INDENT}      ")
@@ -147,7 +151,7 @@ def lines_text(
 
 def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
     """What is different in the first tools of a line that tells of changed ones."""
-    if isinstance(line, FoldedSessions) or line.first.change != "changed":
+    if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:
         told = differ(event)
@@ -165,7 +169,7 @@ def subject_text(subject: Subject) -> str:
     return f"{source}.{name}" if subject.is_tool else f"{source}.{name} ({item})"
 
 
-def _lines(given: Iterable[_Line]) -> Iterator[_Line]:
+def _lines(given: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
     """What is told together: neighbours that are alike."""
     for is_use, group in groupby(given, lambda x: x.first.change in ("called", "learned")):
         if is_use:
@@ -175,16 +179,16 @@ def _lines(given: Iterable[_Line]) -> Iterator[_Line]:
             yield from _with_their_tools(_joined(list(x)) for _, x in alike)
 
 
-def _joined(lines: Sequence[_Line]) -> _Line:
-    return _Line([event for x in lines for event in x.events], sum(x.count for x in lines))
+def _joined(lines: Sequence[HistoryLine]) -> HistoryLine:
+    return HistoryLine([event for x in lines for event in x.events], sum(x.count for x in lines))
 
 
-def _line(events: Iterable[Event]) -> _Line:
+def _line(events: Iterable[Event]) -> HistoryLine:
     found = list(events)
-    return _Line(found, len(found))
+    return HistoryLine(found, len(found))
 
 
-def _of_use(events: Sequence[Event]) -> Iterator[_Line]:
+def _of_use(events: Sequence[Event]) -> Iterator[HistoryLine]:
     """The calls, and then what was learned from them, which comes after each."""
     calls = [x for x in events if x.change == "called"]
     lines = [_line(x) for _, x in groupby(calls, _call)]
@@ -192,9 +196,9 @@ def _of_use(events: Sequence[Event]) -> Iterator[_Line]:
     yield from _by_tool([x for x in events if x.change == "learned"])
 
 
-def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
+def _with_their_tools(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
     """Sources joined with the tools that are there, or gone, just because they are."""
-    last: _Line | None = None
+    last: HistoryLine | None = None
     for line in lines:
         if last is not None and _is_of(line, last):
             last = replace(last, others={**last.others, line.first.subject.kind.item: line.count})
@@ -206,7 +210,7 @@ def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
         yield last
 
 
-def _is_of(tools: _Line, source: _Line) -> bool:
+def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
     one, other = source.last, tools.first
     if (one.subject, one.time, one.run) != (other.subject.anchor, other.time, other.run):
         return False
@@ -232,7 +236,7 @@ def _call(event: Event) -> tuple[object, ...]:
     return event.subject, day_text(event.time), by_text(event)
 
 
-def _by_tool(calls: Sequence[Event]) -> Iterable[_Line]:
+def _by_tool(calls: Sequence[Event]) -> Iterable[HistoryLine]:
     found: dict[tuple[object, ...], list[Event]] = {}
     for event in calls:
         found.setdefault(_call(event), []).append(event)
@@ -248,8 +252,8 @@ def by_text(event: Event) -> str:
 
 
 def _text(line: HistoryLine) -> str:
-    if isinstance(line, FoldedSessions):
-        return _of_sessions(line)
+    if line.text:
+        return line.text
     if line.first.change == "called":
         return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
     if line.first.change == "learned":
@@ -259,7 +263,7 @@ def _text(line: HistoryLine) -> str:
     return _of_tools(line)
 
 
-def _of_tools(line: _Line) -> str:
+def _of_tools(line: HistoryLine) -> str:
     first = line.first
     what = _OF_TOOLS.get(first.change, first.change)
     if first.change == "accepted" and first.source == "executor":
@@ -279,15 +283,18 @@ def _some(names: Sequence[str], of: int) -> str:
     return f"{', '.join(names)}{more}"
 
 
-def _of_sessions(line: FoldedSessions) -> str:
-    names = _some(line.sources[:_MOST_NAMES], len(line.sources))
-    begin, end = clock_text(line.time), clock_text(line.until)
+def _of_sessions(sessions: Sequence[Session]) -> HistoryLine:
+    """Uneventful sessions of one day, one after another."""
+    first = sessions[0].first
+    names = list(dict.fromkeys(x.first.subject.shown_source for x in sessions))
+    begin, end = clock_text(first.time), clock_text(max(x.last.time for x in sessions))
     until = "" if begin == end else f" until {end}"
-    often = f" {line.sessions:,} times" if line.sessions > 1 else ""
-    return f"{names}: connected and closed{often}{until}, nothing changed"
+    often = f" {len(sessions):,} times" if len(sessions) > 1 else ""
+    said = f"connected and closed{often}{until}, nothing changed"
+    return HistoryLine([first], 1, text=f"{_some(names[:_MOST_NAMES], len(names))}: {said}")
 
 
-def _of_source(line: _Line) -> str:
+def _of_source(line: HistoryLine) -> str:
     event, payload = line.first, line.first.payload
     offered = counts(offered_in(payload))
     times = f" {line.count:,} times" if line.count > 1 else ""
@@ -323,7 +330,7 @@ def offered_in(payload: JsonObject) -> dict[str, int]:
     return {"tool": int(payload.get("tool_count", 0)), **{x: y for x, y in others.items() if y}}
 
 
-def _of_calls(line: _Line) -> str:
+def _of_calls(line: HistoryLine) -> str:
     seconds = [float(x.payload.get("seconds", 0.0)) for x in line.events]
     errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
     took, who = seconds_text(max(seconds)), by_text(line.first)

@@ -1,0 +1,161 @@
+"""Events, changes and records as a person reads them, and the same records for programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from xai_mcp_agent import Event, Subject, ToolChanged
+from xai_mcp_agent.core.tools import MCP, STATIC
+from xai_mcp_agent.history.event import Change
+from xai_mcp_agent.history.records import records_of
+from xai_mcp_agent.views.history import NOTHING, changes_text, events_text
+from xai_mcp_agent.views.tools import records_json, records_text
+
+NOON = datetime(2026, 11, 20, 12).astimezone()
+NOT_LISTED = "It is not listed any more."
+
+
+def event(change: Change, tool: str | None = None, seconds: float = 0, **payload: Any) -> Event:
+    """Something that happened to the server `web` so long after noon."""
+    time, reason = NOON + timedelta(seconds=seconds), payload.pop("reason", "")
+    return Event(Subject(MCP, "web", tool), change, time, payload, reason=reason, run="1")
+
+
+def called(tool: str, after: float, took: float = 0.1, **payload: Any) -> Event:
+    event_ = event("called", tool, after, **payload)
+    return replace(event_, payload={**event_.payload, "seconds": took})
+
+
+def lines(*events: Event) -> list[str]:
+    """The lines for these events, without the day."""
+    return events_text(events, 80).splitlines()[1:]
+
+
+# Events
+
+
+def test_each_line_says_when_what_and_why_below_its_day():
+    shown = events_text(
+        [
+            event("connected", server_name="Web 1.2", transport="stdio", tool_count=1),
+            event("discovered", "search"),
+            event("unavailable", "search", 5, reason=NOT_LISTED),
+            event("disconnected", None, 86_400, reason="exit code 1"),
+        ],
+        80,
+    )
+    assert shown.splitlines() == [
+        "2026-11-20, Friday",
+        "12:00:00  web: connected for the first time over stdio (Web 1.2), 1 tool",
+        "12:00:00  web.search: new",
+        "12:00:05  web.search: not available: It is not listed any more.",
+        "2026-11-21, Saturday",
+        "12:00:00  web: disconnected: exit code 1",
+    ]
+    assert events_text([], 80) == NOTHING
+
+
+def test_what_is_alike_is_told_in_one_line():
+    assert lines(*(event("discovered", f"t{n}") for n in range(10_000))) == [
+        "12:00:00  web: 10,000 tools new (t0, t1, t2, t3, t4, t5 and 9,994 more)"
+    ]
+    calls = [called("search", n, 0.1 * (n + 1)) for n in range(3)]
+    calls[1].payload["error"] = "too   many\nrequests"
+    assert lines(*calls) == [
+        "12:00:00  web.search: called 3 times until 12:00:02, 200 ms each, 300 ms at",
+        "            most; 1 failed, the last: too many requests",
+    ]
+    assert lines(calls[1]) == ["12:00:01  web.search: failed after 200 ms: too many requests"]
+    assert len(lines(*(called(f"t{n % 2}", n) for n in range(12)))) == 12
+    assert len(lines(*(called(f"t{n % 2}", n) for n in range(13)))) == 2, "summed up by tool"
+
+
+def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
+    bad = event("unavailable", "\x1b[2Ja", reason="\x1b]0;x\x07" + "word " * 100_000)
+    shown = events_text([bad], 80)
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown) < 2000
+
+
+def test_a_first_listing_is_told_apart_from_what_a_person_accepted():
+    first, *_ = lines(replace(event("accepted", "pay"), source="executor"))
+    assert "web.pay: listed for the first time, and so accepted" in first
+    (second,) = lines(replace(event("accepted", "pay"), source="user"))
+    assert second.endswith("web.pay: accepted with this definition")
+
+
+def test_of_a_tool_with_thousands_of_changes_the_first_are_told():
+    """A server may rename every parameter of a tool that has thousands."""
+    many = tuple(f"Parameter 'p{number}' was added" for number in range(5000))
+    pay = ToolChanged(Subject(MCP, "shop", "pay"), "changed", many)
+    ask = ToolChanged(Subject(MCP, "shop", "ask"), "changed", ("Title 'Ask' was added",))
+    assert changes_text([pay, ask], 80).splitlines()[200:204] == [
+        "    Parameter 'p199' was added",
+        "    and 4,800 more changes, which JSON has",
+        "shop.ask changed",
+        "    Title 'Ask' was added",
+    ]
+
+
+# Records
+
+
+LISTED = (
+    event("connected", server_name="Web 1.2", transport="stdio", tool_count=2),
+    event("discovered", "search"),
+    event("discovered", "fetch"),
+)
+GONE = event("unavailable", "fetch", 5, reason=NOT_LISTED)
+CLOSED = event("disconnected", None, 9, reason="exit code 1")
+
+
+def records(*events: Event) -> list[str]:
+    """The lines for what is known after these events."""
+    return records_text(records_of(events), 80).splitlines()
+
+
+def test_servers_are_shown_with_their_tools_and_how_these_did():
+    broken = called("search", 3, 1.0, error="too\nmany")
+    assert records(*LISTED, called("search", 1), called("search", 2, 0.2), broken) == [
+        "web (Web 1.2): connected, 2 tools",
+        "  fetch: never called",
+        "  search: 3 calls, 433 ms on average, 95 of 100 within 1.1 s; 1 failed, the",
+        "      last: too many",
+    ]
+    drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
+    shown = records(*LISTED, drawn, event("disabled", "fetch"))
+    assert shown[:2] == ["canvas (tools that are drawn): 1 tool", "  shout: never called"]
+    assert "  fetch: switched off; never called" in shown
+    assert records() == [NOTHING]
+
+
+def test_what_is_gone_lost_or_failing_says_since_when_and_why():
+    assert records(*LISTED, GONE, CLOSED) == [
+        "web (Web 1.2): 1 tool, not connected since 2026-11-20 12:00:09: exit code 1",
+        "  search: never called",
+        "  fetch: never called",
+        "      gone since 2026-11-20 12:00:05: It is not listed any more.",
+    ]
+    failed = event("failed", reason="no such program")
+    assert records(failed) == ["web: never connected: no such program"]
+    assert records(*LISTED, failed)[0].endswith("2 tools. Last error: no such program")
+    assert "Since then: no such program" in " ".join(records(*LISTED, CLOSED, failed))
+
+
+def test_programs_get_the_same_facts_with_times_in_utc():
+    """A tool was seen whenever its whole server was; what is gone was not seen again."""
+    again = event("refreshed", None, 60, tool_count=1)
+    known = records_of([*LISTED, GONE, called("search", 1, 0.5), again])
+    found = records_json(known, "web")
+    assert [(x["name"], x["is_connected"]) for x in found["servers"]] == [("web", True)]
+    search, fetch = found["tools"]
+    assert (search["calls"], search["mean_seconds"], fetch["state"]) == (1, 0.5, "gone")
+    assert datetime.fromisoformat(fetch["unavailable_since"]) == GONE.time
+    assert fetch["unavailable_since"].endswith("+00:00")
+    seen = [(datetime.fromisoformat(x["last_seen"]) - NOON).seconds for x in (search, fetch)]
+    assert seen[0] == 60
+    assert seen[1] <= 5
+    assert records_json(known, "other") == {"servers": [], "tools": [], "features": []}
