@@ -53,7 +53,7 @@ SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 PLANNING = [
     "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Situation", "Suggestion", "plan_as_json",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json",
     "plan_from_json", "read_plan",
 ]  # fmt: skip
 DRAWING = ["draw_plan"]

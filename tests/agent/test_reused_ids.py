@@ -15,8 +15,7 @@ from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
-from xai_mcp_agent.agent.models.base import ModelRequest
-from xai_mcp_agent.agent.models.offline.conversation import read_request
+from xai_mcp_agent.agent.models.offline import outcomes_in
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.agent.text_protocol import as_text
@@ -158,5 +157,5 @@ def test_each_result_is_told_in_text_with_the_name_of_its_own_call():
 
 
 def test_the_offline_model_takes_each_result_for_that_of_its_own_call():
-    found = read_request(ModelRequest(tuple(TURNS))).outcomes
+    found = list(outcomes_in(TURNS))
     assert [(x.name, x.is_error) for x in found] == [("shout", True), ("add", False)]

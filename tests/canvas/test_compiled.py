@@ -26,7 +26,7 @@ SHOWN = {
         "3 of 352 tools shown",
         '-> tool_search(query="',
         "-> workbench_sphere_volume(radius=3)",
-        "The result is 113.09733",
+        "113.097335529",
     ],
     "ex04_two_servers_and_a_drawn_tool": [
         '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")',
@@ -46,7 +46,7 @@ SHOWN = {
     "ex06_memory_of_an_agent": [
         '-> create_memory(summary="my dog is called Rex")',
         "-> lookup_memory",
-        "my dog is called Rex.",
+        "2. my dog is called Rex\n",
     ],
     "ex07_progress_of_an_agent": [
         "-> library_search_books",
@@ -77,7 +77,7 @@ SHOWN = {
         "library (Public library 1.0): ",
         "  search_books: ",
     ],
-    "ex02_builtin_tools": ["-> builtin_calculate(", "The result is 12."],
+    "ex02_builtin_tools": ["-> builtin_calculate(", " 2. 12\n"],
     "ex15_plan_and_run": [
         "A rough plan for: Search for books",
         "book_id: books[].book_id of call 1",

@@ -59,7 +59,7 @@ from xai_mcp_agent import (
 from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import model_for
-from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.agent.models.offline import OfflineModel
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
 from xai_mcp_agent.canvas.installation import warn_if_stale

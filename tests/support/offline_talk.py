@@ -11,7 +11,7 @@ from typing import Any
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
-from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.agent.models.offline import OfflineModel
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.results import ToolResult
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Situation", "Suggestion", "plan_as_json",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json",
     "plan_from_json", "read_plan",
 ]  # fmt: skip
 
@@ -18,13 +18,12 @@ _HOMES = {
     "BadPlan": "plan", "Edge": "plan", "Flow": "flows", "FromResult": "plan",
     "Given": "plan", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plan",
     "Parts": "plan", "Plan": "plan", "PlanRun": "plan_run", "PlannedCall": "plan",
-    "Planner": "planner", "Situation": "careful.situation",
+    "Planner": "planner",
     "Suggestion": "suggestions", "plan_as_json": "plan", "plan_from_json": "plan",
     "read_plan": "plan",
 }  # fmt: skip
 
 if TYPE_CHECKING:
-    from .careful.situation import Situation
     from .flows import Flow
     from .plan import (
         BadPlan,

@@ -23,10 +23,6 @@ from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
 
 if TYPE_CHECKING:
-    from .careful.matching import ToolMatcher
-    from .careful.situation import Situation
-    from .reading.parameters import Parameter
-    from .reading.tools import WordedTool
     from .wires import WiredCall, WireProblem
 
 _SEARCHED = 30  # tools that may come next by the words of a request
@@ -49,7 +45,6 @@ class Planner:
         self._flows = Flows()
         self._verbs = Counter[str]()
         self._names = Counter[str]()
-        self._matcher: ToolMatcher | None = None
         for tool in tools:
             self.update(tool)
 
@@ -62,14 +57,12 @@ class Planner:
     def update(self, tool: Tool | JsonObject) -> None:
         """Add a tool, or replace the one that has its key; a tool that is a dict has an `id`."""
         self.remove(key_of(tool))
-        self._matcher = None
         self._index.update(tool)
         self._count(self._flows.put(tool), 1)
 
     def remove(self, key: Any) -> None:
         """Forget a tool by its key, if it is there."""
         if ports := self._flows.remove(key):
-            self._matcher = None
             self._index.remove(key)
             self._count(ports, -1)
 
@@ -77,31 +70,12 @@ class Planner:
         """Have the words of some tools count more, or less: factors by key; 1 for all others."""
         self._words.weights = dict(weights)
 
-    def plan(self, request: str, situation: Situation | None = None) -> Plan:
+    def plan(self, request: str) -> Plan:
         """The calls that a request asks for, with those that give what these need.
 
         What neither the request nor an earlier call gives is `Missing`, and among `problems`.
-
-        With a `situation`, as a turn of a conversation, the plan is careful: for who makes the
-        calls without asking anybody. Each part of the request gets a tool only where its words
-        surely mean that one, and a change where they ask for it; what is left is `unmatched`.
         """
-        if situation is None:
-            return self._plan(request)
-        # Here, as other plans need none of it.
-        from .careful.calls import plan_of
-        from .careful.chooser import CarefulChooser
-
-        chooser = CarefulChooser(request, self._matching(), situation, self._giving)
-        return plan_of(request, chooser.choose())
-
-    def worded(self, tool: Any) -> WordedTool:
-        """A tool as the words of a request see it, with the parameters that they may fill.
-
-        Raises:
-            UnknownTool: there is no such tool.
-        """
-        return self._matching().of(self._ports(tool).key)
+        return self._plan(request)
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """How these tools connect, called in this order; a tool may be there several times.
@@ -215,20 +189,6 @@ class Planner:
         read = self._read(request)
         chosen = Chooser(self._words, self._flows, read).choose()
         return self._wired(read, Needs(self._flows, read, chosen).complete())
-
-    def _matching(self) -> ToolMatcher:
-        """Which tools words surely mean; made once for the same tools."""
-        if self._matcher is None:
-            from .careful.matching import ToolMatcher, worded
-
-            tools = (worded(self._index.tool(key)) for key in self._flows)
-            self._matcher = ToolMatcher(self._words, {x.key: x for x in tools})
-        return self._matcher
-
-    def _giving(self, tool: WordedTool, parameter: Parameter) -> Iterator[WordedTool]:
-        """The tools that may give what a parameter takes, best first."""
-        matcher = self._matching()
-        return (matcher.of(x.producer) for x in self.flows_into(tool.key, parameter.name))
 
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
         """The tools of a plan, what gives them what they need, and what fits each step, in turn."""

@@ -69,8 +69,8 @@ def model_for(
     """
     settings = settings or ModelSettings()
     if provider == OFFLINE:
-        import_aside(".offline.model", __package__)
-        from .offline.model import OfflineModel
+        import_aside(".offline", __package__)
+        from .offline import OfflineModel
 
         return OfflineModel()
     if provider not in PROVIDERS:
