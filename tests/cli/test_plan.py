@@ -71,7 +71,7 @@ def test_only_the_named_servers_are_planned_with(settings: str, capsys: Any) -> 
 
 
 def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys: Any) -> None:
-    answer = {"calls": [{"tool": "search_book", "arguments": {"text": "sea"}}]}
+    answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
     with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
         words = ("plan", LEND, "--model", "openai:scripted", "--base-url", endpoint.base_url)
         _, out, _ = command(capsys, *words, "--settings", settings)

@@ -301,7 +301,7 @@ async def kept_plan(
         RunFileError: the file cannot be used, or another process uses it.
     """
     before = resume.kept if isinstance(resume, PlanRun) else resume
-    asked = RunState(Conversation(plan.request or "Run the plan."), "native")
+    asked = RunState(Conversation(plan.request or "Run the plan."))
     new = WaitingRun(Path(), "", digest_of_plan(plan), asked)
     if before is None or isinstance(before, WaitingRun):
         yield KeptPlan(before or new, plan, given, has_file=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
-from ..core.json import JsonObject
+from ..core.json import JsonObject, as_object
 from ..core.tools import Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
@@ -23,6 +23,7 @@ from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
 
 if TYPE_CHECKING:
+    from .advice import Advice
     from .wires import WiredCall, WireProblem
 
 _SEARCHED = 30  # tools that may come next by the words of a request
@@ -93,34 +94,24 @@ class Planner:
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
         return self._wired(read, chosen)
 
-    def question(self, request: str, most_tokens: int = 4_000) -> str:
-        """What a language model is to be asked for a plan of this request; see `checked`.
+    def advice(self, request: str, most_tokens: int = 4_000) -> Advice:
+        """What a language model is to be asked for a plan of this request, and how it is read.
 
-        It says how to answer, and has the rough plan and the tools that may serve each step, as far
-        as these have room in so many tokens.
+        The question has the rough plan, and the tools that may serve each step before all others,
+        as far as these have room in so many tokens.
         """
-        from .question import offered, question
+        from .advice import Advice, OfferedTool
 
         rough = self.plan(request)
-        tools = (
-            offered(self._index.tool(x), self._flows.ports(x).outputs)
-            for x in self._may_serve(rough)
-        )
-        return question(rough, tools, most_tokens)
-
-    def checked(self, request: str, answer: Any) -> Plan:
-        """The plan that a model or a person wrote, as `json.loads` returns it, checked and mended.
-
-        It has `calls`, each with `tool` and `arguments`: values, or `{"from": 1, "field": path}`
-        for the result of the first call. What was mended is among the `reasons`, what could not
-        be among the `problems`; what must be given and is not written is wired.
-
-        Raises:
-            BadPlan: no call in it can be made.
-        """
-        from .checking import Checker
-
-        return Checker(self._flows, self.wire, self._index.tool).checked(request, answer)
+        keys = dict.fromkeys((*self._may_serve(rough), *self._flows))
+        offered = (
+            OfferedTool(
+                ports.key, ports.name, *_words_of(self._index.tool(ports.key)),
+                [x.path for x in ports.outputs],
+            )
+            for ports in map(self._flows.ports, keys)
+        )  # fmt: skip
+        return Advice(rough, offered, most_tokens)
 
     def next_tools(
         self,
@@ -243,6 +234,13 @@ class Planner:
 def _key_of(tool: Any) -> Any:
     is_tool = isinstance(tool, Tool) or (isinstance(tool, dict) and "id" in tool)
     return key_of(cast("Tool | JsonObject", tool)) if is_tool else cast(Any, tool)
+
+
+def _words_of(tool: Tool | JsonObject) -> tuple[str, JsonObject]:
+    """The description of a tool, and what it takes."""
+    if isinstance(tool, Tool):
+        return tool.description, tool.input_schema
+    return str(tool.get("description") or ""), as_object(tool.get("input_schema"))
 
 
 def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:

@@ -215,19 +215,18 @@ class Planning(Search, Reading):
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
         from ...agent.structured import ask_for_json
-        from ...planning.plan import BadPlan
 
         request, mask = rough.request, self.engine.recorder.mask
-        question = await self.planned(usable, lambda x: x.question(request))
-        messages = ({"role": "user", "content": question},)
+        advice = await self.planned(usable, lambda x: x.advice(request))
+        messages = ({"role": "user", "content": advice.question},)
         try:
             with anyio.fail_after(limit_seconds):
-                answer = await ask_for_json(model, messages, {"type": "object"})
-            plan = await self.planned(usable, lambda x: x.checked(request, answer))
+                answer = await ask_for_json(model, messages, advice.schema, advice.problems)
+            plan = advice.plan(answer)
             return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
         except ModelAnswerInvalid as invalid:
             why = "; ".join(invalid.problems)
-        except (BadPlan, ModelError) as reason:
+        except ModelError as reason:
             why = str(reason)
         except TimeoutError:
             why = f"it did not answer within {limit_seconds:g} s"
