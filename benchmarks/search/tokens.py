@@ -15,8 +15,8 @@ from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.search import ToolIndex
-from xai_mcp_agent.search.budget import BudgetSelector
 from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, Finding, search_answer
+from xai_mcp_agent.search.selector import BudgetSelector
 
 from .helpers import FASTMCP, TOKENIZER
 from .quality import named_for_rival, table_of

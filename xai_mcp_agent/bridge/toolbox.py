@@ -19,8 +19,8 @@ from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, XaiMcpErr
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
 from ..policy.breaker import BreakerNews
-from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
+from ..search.selector import BudgetSelector
 from ..settings.sections import BUDGET_VARIABLE
 from .agent_filter import AgentFilter, AskToAccept
 from .context import Context

@@ -1,17 +1,26 @@
-"""Selection: what one request to a model shows of the tools that are available."""
+"""Selection: which of the available tools a request shows, within a budget of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject
-from ..core.tools import ToolKey
+from ..core.tools import META, STATIC, ToolKey
 from .meta_tools import is_meta_tool
+from .shortening import MAX_STEPS, shortened
 
-ALL_FIT = "all tools fit"
+# Of the budget, for tools that the run finds: core tools are shortened rather than take it.
+_FOUND_SHARE = 0.25
+# With a name of a letter and no parameters: no definition takes less.
+_MIN_TOKENS = 25
+
+_ALL_FIT = "all tools fit"
+_FOUND = "found or used in this run"
+_ALWAYS_SHOWN = "always shown"
+_REASONS = {META.name: "always there", STATIC.name: "drawn on the canvas"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class Shown:
 
     @property
     def tokens(self) -> int:
-        """What it costs, estimated."""
+        """Its cost, estimated."""
         return self.definition.tokens
 
 
@@ -38,7 +47,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a request shows, in the order of the request; also what is not shown can be called.
+    """The tools that a request shows, in its order; other tools can be called, too.
 
     `deferred` are the tools that `tool_search` finds, and `left_out` those that should have been
     shown. `budget_tokens` is 0 where there is none.
@@ -51,31 +60,35 @@ class Selection:
 
     @property
     def tokens(self) -> int:
-        """What the shown definitions cost, estimated."""
-        return sum(x.tokens for x in self.shown)
-
-    @property
-    def in_short(self) -> str:
-        """How many are shown of all, and what that costs, in a few words."""
-        total = len(self.shown) + len(self.deferred) + len(self.left_out)
-        of_budget = f" of {self.budget_tokens:,}" if self.budget_tokens else ""
-        return f"{len(self.shown)} of {total:,} tools shown, {self.tokens:,}{of_budget} tokens"
-
-    def as_json(self, *, deferred_names: bool = True) -> JsonObject:
-        """All of it; of the deferred ones only their number, where their names are not wanted."""
-        deferred = [_named(x) for x in self.deferred] if deferred_names else len(self.deferred)
-        return {
-            "budget_tokens": self.budget_tokens,
-            "tokens": self.tokens,
-            "shown": [_shown_json(x) for x in self.shown],
-            "deferred": deferred,
-            "left_out": [{**_named(x.definition), "why": x.why} for x in self.left_out],
-        }
+        """The cost of the shown definitions, estimated."""
+        return _tokens(self.shown)
 
     @property
     def is_whole(self) -> bool:
         """Whether all that is available is shown."""
         return not self.deferred and not self.left_out
+
+    @property
+    def in_short(self) -> str:
+        """How many are shown of all, and the cost of that, in a few words."""
+        total = len(self.shown) + len(self.deferred) + len(self.left_out)
+        of_budget = f" of {self.budget_tokens:,}" if self.budget_tokens else ""
+        return f"{len(self.shown)} of {total:,} tools shown, {self.tokens:,}{of_budget} tokens"
+
+    def as_json(self, *, deferred_names: bool = True) -> JsonObject:
+        """The selection; without `deferred_names` only the number of the deferred tools."""
+        deferred = list(map(_as_json, self.deferred)) if deferred_names else len(self.deferred)
+        return {
+            "budget_tokens": self.budget_tokens,
+            "tokens": self.tokens,
+            "shown": [
+                {**_as_json(x.definition), "why": x.why}
+                | ({"shortened": x.shortened} if x.shortened else {})
+                for x in self.shown
+            ],
+            "deferred": deferred,
+            "left_out": [{**_as_json(x.definition), "why": x.why} for x in self.left_out],
+        }
 
 
 class Selector(Protocol):
@@ -84,7 +97,7 @@ class Selector(Protocol):
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
     ) -> Selection:
-        """What the next request shows of these.
+        """The selection of the next request.
 
         `found` are tools that the run has found, explained or used, the newest last.
         """
@@ -99,14 +112,143 @@ class ShowEverything:
     ) -> Selection:
         """All of them, but those with which others are found."""
         others = (x for x in available if not is_meta_tool(x.tool.key))
-        return Selection(tuple(Shown(x, ALL_FIT) for x in others))
+        return Selection(tuple(Shown(x, _ALL_FIT) for x in others))
 
 
-def _shown_json(shown: Shown) -> JsonObject:
-    found = {**_named(shown.definition), "why": shown.why}
-    return {**found, "shortened": shown.shortened} if shown.shortened else found
+class BudgetSelector:
+    """Shows all tools that fit the budget together; else core tools, and what the run has found.
+
+    Core tools are those that `is_always_shown` names, those drawn on the canvas, and our own, with
+    which the others are found. The order only grows at its end, as long as nothing has to give way:
+    the oldest of what was found is shortened first, and then left out. However many are always
+    shown or were found, only as many are looked at as can have room.
+    """
+
+    def __init__(self, budget_tokens: int, is_always_shown: Callable[[ToolKey], bool]) -> None:
+        self._budget = budget_tokens
+        self._is_always_shown = is_always_shown
+        self._most = budget_tokens // _MIN_TOKENS + 1
+        self._parts: _Parts | None = None
+        self._forms: dict[ToolKey, list[ToolDefinition]] = {}  # from the whole to the shortest
+        # Of the selection before: its order, and by how many steps the found ones were shortened.
+        self._order: Mapping[ToolKey, None] = {}
+        self._steps: Mapping[ToolKey, int] = {}
+
+    def select(
+        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+    ) -> Selection:
+        """See `Selector`; never more tokens than the budget."""
+        if self._parts is None or self._parts.available is not available:
+            self._parts = self._parts_of(available)
+        parts = self._parts
+        if parts.tokens <= self._budget:
+            shown = tuple(Shown(x, _ALL_FIT) for x in parts.all_but_search)
+            return Selection(shown, budget_tokens=self._budget)
+        core, no_room = self._fit_core(parts.core)
+        in_run = [parts.others[x] for x in dict.fromkeys(found) if x in parts.others]
+        newest = {x.tool.key: x for x in in_run[-self._most :]}
+        recent, given_way = self._fit_found(newest, self._budget - _tokens(core))
+        deferred = tuple(x for key, x in parts.others.items() if key not in newest)
+        # Those that were shown keep their place, for the service's cache.
+        by_key = {x.definition.tool.key: x for x in (*core, *recent)}
+        self._order = dict.fromkeys((*(x for x in self._order if x in by_key), *by_key))
+        ordered = tuple(by_key[x] for x in self._order)
+        return Selection(ordered, deferred, (*parts.too_many, *no_room, *given_way), self._budget)
+
+    def _parts_of(self, available: Sequence[ToolDefinition]) -> _Parts:
+        core: list[tuple[ToolDefinition, str]] = []
+        too_many: list[LeftOut] = []
+        others: dict[ToolKey, ToolDefinition] = {}
+        for definition in available:
+            key = definition.tool.key
+            why = _REASONS.get(key.kind) or (_ALWAYS_SHOWN if self._is_always_shown(key) else "")
+            if not why:
+                others[key] = definition
+            elif len(core) < self._most or is_meta_tool(key):
+                core.append((definition, why))
+            else:
+                problem = f"no more than {self._most} tools can have room in {self._budget} tokens"
+                too_many.append(LeftOut(definition, f"{why}, but {problem}"))
+        all_but_search = [x for x in available if not is_meta_tool(x.tool.key)]
+        tokens = sum(x.tokens for x in all_but_search)
+        return _Parts(available, core, too_many, others, all_but_search, tokens)
+
+    def _fit_core(
+        self, core: Sequence[tuple[ToolDefinition, str]]
+    ) -> tuple[list[Shown], list[LeftOut]]:
+        """All core tools, as little shortened as leaves room for others; or as many as fit."""
+        for steps in range(MAX_STEPS):
+            forms = [self._form(x, why, steps) for x, why in core]
+            if _tokens(forms) <= self._budget * (1 - _FOUND_SHARE):
+                return forms, []
+        forms = [self._form(x, why, MAX_STEPS) for x, why in core]
+        # Those with which the others are found come first.
+        order = sorted(forms, key=lambda x: not is_meta_tool(x.definition.tool.key))
+        left_out = self._without_room(order, self._budget)
+        gone = {x.definition.tool.key for x in left_out}
+        return [x for x in forms if x.definition.tool.key not in gone], left_out
+
+    def _fit_found(
+        self, found: Mapping[ToolKey, ToolDefinition], room: int
+    ) -> tuple[list[Shown], list[LeftOut]]:
+        """As many as fit, the newest as whole as can be, and none longer than it was shown."""
+        shortest = [self._form(x, _FOUND, MAX_STEPS) for x in found.values()]
+        left_out = self._without_room(reversed(shortest), room)[::-1]
+        gone = {x.definition.tool.key for x in left_out}
+        forms = {
+            key: self._form(x, _FOUND, self._steps.get(key, 0))
+            for key, x in found.items()  # the oldest first
+            if key not in gone
+        }
+        excess = _tokens(forms.values()) - room
+        for key in forms:
+            while excess > 0 and (before := forms[key]).shortened < MAX_STEPS:
+                forms[key] = self._form(found[key], _FOUND, before.shortened + 1)
+                excess -= before.tokens - forms[key].tokens
+        self._steps = {key: x.shortened for key, x in forms.items()}
+        return list(forms.values()), left_out
+
+    def _without_room(self, forms: Iterable[Shown], room: int) -> list[LeftOut]:
+        """The tools that are left out, when the first come first."""
+        left, left_out = room, list[LeftOut]()
+        for form in forms:
+            if form.tokens <= left:
+                left -= form.tokens
+            else:
+                problem = f"{form.tokens} tokens in its shortest form, and {max(left, 0)} of"
+                why = f"{form.why}, but {problem} {self._budget} are left"
+                left_out.append(LeftOut(form.definition, why))
+        return left_out
+
+    def _form(self, definition: ToolDefinition, why: str, steps: int) -> Shown:
+        forms = self._forms.get(definition.tool.key)
+        if forms is None or forms[0] is not definition:
+            forms = self._forms[definition.tool.key] = [definition]
+        while len(forms) <= steps:
+            forms.append(shortened(forms[-1], len(forms)))
+        return Shown(forms[steps], why, steps)
 
 
-def _named(definition: ToolDefinition) -> JsonObject:
+@dataclass(frozen=True)
+class _Parts:
+    """The available tools: the core tools with the reasons, and the others by their keys.
+
+    `too_many` are core tools that cannot have room. `tokens` is the cost of all but those to search
+    with, which are of no use where all are shown.
+    """
+
+    available: Sequence[ToolDefinition]
+    core: Sequence[tuple[ToolDefinition, str]]
+    too_many: Sequence[LeftOut]
+    others: Mapping[ToolKey, ToolDefinition]
+    all_but_search: Sequence[ToolDefinition]
+    tokens: int
+
+
+def _tokens(shown: Iterable[Shown]) -> int:
+    return sum(x.tokens for x in shown)
+
+
+def _as_json(definition: ToolDefinition) -> JsonObject:
     tool = definition.tool
     return {"name": definition.name, "server": tool.source, "tokens": definition.tokens}

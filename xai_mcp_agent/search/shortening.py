@@ -7,22 +7,22 @@ Only what a model reads gets shorter: arguments are checked against the tool's o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ..catalog.definitions import ToolDefinition, definition_with
-from ..core.json import JsonObject
+from ..core.json import JsonObject, as_list, as_object, is_list, is_object
 from ..core.provider_schema import FunctionSpec
 
-# Nothing that tells a model how to call: it may be left out first.
-_METADATA = ("title", "examples", "deprecated", "additionalProperties")
-_DESCRIPTION_CHARS, _PARAMETER_CHARS = 160, 60
-_OUTLINE_CHARS = 80
-_MOST_CHOICES = 8  # of a parameter, in an outline
-# More than fits any budget that people set; walking through it would hold up the loop.
+# A model can call without these, so they are left out first.
+_METADATA = ("title", "examples", "deprecated")
+_DESCRIPTION_CHARS, _PARAMETER_CHARS, _OUTLINE_CHARS = 160, 60, 80
+_MAX_CHOICES = 8  # of a parameter, in an outline
+# More than fits any budget that people set; to walk through it would hold up the loop.
 _HUGE_TOKENS = 10_000
 _MAPS = ("properties", "$defs", "definitions")
+_VALUES = ("enum", "const", "default", "required", "examples")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _MORE = " ..."
 
@@ -43,12 +43,12 @@ def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
 
 def _outline(function: FunctionSpec) -> FunctionSpec:
     """The parameters with their types alone."""
+    parameters = function.parameters
+    properties = as_object(parameters.get("properties"))
+    schema = {"type": "object", "properties": {x: _typed(y) for x, y in properties.items()}}
+    if required := parameters.get("required"):
+        schema["required"] = required
     text = first_sentence(function.description, _OUTLINE_CHARS)
-    schema: JsonObject = {"type": "object"}
-    named = cast(JsonObject, function.parameters.get("properties") or {})
-    schema["properties"] = {name: _typed(x) for name, x in named.items()}
-    if needed := function.parameters.get("required"):
-        schema["required"] = needed
     return replace(function, description=text, parameters=schema)
 
 
@@ -59,13 +59,13 @@ _STEPS: tuple[Callable[[FunctionSpec], FunctionSpec], ...] = (
     _without_parameter_texts,
     _outline,
 )
-MOST_STEPS = len(_STEPS)
+MAX_STEPS = len(_STEPS)
 """In how many steps a definition gets shorter: without metadata, with short texts, without texts of
 parameters, and as an outline of names and types."""
 
 
 def shortened(definition: ToolDefinition, step: int) -> ToolDefinition:
-    """The definition after this step, from 1 to `MOST_STEPS`, given as it is after the one before.
+    """The definition after this step, from 1 to `MAX_STEPS`, of the one after the step before.
 
     It never gets longer. Of a huge one each step makes the outline.
     """
@@ -74,40 +74,36 @@ def shortened(definition: ToolDefinition, step: int) -> ToolDefinition:
     return shorter if shorter.tokens < definition.tokens else definition
 
 
-def first_sentence(text: str, most_chars: int) -> str:
+def first_sentence(text: str, max_chars: int) -> str:
     """The first sentence of a text, on one line, cut where it is longer."""
-    folded = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
-    if len(folded) <= most_chars:
-        return folded
-    room = most_chars - len(_MORE)
-    return folded[: room + 1].rsplit(" ", 1)[0][:room] + _MORE
+    sentence = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
+    if len(sentence) <= max_chars:
+        return sentence
+    room = max_chars - len(_MORE)
+    return sentence[: room + 1].rsplit(" ", 1)[0][:room] + _MORE
 
 
 def _each_schema(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
     """A schema in which this was done to it, and to each schema in it."""
-    return {word: _inner(word, value, change) for word, value in change(schema).items()}
 
+    def inner(word: str, value: Any) -> Any:
+        if word in _VALUES:
+            return value
+        if word in _MAPS and is_object(value):
+            return {name: inner("", x) for name, x in value.items()}
+        if is_object(value):
+            return _each_schema(value, change)
+        return [inner("", x) for x in value] if is_list(value) else value
 
-def _inner(word: str, value: Any, change: Callable[[JsonObject], JsonObject]) -> Any:
-    if word in _MAPS and isinstance(value, dict):
-        named = cast(JsonObject, value).items()
-        return {name: _inner("", part, change) for name, part in named}
-    if word in ("enum", "const", "default", "required", "examples"):
-        return value
-    if isinstance(value, dict):
-        return _each_schema(cast(JsonObject, value), change)
-    if isinstance(value, list):
-        return [_inner("", x, change) for x in cast(list[Any], value)]
-    return value
+    return {word: inner(word, value) for word, value in change(schema).items()}
 
 
 def _plain(schema: JsonObject) -> JsonObject:
-    return {
-        word: x
-        for word, x in schema.items()
-        # One that says what further properties are tells how to call.
-        if word not in _METADATA or (word == "additionalProperties" and isinstance(x, dict) and x)
-    }
+    plain = {word: x for word, x in schema.items() if word not in _METADATA}
+    # A schema of further properties is needed for calls.
+    if not as_object(plain.get("additionalProperties")):
+        plain.pop("additionalProperties", None)
+    return plain
 
 
 def _briefly_described(schema: JsonObject) -> JsonObject:
@@ -122,11 +118,10 @@ def _undescribed(schema: JsonObject) -> JsonObject:
 
 
 def _typed(schema: Any) -> JsonObject:
-    given: Mapping[str, Any] = cast(JsonObject, schema) if isinstance(schema, dict) else {}
-    kept: JsonObject = {"type": given["type"]} if "type" in given else {}
-    choices = given.get("enum")
-    if isinstance(choices, list) and len(cast(list[Any], choices)) <= _MOST_CHOICES:
-        kept["enum"] = choices
-    if isinstance(items := given.get("items"), dict):
-        kept["items"] = _typed(items)
-    return kept
+    typed = {word: x for word, x in as_object(schema).items() if word == "type"}
+    choices = as_list(as_object(schema).get("enum"))
+    if 0 < len(choices) <= _MAX_CHOICES:
+        typed["enum"] = choices
+    if items := as_object(as_object(schema).get("items")):
+        typed["items"] = _typed(items)
+    return typed
