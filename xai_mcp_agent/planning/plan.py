@@ -27,9 +27,6 @@ from ..steps.references import BARE, CANVAS_SOURCE, First, Joined, Number, Refer
 if TYPE_CHECKING:
     from pathlib import Path
 
-EARLIER = -1
-"""For the `call` of a `FromResult`: none of the plan, but one that was made before it."""
-
 _MOST_BYTES = 4 << 20  # a file may come from anywhere
 _STRICT = {"extra": "forbid"}
 _FORM = 'A plan is an object with `calls`: a list of {"tool": "source/tool", "args": {...}}.'
@@ -56,11 +53,6 @@ class FromResult:
 
     `field` is a path in that result, such as `orders[].id`, where `[]` is one of several. None is
     what is called as the parameter is, or else all of it. `conversion` is what a flow calls it.
-
-    A careful plan says how the request refers to it, for who looks into the result: `said` are its
-    words (`it`, `title`), `otherwise` the value where the result has nothing that is called so, and
-    `named` is the name of the one thing meant, of several in the result. Its `call` is `EARLIER`
-    where only what was there before the plan can be meant.
     """
 
     __pydantic_config__ = _STRICT
@@ -70,9 +62,6 @@ class FromResult:
     conversion: str = ""
     score: float = 0.0
     reasons: tuple[str, ...] = ()
-    said: str = ""
-    otherwise: Any = None
-    named: str = ""
 
     def step_value(self, parameter: str) -> Any:
         """The argument as a step has it: a `Reference`, and what has to be done to it.
@@ -128,10 +117,7 @@ Source: TypeAlias = Given | FromResult | Missing | Parts
 class PlannedCall:
     """One call. `tool` is its key (a dict's `id`); `arguments` are sources by parameter.
 
-    `confidence` is 0 to 1, and says how well the words of the request fit this tool. A careful plan
-    has the words that ask for it as `said`; so many calls as `after` says must be done before it.
-    A call that only `looks` is one of several for the same words, whose results tell which of them
-    answers: one that says what was `sought`.
+    `confidence` is 0 to 1, and says how well the words of the request fit this tool.
     """
 
     tool: Any
@@ -139,10 +125,6 @@ class PlannedCall:
     arguments: Mapping[str, Source]
     reasons: tuple[str, ...] = ()
     confidence: float = 0.0
-    said: str = ""
-    after: int = 0
-    looks: bool = False
-    sought: tuple[str, ...] = ()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -150,14 +132,6 @@ class PlannedCall:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(_call_fields, handler(source))
-
-
-@dataclass(frozen=True, slots=True)
-class Unmatched:
-    """Words of a request that no tool surely serves; `query` is what to search one by."""
-
-    said: str
-    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +148,7 @@ class Plan:
     """Calls in their order. `problems` are what somebody must see to before it can run.
 
     `is_rough` says that words and shapes made it, and no language model nor person. `failed` says
-    why servers could not be used for it. Only a careful plan has words that are `unmatched`, and
-    says how many further parts were `left_out`.
+    why servers could not be used for it.
     """
 
     request: str
@@ -183,8 +156,6 @@ class Plan:
     problems: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     is_rough: bool = False
-    unmatched: tuple[Unmatched, ...] = ()
-    left_out: int = 0
     failed: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     @property
@@ -195,7 +166,6 @@ class Plan:
             for number, call in enumerate(self.calls)
             for name, source in call.arguments.items()
             for used in used_in(source)
-            if used.call != EARLIER
         )
 
 
