@@ -130,9 +130,10 @@ class Agent:
         failures = dict[str, Failure]()
 
         def spec() -> AgentSpec:
+            opened = model.open()
             return AgentSpec(
-                name, model.open(), system_prompt, max_thoughts, tool_protocol,
-                output=output, window=model.window, limits=RunLimits(max_run_tokens),
+                name, opened, system_prompt, max_thoughts, tool_protocol,
+                output=output, window=model.window(opened), limits=RunLimits(max_run_tokens),
             )  # fmt: skip
 
         def tools(operations: Operations) -> ToolSpec:

@@ -221,9 +221,10 @@ def spec_of(
     """
     form = mapping(output_schema, "output_schema", "AgentRun")
     settings = settings_of(agent)
+    model = model_of(agent)
     return AgentSpec(
         name=name,
-        model=model_of(agent),
+        model=model,
         system_prompt=str(agent["agent_system_prompt"]),
         max_thoughts=int(agent["max_thoughts"]),
         protocol=cast(ProtocolChoice, settings.get("tool_protocol") or "auto"),
@@ -231,6 +232,7 @@ def spec_of(
         output=OutputSchema(form) if form else None,
         window=window_for(
             agent["agent_provider"],
+            model,
             settings.get("context_tokens"),
             settings.get("max_output_tokens"),
         ),

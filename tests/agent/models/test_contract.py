@@ -47,6 +47,7 @@ from xai_mcp_agent.agent.models.base import (
     ModelSettings,
     Usage,
 )  # fmt: skip
+from xai_mcp_agent.agent.models.choice import window_for
 
 pytestmark = pytest.mark.anyio
 
@@ -150,6 +151,15 @@ async def test_a_model_that_cannot_call_functions_is_remembered(any_wire: Any):
         with pytest.raises(ModelCannotCallFunctions):
             await ask(subject, ADD)
         assert not subject.calls_functions
+
+
+async def test_the_window_that_a_service_names_is_remembered(any_wire: Any):
+    too_long = {"message": "maximum context length is 8192 tokens", "code": "x"}
+    async with any_wire.model_of([fails(400, too_long)]) as (subject, _):
+        with pytest.raises(ModelContextOverflow):
+            await ask(subject)
+        assert window_for("openai", subject, None, None).tokens == 8192
+        assert window_for("openai", subject, 9000, None).tokens == 9000
 
 
 # What comes back

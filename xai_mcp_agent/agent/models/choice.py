@@ -46,11 +46,15 @@ def unknown_provider(name: str) -> UnknownProvider:
 
 
 def window_for(
-    provider: str, context_tokens: int | None, max_output_tokens: int | None
+    provider: str, model: Model, context_tokens: int | None, max_output_tokens: int | None
 ) -> ContextWindow:
-    """The window of a model; rules take in any length, and cannot sum up."""
+    """The window of a model, also as its service told an earlier run of this process.
+
+    Rules take in any length, and cannot sum up.
+    """
     is_offline = provider == OFFLINE
-    size = context_tokens or (0 if is_offline else DEFAULT_WINDOW_TOKENS)
+    usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
+    size = context_tokens or getattr(model, "window_tokens", 0) or usual
     return ContextWindow(size, max_output_tokens, sums_up=not is_offline)
 
 
@@ -149,10 +153,9 @@ class AgentModel:
         address = [Secret(self.base_url)] if redact_url(self.base_url) != self.base_url else []
         return [*address, *([self._key] if self._key else [])]
 
-    @property
-    def window(self) -> ContextWindow:
-        """That of the model."""
-        return window_for(self.provider, self.context_tokens, self.max_output_tokens)
+    def window(self, model: Model) -> ContextWindow:
+        """That of the model, which was opened."""
+        return window_for(self.provider, model, self.context_tokens, self.max_output_tokens)
 
     def open(self) -> Model:
         """The model to talk to. Nothing is connected yet.

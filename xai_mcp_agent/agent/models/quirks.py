@@ -33,12 +33,14 @@ class ServiceQuirks:
     """Request fields that this service rejects for a model, kept for the process.
 
     `refused` are fields of the request, names of what the service added to messages, and `image`
-    and `audio` for those in tool results. `limit_name` is its name for the limit of an answer.
+    and `audio` for those in tool results. `limit_name` is its name for the limit of an answer;
+    `window_tokens` what it said when a request was too long for it.
     """
 
     refused: set[str] = field(default_factory=set[str])
     limit_name: str = ""
     calls_functions: bool = True
+    window_tokens: int = 0
 
     def learn(
         self,

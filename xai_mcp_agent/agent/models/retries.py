@@ -11,7 +11,7 @@ import random
 import anyio
 
 from ...core.backoff import Backoff
-from ...core.errors import ModelCannotCallFunctions
+from ...core.errors import ModelCannotCallFunctions, ModelContextOverflow
 from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
 from .errors import Failure, Service, turn_error
 from .quirks import ServiceQuirks
@@ -41,6 +41,11 @@ class RetryingModel:
         """True until the service says that this model cannot."""
         return self._quirks.calls_functions
 
+    @property
+    def window_tokens(self) -> int:
+        """The context window that the service named when a request was too long; else 0."""
+        return self._quirks.window_tokens
+
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
@@ -59,6 +64,9 @@ class RetryingModel:
                 return await self._ask(request, on_text, on_again, scope.deadline)
             except ModelCannotCallFunctions:
                 self._quirks.calls_functions = False
+                raise
+            except ModelContextOverflow as error:
+                self._quirks.window_tokens = error.window_tokens or 0
                 raise
         raise turn_error(limit, self._service)
 
