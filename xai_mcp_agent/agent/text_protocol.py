@@ -19,7 +19,7 @@ from ..core.errors import ModelCannotCallFunctions
 from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from .events import Emit, ProtocolChanged, ToolProtocol
-from .messages import Message, ToolCall, calls_of, text_of, with_calls
+from .messages import Message, ToolCall, calls_of, joined, text_of, with_calls
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText
 from .prompt import CALL_FUNCTIONS, FUNCTIONS_OFFERED
 from .text_calls import Forms, calls_in_json, quoted_in, read_reply
@@ -267,7 +267,8 @@ def _read_text(reply: ModelReply, request: ModelRequest, forms: Forms) -> ModelR
             ToolCall(f"{_ID}{n}", x.name, x.arguments, _QUOTED if x in quoted else "")
             for n, x in enumerate(read.calls, first)
         )
-    return replace(reply, text=read.said, thinking=read.thinking, calls=calls)
+    thinking = joined(reply.thinking, read.thinking)
+    return replace(reply, text=read.said, thinking=thinking, calls=calls)
 
 
 class _Stream:
