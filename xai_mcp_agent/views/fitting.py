@@ -10,6 +10,7 @@ from ..history.wording import plain
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.suggestions import Suggestion
 from ..planning.wires import WireProblem
+from .rules import ruling_json, ruling_lines
 
 _INDENT = " " * 6
 _NO_CALLS = (
@@ -80,7 +81,7 @@ def _summary(checked: CheckedCalls) -> str:
 
 def choice_json(choice: ExplainedChoice) -> JsonObject:
     """Why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
-    found, ruling = choice.found, choice.ruling
+    found = choice.found
     return {
         "server": choice.key.source,
         "tool": choice.key.name,
@@ -97,14 +98,7 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
             "steps": list(choice.steps),
             "reasons": list(choice.call.reasons) if choice.call else [],
         },
-        "rules": {
-            "word": ruling.word,
-            "rule": ruling.rule,
-            "why": ruling.why,
-            "prefer": ruling.prefer,
-            "preferred_by": list(ruling.preferred_by),
-            "perhaps": [{"word": x.word, "rule": x.rule} for x in ruling.perhaps],
-        },
+        "rules": {"word": choice.ruling.word, **ruling_json(choice.ruling)},
         "barred": list(choice.barred),
     }
 
@@ -146,15 +140,12 @@ def _of_plan(choice: ExplainedChoice) -> Iterator[str]:
 
 def _of_rules(choice: ExplainedChoice) -> Iterator[str]:
     ruling = choice.ruling
+    lines = [*ruling_lines(ruling)]
     if ruling.word:
         yield f"The rule {ruling.rule!r} says {ruling.word}: {ruling.why}."
-    for one in ruling.perhaps:
-        yield f"The rule {one.rule!r} may say {one.word}, by what it is called with."
-    if ruling.prefer:
-        verb = "prefers it" if ruling.prefer > 0 else "puts it behind others"
-        yield f"The rule {', '.join(ruling.preferred_by)!r} {verb}."
-    if not (ruling.word or ruling.perhaps or ruling.prefer):
+    elif not lines:
         yield "No rule says anything of it."
+    yield from lines
 
 
 def _plain(texts: Sequence[str]) -> list[str]:

@@ -19,20 +19,35 @@ _NAME_CHARS = 60
 _INDENT = "    "
 
 
-def ruled_json(ruled: RuledTool) -> JsonObject:
-    """What is said of one tool, or of one call of it."""
-    ruling = ruled.ruling
+def ruling_json(ruling: Ruling) -> JsonObject:
+    """What rules say of one tool, or of one call of it."""
     return {
-        "server": ruled.tool.source,
-        "tool": ruled.tool.name,
-        "word": ruled.word,
-        "reason": ruled.reason,
         "rule": ruling.rule or None,
+        "why": ruling.why,
         "derived": sorted(ruling.words),
         "limits": list(ruling.limits),
         "prefer": ruling.prefer,
+        "preferred_by": list(ruling.preferred_by),
         "perhaps": [{"word": x.word, "rule": x.rule} for x in ruling.perhaps],
     }
+
+
+def ruling_lines(ruling: Ruling) -> Iterator[str]:
+    """The same in sentences, but for what a rule says for certain."""
+    if ruling.words:
+        yield f"It is: {', '.join(sorted(ruling.words))}."
+    for name in ruling.limits:
+        yield f"It is counted by the rule {name!r}."
+    if ruling.prefer:
+        yield f"In rankings it is moved by {ruling.prefer:+g}: {', '.join(ruling.preferred_by)}."
+    for one in ruling.perhaps:
+        yield f"It {_MAY[one.word]} by the rule {one.rule!r}: {one.why}."
+
+
+def ruled_json(ruled: RuledTool) -> JsonObject:
+    """What becomes of a call of one tool."""
+    named = {"server": ruled.tool.source, "tool": ruled.tool.name}
+    return {**named, "word": ruled.word, "reason": ruled.reason, **ruling_json(ruled.ruling)}
 
 
 def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
@@ -63,21 +78,10 @@ def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) ->
 
 def ruled_text(ruled: RuledTool, width: int) -> str:
     """Why a call would be made, asked for or denied, for a person."""
-    return "\n".join(x for line in _ruled_lines(ruled) for x in wrap(line, width, "", _INDENT))
-
-
-def _ruled_lines(ruled: RuledTool) -> Iterator[str]:
-    ruling = ruled.ruling
-    why = f": {ruled.reason}" if ruled.reason else ": nothing speaks against it"
-    yield f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}{why}."
-    if ruling.words:
-        yield f"It is: {', '.join(sorted(ruling.words))}."
-    for name in ruling.limits:
-        yield f"It is counted by the rule {name!r}."
-    if ruling.prefer:
-        yield f"In rankings it is moved by {ruling.prefer:+g}: {', '.join(ruling.preferred_by)}."
-    for one in ruling.perhaps:
-        yield f"It {_MAY[one.word]} by the rule {one.rule!r}: {one.why}."
+    why = ruled.reason or "nothing speaks against it"
+    first = f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}: {why}."
+    lines = [first, *ruling_lines(ruled.ruling)]
+    return "\n".join(y for x in lines for y in wrap(x, width, "", _INDENT))
 
 
 def _rule_text(rule: Rule, found: Sequence[ToolKey]) -> str:
