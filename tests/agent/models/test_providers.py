@@ -41,13 +41,13 @@ CALLS = [
     {0: DeltaThinkingPart(content="Hm.", signature="sig-1")},
     "Let me see.",
     {2: DeltaToolCall("add", '{"a":', tool_call_id="c1")},
-    {2: DeltaToolCall(None, "1}"), 3: DeltaToolCall("add", "{}", tool_call_id="c2")},
+    {2: DeltaToolCall(None, "1}"), 3: DeltaToolCall("add", "", tool_call_id="c2")},
 ]
 
 
 def sent_back(reply: ModelReply) -> ModelRequest:
     """The conversation after this reply, its calls answered."""
-    asked = call_message(reply.text, reply.calls, in_text=False, added=reply.added)
+    asked = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
     return ModelRequest((*ASK, asked, *answers), (ADD,))
 
@@ -85,8 +85,8 @@ async def test_what_is_no_more_its_answer_is_sent_anew(case: str):
 
 async def test_a_conversation_with_pictures_arrives():
     call, result = ToolCall("c1", "look", "{}"), ToolResult((ImagePart(PNG, "image/png"),))
-    asked = call_message("", [call], in_text=False)
-    results = result_messages([(call, "A", result)], in_text=False)
+    asked = call_message("", [call])
+    results = result_messages([(call, "A", result)])
     system: Message = {"role": "system", "content": "Be kind."}
     async with WIRE.model_of([["ok"]]) as (model, service):
         await ask_streamed(model, ModelRequest((system, *ASK, asked, *results)))

@@ -219,7 +219,8 @@ def _calls(response: ai.ModelResponse) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     for part in response.parts:
         if isinstance(part, ai.ToolCallPart):
-            args = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
+            args = part.args or "{}"  # as the conversation has none
+            args = args if isinstance(args, str) else json.dumps(args)
             calls.append(ToolCall(part.tool_call_id, part.tool_name, args))
     return tuple(calls)
 
