@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
+from tests.support.watchdog import done_within
 from xai_mcp_agent.core.errors import UnknownTool
-from xai_mcp_agent.planning import Planner
-from xai_mcp_agent.planning.fits import fit
-from xai_mcp_agent.planning.shapes import shape_of
+from xai_mcp_agent.planning import Flow, Planner
 
 PLANNER = Planner(TOOLS)
+_STEP_SECONDS = 0.1  # an event loop stands still meanwhile
+
+
+def flow_between(given: Any, wanted: Any) -> Flow | None:
+    """The flow from a tool that gives this as `thing` to one that takes that."""
+    giving = tool("make_thing", "Make a thing.", {}, {"thing": given})
+    return Planner([giving, tool("take_thing", "Take a thing.", {"thing": wanted})]).flow(
+        "shop/make_thing", "shop/take_thing"
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted", "score", "conversion"),
+    ("given", "wanted", "fits", "conversion"),
     [
         ({"type": "string"}, {"type": "string"}, 1.0, ""),
         ({"type": "integer"}, {"type": "number"}, 1.0, ""),
@@ -22,18 +32,57 @@ PLANNER = Planner(TOOLS)
         ({"type": "integer"}, {"type": "string"}, 0.6, "written as text"),
         ({"type": "string"}, {"type": "array", "items": {"type": "string"}}, 0.8, "put in a list"),
         ({"type": "array", "items": {"type": "string"}}, {"type": "string"}, 0.8, "one of them"),
-        ({"type": "object"}, {"type": "integer"}, 0.0, ""),
-        ({"enum": ["a"]}, {"enum": ["b"]}, 0.1,
-         "none of its values is one of those that are allowed"),
-        ({"format": "date"}, {"format": "uri"}, 0.25, "date in place of uri"),
+        ({"type": "array", "items": {"type": "number"}},
+         {"type": "array", "items": {"type": "string"}}, 0.6, "each written as text"),
+        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, {"type": ["string", "null"]}, 1.0, ""),
+        ({"type": "str"}, {"type": "string"}, 1.0, ""),
+        ({"$ref": "#/$defs/x"}, {"type": "string"}, 0.8, "its type is not declared"),
         ({"x-type": "shop:order"}, {"x-type": "shop:order"}, 1.0, ""),
-        (False, {"type": "string"}, 0.0, ""),
     ],
     ids=str,
 )  # fmt: skip
-def test_shapes_fit_so_well(given: object, wanted: object, score: float, conversion: str) -> None:
-    found = fit(shape_of(given), shape_of(wanted))
-    assert (found.score, found.conversion) == (pytest.approx(score), conversion)
+def test_shapes_fit_so_well(given: Any, wanted: Any, fits: float, conversion: str) -> None:
+    flow = flow_between(given, wanted)
+    assert flow
+    assert (flow.fit, flow.conversion) == (pytest.approx(fits), conversion)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"type": "object"}, {"type": "integer"}),
+        ({"enum": ["a"]}, {"enum": ["b"]}),
+        ({"type": "string", "format": "date"}, {"type": "string", "format": "uri"}),
+        ({"type": "string", "x-type": "a:b"}, {"type": "string", "x-type": "a:c"}),
+    ],
+    ids=str,
+)
+def test_shapes_that_hardly_fit_give_no_flow(given: Any, wanted: Any) -> None:
+    assert flow_between(given, wanted) is None
+
+
+HOSTILE: dict[str, Any] = {
+    "a reference to itself": {"$ref": "#"},
+    "references in a ring": {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+                             "$ref": "#/$defs/a"},
+    "a tree that refers to itself twice": {"properties": {x: {"$ref": "#"} for x in "abcdefgh"}},
+    "any key that refers to itself": {"additionalProperties": {"$ref": "#"}},
+    "all of itself": {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#"}] * 50},
+    "thousands of properties": {"properties": {f"p{n}": {"type": "string"} for n in range(50_000)}},
+    "thousands of choices": {"properties": {"a": {"enum": list(range(100_000))}}},
+    "thousands of variants": {"anyOf": [{"const": n} for n in range(50_000)]},
+    "a long reference": {"$ref": "#" + "/a" * 100_000},
+    "names that are no texts": {"properties": {1: {"type": 3}, None: True}, "required": [1]},
+    "no object": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_schema_takes_no_longer_than_a_few_steps_may(name: str) -> None:
+    """Schemas come from strangers."""
+    odd = {"id": 1, "server": "s", "name": "x", "description": "",
+           "input_schema": HOSTILE[name], "output_schema": HOSTILE[name]}  # fmt: skip
+    assert done_within(5 * _STEP_SECONDS, lambda: len(Planner([odd]))) == 1
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:

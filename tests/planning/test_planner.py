@@ -16,7 +16,7 @@ from tests.support.watchdog import done_within
 from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Planner
-from xai_mcp_agent.planning.reading.plain import plain_mentions
+from xai_mcp_agent.planning.request import mentions_in
 
 PLANNER = Planner(TOOLS)
 _STEP_SECONDS = 0.1
@@ -216,7 +216,7 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
 )
 def test_a_value_is_read_in_one_way(request_text: str, values: list[Any]) -> None:
     """The offline model reads them with the same patterns, in every way that a parameter may."""
-    assert [x.value for x in plain_mentions(request_text)] == values
+    assert [x.value for x in mentions_in(request_text)] == values
 
 
 def test_no_value_and_no_title_is_cut_where_a_request_is() -> None:
@@ -246,11 +246,9 @@ def test_a_schema_with_names_that_are_no_texts_is_read() -> None:
 
 
 def test_a_thousand_calls_are_wired_in_no_time() -> None:
-    """Each looks back at few: the nearest, and those that are named like what it wants."""
+    """Each looks back at the nearest few."""
     fillers = [tool(f"note_{x}", f"Note {x}.", {"note": TEXT, "of": TEXT}) for x in range(1_000)]
     planner = Planner([*TOOLS, *fillers])
     tools = ["shop/find_user_id_by_email", *(x["id"] for x in fillers), "shop/list_orders"]
     plan = done_within(20, lambda: planner.wire("Note it, then list the orders", tools))
-    user = plan.calls[-1].arguments["user_id"]
-    assert isinstance(user, FromResult)
-    assert user.call == 0
+    assert len(plan.calls) == len(tools)

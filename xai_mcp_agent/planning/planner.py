@@ -11,16 +11,13 @@ from ..core.json import JsonObject, as_object
 from ..core.tools import Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
-from .alignment import aligned
-from .choosing import Choice, Chooser, Words
-from .deeds import begins_a_step, is_ambiguous
+from .choosing import Choice, Chooser, Needs, Words, aligned
 from .flows import Flow, Flows
-from .needs import Needs
 from .plan import Plan, PlannedCall, lacking
-from .ports import ToolPorts
-from .steps import Request, read_request
+from .request import Request, read_request
+from .schema_ports import ToolPorts, begins_step, is_noun
 from .suggestions import Suggester, Suggestion
-from .wiring import Wanted, Wiring
+from .wiring import Wiring
 
 if TYPE_CHECKING:
     from .advice import Advice
@@ -82,8 +79,7 @@ class Planner:
         """How these tools connect, called in this order; a tool may be there several times.
 
         A person or a model says what is called, and this says where the arguments come from: the
-        request, or the result of one of the 12 calls before, or of one of the 4 before these that
-        are named most like what is wanted.
+        request, or the result of one of the 12 calls before.
 
         Raises:
             UnknownTool: there is no such tool; the message names the nearest ones.
@@ -196,8 +192,7 @@ class Planner:
         return dict.fromkeys((*(x.tool for x in rough.calls), *needed, *fitting))
 
     def _wired(self, request: Request, chosen: Sequence[Choice]) -> Plan:
-        wanted = [Wanted(x.ports, x.step) for x in chosen]
-        sources = Wiring(self._flows, request, wanted).sources()
+        sources = Wiring(self._flows, request, chosen).sources()
         calls = tuple(
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
             for x, arguments in zip(chosen, sources, strict=True)
@@ -209,7 +204,7 @@ class Planner:
 
     def _is_verb(self, word: str, following: str) -> bool:
         verb = root(singular(word.casefold()))
-        return self._verbs[verb] > 0 or begins_a_step(verb, following.casefold())
+        return self._verbs[verb] > 0 or begins_step(verb, following.casefold())
 
     def _ports(self, tool: Any) -> ToolPorts:
         """Of a tool, or of its key."""
@@ -227,8 +222,8 @@ class Planner:
         self._names[ports.name.casefold()] += by
         if not self._names[ports.name.casefold()]:
             del self._names[ports.name.casefold()]
-        if ports.deed and not is_ambiguous(root(ports.deed)):
-            self._verbs[root(ports.deed)] += by
+        if ports.verb and not is_noun(root(ports.verb)):
+            self._verbs[root(ports.verb)] += by
 
 
 def _key_of(tool: Any) -> Any:

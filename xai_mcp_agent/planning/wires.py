@@ -10,12 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.json import json_type
 from ..search.terms import root
-from .fits import fit
 from .flows import Flow, Flows
 from .plan import FromResult, Given, Missing, Parts, Source
-from .ports import ID_WORDS, MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
-from .shapes import Shape, shape_of_value
+from .schema_ports import (
+    ID_WORDS,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    Input,
+    Output,
+    Shape,
+    ToolPorts,
+    fit,
+)
 
 _SURE = 0.45  # from here on it is worth telling that a tool gives what is needed
 _MOST_TOLD = 2
@@ -84,7 +92,7 @@ class WireCheck:
             case Missing():
                 return f"nothing is given as {name!r}"
             case Given(value):
-                return _misfit("the value", shape_of_value(value), inp)
+                return _misfit("the value", Shape((json_type(value),)), inp)
             case FromResult():
                 return self._of_result(number, name, source, inp)
             case Parts(parts):  # what they come to has another type
@@ -157,18 +165,11 @@ def _is_there(path: str, outputs: Sequence[Output]) -> bool:
         if out.path == path or out.path.startswith((f"{path}.", f"{path}[")):
             return True
         is_below = path.startswith((f"{out.path}.", f"{out.path}["))
-        if is_below and (_is_unknown(out.shape) or path == f"{out.path}[]"):
+        # Nobody said what is in it, or it is a text of JSON.
+        is_unknown = out.shape.is_open or "string" in (*out.shape.kinds, *out.shape.items)
+        if is_below and (is_unknown or path == f"{out.path}[]"):
             return True
     return False
-
-
-def _is_unknown(shape: Shape) -> bool:
-    """Whether there may be anything in it: nobody said what is, or it is a text of JSON."""
-    if shape.kind == "array":
-        return shape.item is None or _is_unknown(shape.item)
-    if shape.kind == "object":
-        return not shape.fields or shape.extra is not None
-    return shape.kind in ("any", "union", "string")
 
 
 def _misfit(what: str, given: Shape, inp: Input | None) -> str:
@@ -181,4 +182,4 @@ def _called(shape: Shape) -> str:
     names = {"array": "a list", "object": "an object", "integer": "a whole number",
              "number": "a number", "string": "a text", "boolean": "true or false",
              "null": "nothing"}  # fmt: skip
-    return names.get(shape.kind, "something else")
+    return names.get(shape.kinds[0], "something else") if shape.kinds else "something else"
