@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..search.terms import root, terms
 from ..search.tools import ToolIndex
 from .flows import Flow, Flows
 from .literals import literals_for
-from .request import Request, Step
 from .schema_ports import Input, ToolPorts
+
+if TYPE_CHECKING:
+    from .request import Request, Step
 
 _CANDIDATES = 6
 _WEIGHED = 4  # times as many tools are looked at where some are preferred

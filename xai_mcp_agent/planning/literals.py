@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..search.terms import root, terms
-from .request import Mention, Request, Step
 from .schema_ports import ID_WORDS, Input, listed, listed_roots, look_of
+
+if TYPE_CHECKING:
+    from .request import Mention, Request, Step
 
 _TEXT_WORDS = (
     "text query q message body content question sentence prompt keyword keywords term search"

@@ -14,13 +14,13 @@ from ..search.tools import ToolIndex, key_of
 from .choosing import Choice, Chooser, Needs, Words, aligned
 from .flows import Flow, Flows
 from .plan import Plan, PlannedCall, lacking
-from .request import Request, read_request
 from .schema_ports import ToolPorts, begins_step, is_noun
 from .suggestions import Suggester, Suggestion
 from .wiring import Wiring
 
 if TYPE_CHECKING:
     from .advice import Advice
+    from .request import Request
     from .wires import WiredCall, WireProblem
 
 _SEARCHED = 30  # tools that may come next by the words of a request
@@ -200,6 +200,8 @@ class Planner:
         return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,), is_rough=True)
 
     def _read(self, request: str) -> Request:
+        from .request import read_request  # its patterns take as long to load as all the rest
+
         return read_request(request, self._is_verb, self._names)
 
     def _is_verb(self, word: str, following: str) -> bool:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .choosing import Choice
 from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
 from .plan import FromResult, Given, Missing, Source
-from .request import Request, Step
 from .schema_ports import Input, Output, ToolPorts, is_generic
+
+if TYPE_CHECKING:
+    from .request import Request, Step
 
 # The least that a candidate must have, by what the parameter is and where the value comes from. An
 # id that nobody said is in some earlier result: without it the call could not be made at all.
