@@ -29,14 +29,10 @@ def test_the_program_on_the_page_asks_for_the_id_first() -> None:
     assert rest.startswith("(Edge(producer=0, consumer=1, parameter='user_id'),) () (")
 
 
-def test_the_turn_of_a_conversation_on_the_page_is_planned_as_far_as_it_is_sure() -> None:
-    assert printed()[1] == ["{'user_id': Given(value='u7', reasons=())}", "['Paint the fence.']"]
-
-
-def test_the_answer_of_a_model_on_the_page_is_mended() -> None:
-    (reasons,) = printed()[2]
-    assert "'find_user_id_by_mail' was read as the tool shop/find_user_id_by_email" in reasons
-    assert "'userId' was read as 'user_id'" in reasons
+def test_the_answer_of_a_model_on_the_page_is_a_plan_without_problems() -> None:
+    problems, arguments = printed()[1]
+    assert problems == "[]"
+    assert arguments.startswith("{'user_id': FromResult(call=0")
 
 
 def test_the_page_names_all_that_is_public() -> None:
