@@ -82,7 +82,10 @@ def test_what_a_model_lacks_is_told_once_in_words_of_the_command(
     told = out + err
     assert status == 1
     assert told.count("there is no API key") == 1
-    assert "Set the environment variable OPENAI_API_KEY." in told
+    assert (
+        "Set OPENAI_API_KEY in the file .env beside mcp_settings.json or in the environment."
+        in told
+    )
     assert "AgentModel" not in told
 
 

@@ -95,7 +95,7 @@ def test_a_model_without_a_key_is_reported_in_words_of_the_command_line(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     words = ("plan", LEND, "--model", "openai:x", "--settings", settings, "--json")
     told = " ".join(json.loads(command(capsys, *words)[1])["reasons"])
-    assert "Set the environment variable OPENAI_API_KEY" in told
+    assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in told
     assert "AgentModel" not in told
 
 

@@ -130,7 +130,7 @@ class Agent:
         failures = dict[str, Failure]()
 
         def spec() -> AgentSpec:
-            opened = model.open()
+            opened = model.open(settings.env)
             return AgentSpec(
                 name, opened, system_prompt, max_thoughts, tool_protocol,
                 output=output, window=model.window(opened), limits=RunLimits(max_run_tokens),

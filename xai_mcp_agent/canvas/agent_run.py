@@ -50,7 +50,7 @@ from .approving import BranchHost, as_dict, collect_approval
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
-from .lease import busy
+from .lease import bridge_of, busy
 from .nesting import nested
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, required
@@ -142,7 +142,8 @@ def run_agent(
     with kept_run(run_state, wait_for_approval, name, given, granted, facts) as waiting:
         workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
         workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
-        spec = spec_of(agent, name, metadata, output_schema)
+        env = bridge_of(ctx).settings.env
+        spec = spec_of(agent, name, env, metadata, output_schema)
 
         wire = missing_wire(ctx, agent)
 
@@ -372,7 +373,12 @@ class _Workflow:
             self.thread.post(lambda: console.note(mark, text))
 
         self._person.sampler = AgentSampler(
-            agent, name, tell=tell, count=count, mask=lambda text: console.masked(text)
+            agent,
+            name,
+            bridge_of(self.ctx).settings.env,
+            tell=tell,
+            count=count,
+            mask=lambda text: console.masked(text),
         )
 
     def show(self, event: RunEvent) -> None:

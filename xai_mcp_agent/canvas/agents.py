@@ -185,8 +185,12 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
     return agent
 
 
-def model_of(agent: Mapping[str, Any], settings: ModelSettings | None = None) -> Model:
+def model_of(
+    agent: Mapping[str, Any], env: Mapping[str, str], settings: ModelSettings | None = None
+) -> Model:
     """The model an agent talks to, with its own settings or with these; nothing is connected yet.
+
+    `env` has the values of the `.env` beside the settings.
 
     Raises:
         UnknownProvider: the agent has no model's name, which its provider wants.
@@ -199,6 +203,7 @@ def model_of(agent: Mapping[str, Any], settings: ModelSettings | None = None) ->
         base_url=revealed(given.get("base_url") or ""),
         api_key=Secret(key) if key else None,
         settings=settings or as_model_settings(given),
+        env=env,
     )
 
 
@@ -210,10 +215,11 @@ def settings_of(agent: Mapping[str, Any]) -> JsonObject:
 def spec_of(
     agent: Mapping[str, Any],
     name: str,
-    metadata: Mapping[str, Any] | None,
+    env: Mapping[str, str],
+    metadata: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
 ) -> AgentSpec:
-    """The agent as the loop wants it.
+    """The agent as the loop wants it; for `env` see `model_of`.
 
     Raises:
         UnknownProvider: the agent has no model's name, which its provider wants.
@@ -221,7 +227,7 @@ def spec_of(
     """
     form = mapping(output_schema, "output_schema", "AgentRun")
     settings = settings_of(agent)
-    model = model_of(agent)
+    model = model_of(agent, env)
     return AgentSpec(
         name=name,
         model=model,

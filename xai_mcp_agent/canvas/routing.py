@@ -9,7 +9,7 @@ from typing import Any
 from ..agent.routing import NoRoute, Route, choose_route
 from ..bridge.operations import Operations
 from .agents import agent_in, agent_named, own_agents, spec_of
-from .lease import busy
+from .lease import bridge_of, busy
 from .panel.chat import note_value, take_question
 from .questions import conversation_with
 from .transcript import used
@@ -68,7 +68,8 @@ def follow_route(
 
 
 def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:
-    spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, None)
+    env = bridge_of(ctx).settings.env
+    spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, env)
     model = spec.model
     offered = [Route(name, route.description) for name, route in routes.items()]
 

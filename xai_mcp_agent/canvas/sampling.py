@@ -46,6 +46,7 @@ class AgentSampler:
         self,
         agent: Mapping[str, Any],
         name: str,
+        env: Mapping[str, str],
         *,
         tell: Tell,
         count: Callable[[Usage], None],
@@ -53,6 +54,7 @@ class AgentSampler:
     ) -> None:
         self._agent = agent
         self._name = name
+        self._env = env
         self._tell = tell
         self._count = count
         self._mask = mask
@@ -63,7 +65,7 @@ class AgentSampler:
         Raises:
             SamplingRefused: it cannot take this request, or its service refused.
         """
-        model = model_of(self._agent, self._settings(request))
+        model = model_of(self._agent, self._env, self._settings(request))
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")

@@ -14,7 +14,7 @@ from ..core.errors import XaiMcpError
 from ..core.names import did_you_mean
 
 MODEL_WORDS = {
-    "`api_key` of AgentModel, or the environment variable": "the environment variable",
+    " or in the environment, or `api_key` of AgentModel": " or in the environment",
     "Set `api_key` of AgentModel, such as ${ACME_API_KEY}. OPENAI_API_KEY is sent": (
         "Set OPENAI_BASE_URL to this address: OPENAI_API_KEY is sent"
     ),

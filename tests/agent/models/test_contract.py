@@ -269,7 +269,7 @@ async def test_a_request_that_is_too_long_is_told_from_other_errors(
 
 ERRORS: dict[str, tuple[int, Any, type[ModelError], str]] = {
     "wrong key": (401, {"message": f"Incorrect API key {KEY}"}, ModelAuthenticationError,
-                  'refused the key (401). It says: "Incorrect API key ***". Check `api_key`'),
+                  'refused the key (401). It says: "Incorrect API key ***". Check '),
     "not allowed": (403, {"message": "No access"}, ModelAuthenticationError, "(403)"),
     "no model": (404, {"message": "The model `small` does not exist", "code": "model_not_found"},
                  ModelError, "does not have this model (404)"),

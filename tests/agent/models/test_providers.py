@@ -118,8 +118,7 @@ ERRORS: dict[str, tuple[Exception, type[ModelError], str]] = {
                "did not answer within 120 seconds"),
     "filtered": (exceptions.ContentFilterError("Blocked."), ModelError, "content filter stopped"),
     "setting": (exceptions.UserError(f"No region, {KEY}"), ModelAuthenticationError,
-                'cannot be asked. It says: "No region, ***". Set `api_key` of AgentModel, or the '
-                "environment variable ANTHROPIC_API_KEY"),
+                'It says: "No region, ***". Set ANTHROPIC_API_KEY in the file .env'),
     "package": (ImportError("Please install `groq`"), ModelError,
                 "pip install 'xai-mcp-agent[providers]'"),
     "odd": (ValueError("odd"), ModelUnreachable, "could not be talked to"),

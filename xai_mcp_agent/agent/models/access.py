@@ -28,6 +28,13 @@ _FAMILY = re.compile(r"(?:.*/)?[a-z.]*")
 _DEFAULT_URL = "https://api.openai.com/v1"
 _OWN_HOST = ".api.openai.com"
 _DIGEST_CHARS = 8  # tells apart addresses whose secret parts are not shown
+_KEY_VARIABLES = {
+    "openai": "OPENAI_API_KEY",
+    "openai_responses": "OPENAI_API_KEY",
+    "vertexai": "GOOGLE_API_KEY",
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
+    "cohere": "CO_API_KEY",
+}  # all others are as ANTHROPIC_API_KEY of `anthropic`
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,11 @@ class Access:
 
     def _is_at_home(self) -> bool:
         return not self.base_url or is_home(self.base_url.strip())
+
+
+def key_variable(provider: str) -> str:
+    """The environment variable with the key of a provider."""
+    return _KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
 
 
 def family_of(model: str) -> str:

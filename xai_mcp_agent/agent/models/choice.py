@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from ...core.errors import XaiMcpError
@@ -12,6 +15,7 @@ from ...core.names import did_you_mean
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
+from .access import is_home, key_variable
 from .base import INSTALL, Model, ModelSettings
 
 OFFLINE = "offline"
@@ -19,6 +23,7 @@ OPENAI = "openai"
 NATIVE = ("anthropic", "google", "vertexai", "bedrock", "mistral", "groq", "cohere", "xai")
 """Those that are asked by their own API, and need the extra `providers`."""
 PROVIDERS = (OFFLINE, OPENAI, "openai_responses", *NATIVE)
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class UnknownProvider(XaiMcpError):
@@ -65,8 +70,11 @@ def model_for(
     base_url: str = "",
     api_key: Secret | None = None,
     settings: ModelSettings | None = None,
+    env: Mapping[str, str] = _NOTHING,
 ) -> Model:
     """The model to talk to. Nothing is connected yet.
+
+    `env` may have its key, as the `.env` beside the settings does.
 
     Raises:
         UnknownProvider: the name is none of `PROVIDERS`, or the provider wants a model's name.
@@ -84,6 +92,7 @@ def model_for(
             f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
             "to the name your service lists. Provider 'offline' needs none."
         )
+    api_key = api_key or _key_of_file(provider, base_url, env)
     if provider in NATIVE:
         return _native_model(provider, model, base_url, api_key, settings)
     import_aside(".openai", __package__)
@@ -92,6 +101,15 @@ def model_for(
     else:
         from .responses import ResponsesModel as OpenAIModel
     return OpenAIModel(model, base_url=base_url, api_key=api_key, settings=settings)
+
+
+def _key_of_file(provider: str, base_url: str, env: Mapping[str, str]) -> Secret | None:
+    """The provider's own key, for its own address only. The environment's counts for more."""
+    name = key_variable(provider)
+    key = "" if os.environ.get(name) else env.get(name, "")
+    if not key or (base_url and not is_home(base_url.strip())):
+        return None
+    return Secret(key)
 
 
 def _native_model(
@@ -157,8 +175,8 @@ class AgentModel:
         """That of the model, which was opened."""
         return window_for(self.provider, model, self.context_tokens, self.max_output_tokens)
 
-    def open(self) -> Model:
-        """The model to talk to. Nothing is connected yet.
+    def open(self, env: Mapping[str, str] = _NOTHING) -> Model:
+        """The model to talk to. Nothing is connected yet. For `env` see `model_for`.
 
         Raises:
             UnknownProvider: there is no such provider, or it wants a model's name.
@@ -178,6 +196,7 @@ class AgentModel:
             base_url=self.base_url,
             api_key=self._key,
             settings=settings,
+            env=env,
         )
 
     @property

@@ -86,8 +86,9 @@ class Service:
 
     @property
     def key_places(self) -> str:
-        """The two places for the key."""
-        return f"`api_key` of {self.node}, or the environment variable {self.key_variable}"
+        """The places for the key."""
+        file = f"{self.key_variable} in the file .env beside mcp_settings.json"
+        return f"{file} or in the environment, or `api_key` of {self.node}"
 
 
 @dataclass(frozen=True, slots=True)

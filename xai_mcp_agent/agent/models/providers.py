@@ -29,18 +29,13 @@ from ...core.errors import ModelAuthenticationError, ModelError, let_go_of_frame
 from ...core.json import as_list, as_object
 from ...secrets.secrets import Secret, Secrets
 from ..messages import Message, ToolCall, added_by, text_of, with_calls
-from .access import family_of
+from .access import family_of, key_variable
 from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, Usage
 from .errors import Failure, Service, dropped, status_failure, timeout_error, unreadable
 from .quirks import quirks_of
 from .retries import RetryingModel
 
 _PYDANTIC_NAMES = {"vertexai": "google-cloud"}  # all others have the same name there
-_KEY_VARIABLES = {
-    "vertexai": "GOOGLE_API_KEY",
-    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
-    "cohere": "CO_API_KEY",
-}  # all others are as ANTHROPIC_API_KEY of `anthropic`
 _CUT_OFF: dict[str | None, FinishReason] = {"length": "length", "content_filter": "content_filter"}
 
 
@@ -70,7 +65,7 @@ class NativeModel(RetryingModel):
 
     @property
     def _service(self) -> Service:
-        variable = _KEY_VARIABLES.get(self._provider, f"{self._provider.upper()}_API_KEY")
+        variable = key_variable(self._provider)
         secrets = Secrets([self._key or "", os.environ.get(variable, "")])
         limit = self._settings.timeout_seconds
         return Service(

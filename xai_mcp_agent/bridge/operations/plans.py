@@ -77,7 +77,7 @@ class Planning(Search, Reading):
         choice = self.choice_of(servers) if servers else choice
         named = None
         if isinstance(model, str) and model:
-            named = replace(AgentModel.of(model), base_url=base_url).open()
+            named = replace(AgentModel.of(model), base_url=base_url).open(self.settings.env)
         planner = named if isinstance(model, str) else model
         try:
             usable = await self.usable_tools(choice, preferences, own)
