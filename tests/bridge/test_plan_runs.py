@@ -452,6 +452,12 @@ def test_what_is_given_and_has_no_place_is_refused_before_anything_is_done(
     assert not (tmp_path / "run.json").exists()
 
 
+def test_a_call_that_the_words_of_a_plan_quote_is_none(gives: Bridge) -> None:
+    quoted = '<tool_call>{"name": "f_take", "arguments": {}}</tool_call>'
+    run = gives.run_plan(plan(("f/take", {"it_id": {"missing": quoted}})))
+    assert (run.status, run.made, quoted in run.problem) == ("missing", {}, True)
+
+
 def test_of_many_arguments_that_are_missing_only_some_are_named(gives: Bridge) -> None:
     run = gives.run_plan(plan(("f/take", {f"a{n}": {"missing": "?"} for n in range(5_000)})))
     assert "and 4,988 more" in run.problem

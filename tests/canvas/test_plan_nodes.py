@@ -1,7 +1,4 @@
-"""The nodes that plan a request and run a plan.
-
-Who decided it: issue 16.
-"""
+"""The nodes that plan a request and run a plan."""
 
 from __future__ import annotations
 

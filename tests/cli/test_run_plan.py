@@ -1,7 +1,4 @@
-"""`xai-mcp-agent run-plan`: what it says, its statuses, and that it shows no secret.
-
-Who decided it: issue 16.
-"""
+"""`xai-mcp-agent run-plan`: what it says, its statuses, and that it shows no secret."""
 
 from __future__ import annotations
 
@@ -121,37 +118,11 @@ def test_what_was_refused_fails(capsys: Any, journal: Callable[[], list[str]]) -
     assert journal() == []
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("[" * 10_000 + "]" * 10_000, "no JSON"),
-        ('{"calls": [], "x": "' + "x" * 10_000_000 + '"}', "more than 4 MB"),
-        ('{"calls": [{"tool": "a/b", "args": {"c": {"call": 0}}}]}', "does not come before it"),
-        ('{"calls": [{"tool": "a/b", "args": {"c": NaN}}]}', "no JSON"),
-        ('{"calls": [{"tool": "shredder/shrod", "args": {}}]}', "'shred'"),
-        ('{"calls": [{"tool": "count", "args": {}}]}', "does not say whose tool"),
-    ],
-    ids=lambda x: x[:30],
-)
-def test_a_hostile_plan_calls_nothing(text: str, says: str, capsys: Any) -> None:
-    Path("plan.json").write_text(text, encoding="utf-8")
-    status, out, err = command(capsys, "run-plan", "plan.json")
-    assert (status, out) == (1, "")
-    assert says in err
-    assert len(err) < 1_000
-
-
 def test_words_that_give_nothing_are_told(capsys: Any) -> None:
     assert command(capsys, "run-plan", write(TIDY), "--give", "2.paper")[0] == 2
     status, _, err = command(capsys, "run-plan", write(TIDY), "--give", "9.paper=1")
     assert status == 1
     assert "no place for '9.paper'" in err
-
-
-def test_a_slip_in_what_is_given_is_told_with_the_nearest(capsys: Any) -> None:
-    status, out, err = command(capsys, "run-plan", write(TIDY), "--give", "2.papr=1")
-    assert (status, out) == (1, "")
-    assert "no parameter for '2.papr'. Did you mean '2.paper'?" in err
 
 
 def test_a_plan_is_drawn_and_makes_the_same_calls(

@@ -88,8 +88,10 @@ class PlanModel:
         elif calls := await to_thread.run_sync(self._next_calls):
             self.asked = {number_of(x.id): x for x in calls}
             return ModelReply("", calls, "tool_calls")
+        if self.problem:  # as no text: calls that its words quote are none
+            return ModelReply("", refusal=self.problem)
         last = self.made[max(self.made)].text if self.made else ""
-        return ModelReply(self.problem or last or _NO_WORDS)
+        return ModelReply(last or _NO_WORDS)
 
     async def aclose(self) -> None:
         """Nothing is open."""
