@@ -174,6 +174,21 @@ async def test_a_tool_that_changes_something_waits_for_its_verb(asked: str) -> N
     assert await first_calls("Delete ticket 7", [delete]) == [(delete.name, {"ticket_id": 7})]
 
 
+@pytest.mark.parametrize(
+    ("name", "description", "asked"),
+    [
+        ("library_return_book", "Take a book back.", "Book 7"),
+        ("library_return_book", "Take a book back.", "Read book 7"),
+        ("order_cancel", "Cancel an order.", "Order 7"),
+        ("order_refund", "Refund an order.", "Order 7"),
+        ("hosts_reboot", "Reboots a server.", "server 7"),
+    ],
+)
+async def test_a_noun_in_its_name_is_not_its_verb(name: str, description: str, asked: str) -> None:
+    changing = replace(tool(name, description, book_id="integer"), read_only=False)
+    assert await first_calls(asked, [changing]) == []
+
+
 @pytest.mark.parametrize("asked", ["buy", "We are out of everything", "Do we need towels?"])
 async def test_a_wish_empties_no_list(asked: str) -> None:
     empty = tool("bag_delete_everything", "Empty the bag.")
@@ -409,6 +424,17 @@ def test_any_tools_words_and_results_come_to_an_end(
     assert (once.turns, once.answer) == (again.turns, again.answer)
     assert {name for name, _ in once.calls} <= {x.name for x in functions}
     assert once.answer
+
+
+async def test_a_pattern_that_takes_for_ever_is_not_tried_for_ever() -> None:
+    hex_ = tool("paint", "Paint a colour.", colour=text("Hex.", pattern="^#[0-9a-f]{6}$"))
+    assert await first_calls("Paint the colour #a0b1c2", [hex_]) == [
+        ("paint", {"colour": "#a0b1c2"})
+    ]
+    assert await first_calls("Paint the colour of grass", [hex_]) == []
+    slow = tool("paint", "Paint a colour.", colour=text("Any.", pattern="^(a|a)*$"))
+    with anyio.fail_after(20):
+        await first_calls(f"Paint the colour {'a' * 100}!x", [slow])
 
 
 async def test_a_schema_that_refers_to_itself_is_read_to_an_end() -> None:

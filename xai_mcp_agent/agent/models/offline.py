@@ -67,6 +67,7 @@ _WIDELY = "search list find all"
 _ALL_IF_EMPTY = re.compile(
     r"\bempty\b[^.;]*\b(?:all|every)|\b(?:all|every)\w*\b[^.;]*\bempty\b", re.I
 )
+_ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
 _THINGS = roots_of("buy shop thing item goods")
 _SEARCHING = roots_of("find look lookup search")
 _GENERIC = roots_of("""
@@ -263,11 +264,15 @@ class _Tool:
         self.name_roots = _roots(function.name) | {root(x) for x in self.words}
         about = " ".join(f"{x.name} {x.description}" for x in self.slots)
         self.roots = self.name_roots | _roots(function.description) | _roots(about)
-        self.verbs = ({self.leading} | self.name_roots) & CHANGING
-        verbs = [x for x in map(root, self.words) if x in READING | CHANGING]
-        reads = bool(verbs) and verbs[0] in READING
+        deeds = [x for x in map(root, self.words) if x in READING | CHANGING]
+        reads = deeds[:1] != [] and deeds[0] in READING
+        # `return_book` books nothing, and `order_cancel` orders nothing.
+        sure = [x for x in deeds if x in CHANGING - _ALSO_NOUNS][:1]
+        self.verbs = {*sure, *({self.leading} if self.leading in CHANGING or not sure else ())}
         self.only_reads = function.read_only is True or (function.read_only is None and reads)
-        self.changes = not self.only_reads and (bool(self.verbs) or function.read_only is False)
+        self.changes = not self.only_reads and (
+            bool(self.verbs & CHANGING) or function.read_only is False
+        )
 
     @property
     def query(self) -> Slot | None:
@@ -476,12 +481,11 @@ class _Turn:
 
     def _asks_for_change(self, tool: _Tool, clause: str, said: set[str]) -> bool:
         """Only where its verb is said, as an order or a wish; a question changes nothing."""
-        if _ASKING.match(clause) or _first(clause) in READING - {"read"}:
+        if _ASKING.match(clause) or _first(clause) in READING:
             return False
         spoken = {root(x) for x in re.findall(r"[a-z]+", clause.lower()) if not _is_inflected(x)}
         meant = spoken | {x for x in said if x not in _roots(clause)}
-        verbs = tool.verbs | {root(tool.words[0]), tool.leading} if tool.words else tool.verbs
-        return any(x in meant or _others(x) & meant for x in verbs)
+        return any(x in meant or _others(x) & meant & CHANGING for x in tool.verbs)
 
     def _match(
         self, tool: _Tool, clause: str, spans: Sequence[Any], said: Sequence[str], score: float

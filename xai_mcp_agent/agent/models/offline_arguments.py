@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ...core.json import JsonObject, as_list, as_object
 from ...core.provider_schema import FunctionSpec
-from ...core.schemas import properties, required, types_of
+from ...core.schemas import SchemaCheck, properties, required, types_of
 from ...search.terms import root, spaced, terms
 
 # Words of a request that say nothing about what is searched for.
@@ -565,8 +565,8 @@ class Filler:
         if slot.topic in _FORMED and span.kind not in (slot.topic, "quoted"):
             return None
         pattern = slot.spec.get("pattern")
-        if isinstance(pattern, str) and len(pattern) < 200 and span.kind != "date":
-            return str(span.value) if re.search(pattern, str(span.value)) else None
+        if pattern and span.kind != "date" and not has_form(str(pattern), str(span.value)):
+            return None
         return str(span.value)
 
     def _choice(self, slot: Slot) -> Any:
@@ -678,11 +678,8 @@ class Filler:
     def _patterned(self, pattern: str) -> Any:
         for match in re.finditer(r"[^\s,;!?\"']+(?<![.,])", self.text):
             word = Span("quoted", match[0], *match.span())
-            try:
-                if len(pattern) < 200 and self._is_free(word) and re.search(pattern, word.value):
-                    return self._take(word)
-            except re.error:
-                return None
+            if self._is_free(word) and has_form(pattern, word.value):
+                return self._take(word)
         return None
 
     def _dated(self, slot: Slot) -> Any:
@@ -825,6 +822,17 @@ class Filler:
 
     def _is_open(self, match: re.Match[str]) -> bool:
         return not any(match.start() < end and start < match.end() for start, end in self.taken)
+
+
+@lru_cache(maxsize=100)
+def _form(pattern: str) -> SchemaCheck:
+    return SchemaCheck({"type": "string", "pattern": pattern})
+
+
+def has_form(pattern: str, value: str) -> bool:
+    """Whether a text fits a schema's pattern, tried within the limits of a check of arguments."""
+    form = _form(pattern)
+    return not form.why_unusable(with_patterns=True) and not form.problems(value)
 
 
 def _unit_for(slot: Slot, said: str) -> str:
