@@ -60,14 +60,18 @@ class Conversation:
         return next(filter(None, texts), "")
 
     @property
-    def given(self) -> list[Message]:
-        """The messages it started from."""
-        return copy.deepcopy(self._given)
-
-    @property
     def said(self) -> list[Message]:
         """The messages since."""
         return copy.deepcopy(list(self._said))
+
+    def to_json(self) -> JsonObject:
+        """For a file; `from_json` reads it back."""
+        return copy.deepcopy({"given": self._given, "said": self._said})
+
+    @staticmethod
+    def from_json(value: JsonObject) -> Conversation:
+        """The conversation that was written so."""
+        return Conversation(value["given"], value["said"])
 
     def with_said(self, *messages: Message) -> Conversation:
         """The same with these at its end."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator
 
 from ..core.json import JsonObject
-from ..core.results import ToolResult
+from ..core.results import ToolResult, result_as_json, result_from_json
 from ..core.tools import ToolKey
 from ..search.selector import Selection
 from .models.base import ModelRequest, Usage
@@ -150,7 +152,7 @@ class ToolFinished:
     call_id: str
     tool: str
     arguments: JsonObject | None
-    result: ToolResult
+    result: Annotated[ToolResult, PlainValidator(result_from_json), PlainSerializer(result_as_json)]
     seconds: float
     thought: str
     source: str | None = None

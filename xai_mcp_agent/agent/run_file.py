@@ -44,7 +44,7 @@ _LEAST_KEY_CHARS, _KEY_BYTES = 32, 32
 _LOCK_SECONDS = 5.0
 _MOST_STATES = 10_000  # half a megabyte, which is written anew with each state
 # What of a state may quote secrets, and is not needed to make a call.
-_MASKED = ("given", "said", "thought", "thinking", "kept", "made")
+_MASKED = ("conversation", "thought", "thinking", "kept", "made")
 
 
 class RunFileError(XaiMcpError):

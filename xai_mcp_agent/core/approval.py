@@ -112,15 +112,6 @@ class AwaitedCall:
         return self.answer.scope == "no" or self.definition == call.definition
 
 
-def awaited_from_json(value: JsonObject) -> AwaitedCall:
-    """Read a call that `asdict` wrote.
-
-    Raises:
-        ValueError: the value is something else.
-    """
-    return _adapter(AwaitedCall).validate_python(value)
-
-
 class ApprovalAwaited(XaiMcpError):
     """A call was not made: its run waits until somebody approves it. Nothing was sent."""
 
