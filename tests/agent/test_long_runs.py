@@ -17,9 +17,8 @@ from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, ModelContextOverflow
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded, RunEvent, ToolFinished
-from xai_mcp_agent.agent.limits import RunLimits
 from xai_mcp_agent.agent.models.errors import window_in
-from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.agent.state import RunLimits, RunState
 from xai_mcp_agent.agent.window import ContextWindow
 
 OPENAI = "This model's maximum context length is {window} tokens. However, you sent {sent}."

@@ -41,13 +41,12 @@ from .events import (
     ToolsSelected,
 )
 from .fitting import Fitting
-from .limits import RunLimits
 from .messages import ADDED, Message, joined
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
 from .results import ResultPages
-from .state import RunState
+from .state import RunLimits, RunState
 from .structured import OutputSchema
 from .text_protocol import ProtocolChoice, ToolCallingModel, as_text
 from .toolsets import AgentTools, Available

@@ -16,13 +16,13 @@ from anyio import Lock, to_thread
 
 from ..agent.conversation import BadConversation, Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
-from ..agent.limits import RunLimits
 from ..agent.loop import AgentRun, AgentSpec
 from ..agent.memory.notes import Memory, memory_for
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.base import counts
 from ..agent.models.choice import OFFLINE, AgentModel
+from ..agent.state import RunLimits
 from ..agent.structured import OutputSchema
 from ..agent.text_protocol import ProtocolChoice
 from ..agent.toolsets import Toolset

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, SupportsIndex, cast
 
-from ..agent.limits import RunLimits
 from ..agent.models.base import ModelSettings
 from ..agent.models.choice import PROVIDERS, unknown_provider
+from ..agent.state import RunLimits
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
