@@ -313,11 +313,3 @@ def test_long_unused_vectors_are_removed_and_used_ones_stay(embed: Model, tmp_pa
         ((count,),) = connection.execute("SELECT count(*) FROM xai_mcp_vectors").fetchall()
     assert count == 2
     connection.close()
-
-
-def test_without_a_store_vectors_are_made_each_time(embed: Model, tmp_path: Path) -> None:
-    (tmp_path / "history.db").mkdir()
-    for _ in range(2):
-        index = filled(embed, place_of(tmp_path / "history.db", tmp_path))
-        assert names(index.search("umbrella")) == ["forecast"]
-    assert len(embed.texts) == 2 * len(TOOLS) + 2

@@ -48,14 +48,6 @@ def test_a_selection_says_why_as_a_person_would() -> None:
     )
 
 
-def test_a_long_request_is_not_repeated_word_by_word() -> None:
-    words = "apple pear plum cherry grape melon"
-    (best,) = ranked(words, tool("fruit", words))
-    assert best.reasons == ("description matches 'apple', 'pear', 'plum', 'cherry' and 2 more",)
-    (odd,) = ranked("x" * 5_000, tool("other", "x" * 5_000))
-    assert len(odd.reasons[0]) < 100
-
-
 def test_common_words_make_no_request_similar() -> None:
     """Half of the shorter request, where rare words count most."""
     others = [tool(f"list_files_{n}", "Lists files.") for n in range(50)]

@@ -15,7 +15,7 @@ from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
 from xai_mcp_agent.search.meta_tools import META_TOOLS
 from xai_mcp_agent.search.selector import BudgetSelector, Selection
-from xai_mcp_agent.search.shortening import MAX_STEPS, first_sentence, shortened
+from xai_mcp_agent.search.shortening import MAX_STEPS, shortened
 
 META = [definition_of(x.name, x) for x in META_TOOLS]
 PARAMETER = {
@@ -216,10 +216,3 @@ def test_a_parameter_may_be_called_like_a_word_of_json_schema():
         assert [*properties] == ["title", "description"]
         assert properties["title"]["enum"] == ["description"]
         assert properties["description"]["items"]["type"] == "string"
-
-
-def test_a_sentence_is_cut_where_it_is_endless():
-    assert first_sentence("Adds.  And more.", 80) == "Adds."
-    assert first_sentence("One\nline", 80) == "One"
-    assert first_sentence("word " * 100, 30) == "word word word word word ..."
-    assert first_sentence("", 30) == ""

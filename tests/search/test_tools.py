@@ -58,11 +58,6 @@ def test_a_request_of_dots_takes_no_time():
     assert clauses("wait... then go.") == ["wait", " go"]
 
 
-@given(st.text())
-def test_any_text_has_terms(text: str) -> None:
-    assert all(terms(text))
-
-
 # What is found
 
 
@@ -100,15 +95,6 @@ def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
 def test_chinese_is_found_by_chinese() -> None:
     tools = (tool("a", "使用必应搜索指定的关键词"), tool("b", "获取天气预报"))
     assert found("搜索", *tools) == ["a"]
-
-
-def test_dicts_do_as_well() -> None:
-    described: dict[str, Any] = {
-        "id": 7, "server": "shop", "name": "order", "description": "Orders books.",
-        "input_schema": {}, "server_description": "A bookshop.",
-    }  # fmt: skip
-    (hit,) = ToolIndex([described]).search("bookshop")
-    assert hit.tool is described
 
 
 def test_a_dict_may_have_anything_in_its_fields() -> None:

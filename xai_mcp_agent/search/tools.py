@@ -231,7 +231,7 @@ def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
     return {term: min(weight, _MAX_REMEMBERED) for term, weight in weights.items()}
 
 
-def initials(name: str) -> str:
+def _initials(name: str) -> str:
     """`bmi` of `body_mass_index`; empty for a name of two words."""
     letters = [x[0] for x in spaced(name).split()]
     return "".join(letters).lower() if len(letters) >= _MIN_INITIALS else ""
@@ -282,7 +282,7 @@ def _text(tool: Tool | JsonObject, name: str) -> str:
 def _texts(tool: Tool | JsonObject) -> Iterator[tuple[_Field, str]]:
     name = _text(tool, "name")
     yield _NAME, name
-    yield _INITIALS, initials(name)
+    yield _INITIALS, _initials(name)
     yield _DESCRIPTION, f"{_text(tool, 'title')} {_text(tool, 'description')}"
     yield _PARAMETERS, " ".join(_names(_value(tool, "input_schema"), described=True))
     yield _SERVER, _text(tool, "server")
