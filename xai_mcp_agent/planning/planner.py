@@ -73,7 +73,9 @@ class Planner:
 
         What neither the request nor an earlier call gives is `Missing`, and among `problems`.
         """
-        return self._plan(request)
+        read = self._read(request)
+        chosen = Chooser(self._words, self._flows, read).choose()
+        return self._wired(read, Needs(self._flows, read, chosen).complete())
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """How these tools connect, called in this order; a tool may be there several times.
@@ -171,11 +173,6 @@ class Planner:
         if isinstance(calls, Plan):
             calls = [WiredCall(x.tool, x.arguments) for x in calls.calls]
         return list(WireCheck(self._flows, calls).problems())
-
-    def _plan(self, request: str) -> Plan:
-        read = self._read(request)
-        chosen = Chooser(self._words, self._flows, read).choose()
-        return self._wired(read, Needs(self._flows, read, chosen).complete())
 
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
         """The tools of a plan, what gives them what they need, and what fits each step, in turn."""
