@@ -10,7 +10,7 @@ import pytest
 from tests.agent.models.wires import ADD, ASK, CHAT, ask, ask_streamed
 from tests.support.media_samples import PNG
 from tests.support.model_endpoint import delta, fails, raw_chunks, raw_json, says
-from xai_mcp_agent import ImagePart, ModelError, ToolResult
+from xai_mcp_agent import ImagePart, ToolResult
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message, ToolCall
 from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings, Usage
@@ -78,15 +78,6 @@ async def test_all_refused_settings_are_found_one_after_the_other():
         "messages": list(ASK),
         "max_completion_tokens": 9,
     }
-
-
-async def test_a_setting_that_is_refused_again_is_an_error():
-    settings = ModelSettings(max_output_tokens=9)
-    script = [fails(400, {"message": f"max_{x}tokens is bad"}) for x in ("", "completion_")]
-    async with CHAT.model_of(script, settings=settings) as (subject, endpoint):
-        with pytest.raises(ModelError, match="max_completion_tokens is bad"):
-            await ask(subject)
-    assert len(endpoint.requests) == 2
 
 
 def piece(**call: Any) -> dict[str, Any]:

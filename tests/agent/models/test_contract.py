@@ -222,14 +222,6 @@ async def test_many_runs_may_use_a_model_at_once(any_wire: Any):
     assert sorted(replies) == [f"answer {n}" for n in range(8)]
 
 
-async def test_a_closed_model_may_be_closed_again_and_asked_again(wire: ScriptedWire):
-    async with wire.model_of([says("one"), says("two")]) as (subject, _):
-        assert (await ask(subject)).text == "one"
-        await subject.aclose()
-        await subject.aclose()
-        assert (await ask(subject)).text == "two"
-
-
 async def test_an_error_of_the_screen_is_not_taken_for_one_of_the_model(any_wire: Any):
     async def broken(_: str) -> None:
         raise ValueError("the screen is gone")
@@ -342,11 +334,6 @@ async def test_a_service_that_wants_a_long_pause_is_not_waited_for(any_wire: Any
         assert "Wait 40 seconds" in str(error)
 
 
-async def test_a_pause_may_be_given_as_a_date(wire: ScriptedWire):
-    header = {"retry-after": "Fri, 31 Dec 2100 23:59:59 GMT"}
-    assert "Wait " in str(await wire.error_of([fails(429, {}, header)]))
-
-
 async def test_a_service_that_keeps_failing_is_given_up(any_wire: Any):
     error = await any_wire.error_of([fails(500, {"message": "boom"}, {"retry-after-ms": "10"})] * 3)
     assert isinstance(error, ModelUnreachable)
@@ -382,12 +369,6 @@ async def test_a_turn_that_goes_on_and_on_is_an_error(any_wire: Any):
     assert isinstance(error, ModelTimeout)
     assert "did not end its turn within 1 seconds" in str(error)
     assert "`turn_timeout_seconds`" in str(error)
-
-
-def test_the_limit_of_a_turn_is_never_shorter_than_one_silence():
-    assert ModelSettings().turn_limit_seconds == 600
-    assert ModelSettings(timeout_seconds=1800).turn_limit_seconds == 1800
-    assert ModelSettings(timeout_seconds=1800, turn_timeout_seconds=60).turn_limit_seconds == 60
 
 
 async def test_a_run_can_be_cancelled_while_the_model_thinks(any_wire: Any):

@@ -25,7 +25,7 @@ from tests.support.model_endpoint import (
     stalls,
 )  # fmt: skip
 from xai_mcp_agent import ModelAuthenticationError, ModelError, ModelUnreachable, Secret
-from xai_mcp_agent.agent.models.access import Access, is_home
+from xai_mcp_agent.agent.models.access import is_home
 from xai_mcp_agent.agent.models.base import AskedAgain, ModelRequest, ModelSettings
 
 pytestmark = pytest.mark.anyio
@@ -132,15 +132,6 @@ async def test_another_address_wants_a_key_of_its_own(
     assert KEY not in message
 
 
-async def test_a_local_service_that_wants_a_key_after_all_says_where_to_put_one(
-    wire: ScriptedWire,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    error = await wire.error_of([fails(401, {"message": "no key"})], api_key=None)
-    assert "Set `api_key` of AgentModel, such as ${ACME_API_KEY}." in str(error)
-
-
 # No error shows a key
 
 REVEALING: dict[str, Any] = {
@@ -228,12 +219,6 @@ async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(wire: Scrip
 async def test_an_address_that_is_none_is_refused(wire: ScriptedWire, url: str):
     with pytest.raises(ModelError, match="no web address"):
         await ask(wire.model("m", base_url=url, api_key=Secret(KEY)))
-
-
-def test_an_address_with_a_password_is_not_shown_when_it_is_printed():
-    url = f"https://ada:{PASSWORD}@models.example.com/v1"
-    access = Access("openai", "m", url, Secret(KEY))
-    assert_hidden(f"{access!r} {access.service(1.0)!r}")
 
 
 def told_by(error: BaseException) -> str:

@@ -140,16 +140,6 @@ async def test_reasoning_that_its_service_would_refuse_stays_away(output: Any):
     assert all(x.get("type") != "reasoning" for x in await items_after(*output))
 
 
-async def test_reasoning_in_clear_goes_back_too():
-    """As open models behind a local server give it."""
-    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
-    thought = {**thought, "content": [{"type": "reasoning_text", "text": "Hm."}]}
-    script = [raw_json(whole(thought, CALL)), fails(400, {"message": "Unknown: content"})]
-    async with RESPONSES.model_of(script) as (subject, _):
-        reply = await ask(subject, ADD)
-    assert reply.added["items"][0] == thought
-
-
 async def test_reasoning_that_cannot_be_read_any_more_is_left_out():
     """As OpenAI says it to another organisation."""
     error = {"message": "It could not be verified.", "code": "invalid_encrypted_content"}
@@ -255,21 +245,6 @@ async def test_an_incomplete_answer_says_why(reason: str, finish: str):
     async with RESPONSES.model_of([raw_chunks([last], done=False)]) as (subject, _):
         reply = await ask(subject)
     assert (reply.text, reply.finish) == ("half a", finish)
-
-
-async def test_an_end_without_a_status_is_what_its_event_says():
-    last = event("incomplete", None, response={"output": [said("half a")]})
-    async with RESPONSES.model_of([raw_chunks([last], done=False)]) as (subject, _):
-        assert (await ask(subject)).finish == "length"
-
-
-@pytest.mark.parametrize("odd", ["x", ["x", {}, {"type": "function_call"}], {"type": "x"}, None])
-async def test_kept_items_that_somebody_changed_do_no_harm(odd: Any):
-    async with RESPONSES.model_of([raw_json(whole(THOUGHT, CALL)), says("ok")]) as (subject, _):
-        reply = await ask(subject, ADD)
-        reply.added["items"] = odd
-        again, _ = await ask_streamed(subject, ModelRequest(sent_back(reply), (ADD,)))
-    assert again.text == "ok"
 
 
 FAILED: dict[str, tuple[Any, type[ModelError], str]] = {
