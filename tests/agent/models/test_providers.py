@@ -145,7 +145,7 @@ LIBRARIES = {"google": "google.genai", "mistral": "mistralai", "xai": "xai_sdk"}
 @pytest.mark.parametrize("provider", ["anthropic", "google", "mistral", "groq", "cohere", "xai"])
 async def test_without_a_key_it_says_which_variable(provider: str):
     pytest.importorskip(LIBRARIES.get(provider, provider))
-    with pytest.raises(ModelAuthenticationError, match=r"variable [A-Z]+_API_KEY\."):
+    with pytest.raises(ModelAuthenticationError, match=r"[A-Z]+_API_KEY"):
         await ask(NativeModel(provider, "some-model"))
 
 
