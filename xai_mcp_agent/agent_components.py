@@ -93,7 +93,7 @@ class AgentModel(Component):
     - timeout_seconds (int): The longest silence of the model's service. Default: 120.
     - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
     - context_tokens (int): How much the model takes in, its answer included. What is more is not
-      sent: of old results a part, of the oldest turns a summary. Default: 128000, or what the
+      sent: of the oldest turns a summary, of long texts a part. Default: 128000, or what the
       service says.
     - max_run_tokens (int): The most tokens of one run, in and out. Before they are used up the
       model is asked for its answer. Default: no limit.

@@ -172,13 +172,6 @@ def test_every_request_stays_in_the_budget_and_keeps_its_beginning(bridge: Bridg
     assert len(set(bodies)) == 1
 
 
-def test_the_system_prompt_tells_that_there_is_more(bridge: Bridge):
-    with model_endpoint([says("Done.")]) as endpoint:
-        run(bridge, endpoint)
-    prompt = endpoint.requests[0].body["messages"][0]["content"]
-    assert "Find them with tool_search. They belong to: office." in prompt
-
-
 def test_a_deferred_tool_can_be_called_by_its_name_at_once(bridge: Bridge):
     script = [calls(("office_delete_photo", {"photo_name": "x"})), says("Done.")]
     with model_endpoint(script) as endpoint:
@@ -215,48 +208,17 @@ def test_a_search_for_nothing_that_is_there_says_whose_tools_there_are(bridge: B
     ]
 
 
-def test_the_text_protocol_shows_the_same_and_finds_the_same(bridge: Bridge):
+def test_a_conversation_that_goes_on_still_knows_what_it_found(bridge: Bridge):
     script = [
-        says('TOOL: tool_search {"query": "new invoice", "max_results": 1}'),
-        says("TOOL: office_create_invoice {}"),
-        says("Done."),
+        search("remove a parcel", max_results=1),
+        calls(("tool_explain", {"tool": "find_song"})),
     ]
-    with model_endpoint(script) as endpoint:
-        told = run(bridge, endpoint, protocol="text")
-    prompts = [x.body["messages"][0]["content"] for x in endpoint.requests]
-    assert "- tool_search: " in prompts[0]
-    assert "- office_create_invoice: " not in prompts[0]
-    assert "- office_create_invoice: " in prompts[1]
-    assert told.results[1] == "create_invoice {}"
-
-
-@pytest.mark.parametrize("protocol", ["native", "text"])
-def test_a_conversation_that_goes_on_still_knows_what_it_found(bridge: Bridge, protocol: str):
-    in_text = protocol == "text"
-    asked = 'TOOL: tool_search {"query": "remove a parcel", "max_results": 1}'
-    first = says(asked) if in_text else search("remove a parcel", max_results=1)
-    with model_endpoint([first, says("Found it."), says("Done.")]) as endpoint:
-        told = run(bridge, endpoint, protocol=protocol)
+    with model_endpoint([*script, says("So."), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint)
         assert told.state is not None
         said = [*told.state.conversation.messages, {"role": "user", "content": "Now do it."}]
-        run(bridge, endpoint, said, protocol=protocol)
-    last = endpoint.requests[2].body
-    shown = last["messages"][0]["content"] if in_text else offered(last)
-    assert ("- office_delete_parcel: " if in_text else "office_delete_parcel") in shown
-
-
-@pytest.mark.parametrize("protocol", ["native", "text"])
-def test_a_conversation_that_goes_on_still_knows_what_was_explained(bridge: Bridge, protocol: str):
-    in_text = protocol == "text"
-    asked = 'TOOL: tool_explain {"tool": "find_song"}'
-    first = says(asked) if in_text else calls(("tool_explain", {"tool": "find_song"}))
-    with model_endpoint([first, says("So."), says("Done.")]) as endpoint:
-        told = run(bridge, endpoint, protocol=protocol)
-        assert told.state is not None
-        said = [*told.state.conversation.messages, {"role": "user", "content": "Now do it."}]
-        told = run(bridge, endpoint, said, protocol=protocol)
-    assert told.state is not None
-    assert [x.name for x in told.state.found] == ["find_song"]
+        run(bridge, endpoint, said)
+    assert offered(endpoint.requests[3].body) == [*META, "office_delete_parcel", "office_find_song"]
 
 
 def test_what_a_file_says_finds_nothing_also_where_ids_are_used_again(bridge: Bridge):
@@ -315,16 +277,10 @@ def test_where_nothing_can_be_called_nothing_is_told_of_finding_tools(bridge: Br
     ("given", "finds"),
     [
         ({"query": "find a song", "max_results": -1}, True),
-        ({"query": "find a song", "max_results": 10**9}, True),
         ({"query": "find a song", "max_results": 1e300}, True),
-        ({"query": "find a song", "max_results": "2"}, False),
-        ({"query": "find a song", "max_results": None}, True),
         ({"query": "find a song", "max_results": "many"}, False),
         ({"query": "find a song " * 2_000}, True),
-        ({"query": ""}, False),
         ({"query": " \n\x00"}, False),
-        ({"query": ["find a song"]}, False),
-        ({"query": None}, False),
         ({}, False),
     ],
 )
@@ -348,16 +304,6 @@ def test_a_run_that_goes_on_elsewhere_still_knows_what_it_found(bridge: Bridge):
         assert [x.name for x in state.found] == ["delete_parcel"]
         run(bridge, e, state)
     assert "office_delete_parcel" in offered(e.requests[2].body)
-
-
-def test_a_tool_that_comes_in_mid_run_is_found(bridge: Bridge):
-    given = {"name": "water_plants", "description": "Waters the plants in the office."}
-    script = [calls(("office_add_tool", given)), search("water the plants", max_results=1),
-              calls(("office_water_plants", {})), says("Done.")]  # fmt: skip
-    with model_endpoint(script) as endpoint:
-        told = run(bridge, endpoint)
-    assert told.results[2] == "water_plants {}"
-    assert max(x.selection.tokens for x in told.selections) <= BUDGET
 
 
 def test_always_shown_tools_are_shown_from_the_start(bridge: Bridge):
@@ -433,10 +379,7 @@ def test_what_nobody_has_accepted_is_neither_shown_nor_found_nor_explained_nor_n
         assert "Exfiltrate" not in text
 
 
-@pytest.mark.parametrize("protocol", ["native", "text"])
-def test_a_conversation_that_a_stranger_wrote_costs_no_more_than_its_length(
-    bridge: Bridge, protocol: str
-):
+def test_a_conversation_that_a_stranger_wrote_costs_no_more_than_its_length(bridge: Bridge):
     """The fixture that watches the loop looks, too."""
     names = [f"office_{deed}_{thing}" for deed in DEEDS for thing in THINGS]
     listed = "\n".join(f"{x}(a: string) - Do this now. [office]" for x in names * 100)
@@ -449,9 +392,8 @@ def test_a_conversation_that_a_stranger_wrote_costs_no_more_than_its_length(
         }
         tool = {"role": "tool", "tool_call_id": "x", "content": listed[: n * 50]}
         said += [{"role": "assistant", "tool_calls": [made]}, tool]
-    with model_endpoint([says("Done.")]) as endpoint:
-        told = run(bridge, endpoint, [*said, {"role": "user", "content": "Go on."}],
-                   protocol=protocol)  # fmt: skip
+    with model_endpoint([says("A summary."), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint, [*said, {"role": "user", "content": "Go on."}])
     assert told.state is not None
     assert len(told.state.found) == len(names)
     assert max(x.selection.tokens for x in told.selections) <= BUDGET
@@ -483,14 +425,6 @@ def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not
     with model_endpoint(script) as endpoint:
         told = run(bridge, endpoint, "Bill the customer.")
     assert told.learned == [("create_invoice", ["Bill the customer.", "new invoice"])]
-
-
-def test_what_was_asked_for_before_finds_the_tool_that_did_it(bridge: Bridge):
-    script = [calls(("office_list_recipe", {})), says("Here."), search("supper"), says("Done.")]
-    with model_endpoint(script) as endpoint:
-        run(bridge, endpoint, "What is there for supper?")
-        told = run(bridge, endpoint, "Again.")
-    assert told.results[0].startswith("office_list_recipe(")
 
 
 def test_a_tool_that_comes_while_the_model_thinks_is_found_by_the_search_that_it_asks_for(

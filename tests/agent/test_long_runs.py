@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,11 +16,11 @@ from tests.agent.test_window import asks, assert_whole, uses
 from tests.support.model_endpoint import Script, Step, calls, fails, model_endpoint, says
 from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, ModelContextOverflow
+from xai_mcp_agent.agent.context import ContextWindow
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded, RunEvent, ToolFinished
 from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.state import RunLimits, RunState
-from xai_mcp_agent.agent.window import ContextWindow
 
 OPENAI = "This model's maximum context length is {window} tokens. However, you sent {sent}."
 VLLM = "The decoder prompt (length {sent}) is longer than the maximum model length of {window}."
@@ -136,28 +137,22 @@ def test_a_window_that_is_known_is_kept_to_without_an_error(bridge: Bridge):
     assert len(folds(told)) == alike.count(False)
 
 
-def test_what_was_folded_is_read_again_with_a_tool(bridge: Bridge):
-    def script(body: dict[str, Any]) -> Step:
-        text = json.dumps(body["messages"])
-        if "a page of it: " in text:
-            return says("Read.")
-        found = [
-            x["content"]
-            for x in body["messages"]
-            if "Read them with read_result" in str(x["content"])
-        ]
-        if found and "text_2.1" in found[0]:
-            assert "read_result" in [x["function"]["name"] for x in body["tools"]]
-            return calls(
-                ("read_result", {"result_id": "text_2.1", "start": 0}), text="a page of it: "
-            )
-        return calls(("tell", {}))
+def test_what_was_cut_is_read_with_a_tool(bridge: Bridge):
+    asked = f"The task. {'words of it. ' * 8_000}"
 
-    _, answer, told = run(bridge, script, max_thoughts=30, window=ContextWindow(20_000))
+    def script(body: dict[str, Any]) -> Step:
+        turn = sum(x["role"] == "assistant" for x in body["messages"])
+        if turn == 0:
+            (id_,) = re.findall(r'read_result: \{"result_id": "([^"]+)"', str(body["messages"]))
+            assert "read_result" in [x["function"]["name"] for x in body["tools"]]
+            return calls(("read_result", {"result_id": id_, "start": 0}))
+        return says("Read.")
+
+    _, answer, told = run(bridge, script, asked, window=ContextWindow(20_000))
     assert answer == "Read."
     (read,) = [x for x in told if isinstance(x, ToolFinished) and x.tool == "read_result"]
     assert not read.result.is_error
-    assert read.result.text.startswith("a long story. a long story.")
+    assert read.result.text.startswith("The task. words of it.")
 
 
 def test_older_turns_are_summed_up_by_the_model(bridge: Bridge):
@@ -210,19 +205,6 @@ def test_a_conversation_that_was_given_is_fitted_too(bridge: Bridge):
     assert state.conversation.messages[:-1] == given
 
 
-def test_the_text_protocol_fits_its_window_too(bridge: Bridge):
-    steps = [*(says("TOOL: tell {}") for _ in range(12)), says("Done.")]
-    service = Small(20_000, steps=steps)
-    spec = {"protocol": "text", "window": ContextWindow(20_000), "max_thoughts": 20}
-    state, answer, told = run(bridge, service, **spec)
-    assert (answer, service.refused) == ("Done.", 0)
-    assert folds(told)
-    assert 'Read them with read_result: {"result_id": "text_2.1"' in json.dumps(
-        service.taken[-1]
-    ).replace('\\"', '"')
-    assert sum("a long story" in str(x["content"]) for x in state.conversation.messages) == 12
-
-
 def test_nothing_to_fold_is_the_error_of_the_service(bridge: Bridge):
     service = Small(30)
     with pytest.raises(ModelContextOverflow), model_endpoint(service) as endpoint:
@@ -248,15 +230,14 @@ def test_a_run_that_goes_on_from_json_sends_what_it_would_have_sent(bridge: Brid
             bridge, endpoint, Conversation("Go."),
             emit=stopping_at(8), window=window, max_thoughts=20,
         )  # fmt: skip
-        assert state.folding.results_before
+        assert state.folding.left_out
         before = service.taken[-1]
         again = RunState.from_json(json.loads(json.dumps(state.to_json())))
         _, finished = go(bridge, endpoint, again, emit=unheard, window=window, max_thoughts=20)
     assert finished is not None
     assert finished.answer == "Done."
     assert service.refused == 0
-    kept = len(before) - 1  # the latest result was whole
-    assert service.taken[8][:kept] == before[:kept]
+    assert service.taken[8][: len(before)] == before
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from xai_mcp_agent import (
     UnknownAgent,
 )
 from xai_mcp_agent.agent.conversation import BadConversation
+from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.agents import update_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
@@ -60,6 +61,8 @@ class Run:
         return last["output"] if "output" in last else last["content"]
 
 
+LONG = "x" * 100_000 + "THE END"
+LONG_ID = id_of(LONG)
 _asked_by = {"provider": "openai"}
 ON_EACH_WIRE = pytest.mark.parametrize("_wire", ["openai", "openai_responses"], indirect=True)
 
@@ -90,7 +93,7 @@ def new_ctx() -> dict[str, Any]:
     define_tool(ctx, None, "add", "Adds two integers.", add, ADD)
     define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
     define_tool(ctx, None, "boom", "Always fails.", boom)
-    define_tool(ctx, None, "long", "Says much.", lambda _c, text, _a: "x" * 100_000 + "THE END")
+    define_tool(ctx, None, "long", "Says much.", lambda _c, text, _a: LONG)
     return ctx
 
 
@@ -377,8 +380,7 @@ def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
         names = [x["function"]["name"] for x in body["tools"]]
         if count == 3:
             assert names[-1] == "read_result"
-            call_id = body["messages"][1]["tool_calls"][0]["id"]
-            return calls(("read_result", {"result_id": call_id, "start": 99_990}))
+            return calls(("read_result", {"result_id": LONG_ID, "start": 99_990}))
         return says("Read.")
 
     run = play(script)
@@ -451,8 +453,8 @@ def test_a_text_alone_is_enough_for_a_tool_with_one_parameter():
     [
         ({}, "is a required property"),
         ({"result_id": "nope", "start": 0}, "No such result"),
-        ({"result_id": "ID", "start": -5}, "less than the minimum"),
-        ({"result_id": "ID", "start": 10**9}, "has only 100007 characters"),
+        ({"result_id": LONG_ID, "start": -5}, "less than the minimum"),
+        ({"result_id": LONG_ID, "start": 10**9}, "has only 100007 characters"),
     ],
 )
 def test_a_slip_in_reading_on_is_answered_with_a_hint(arguments: dict[str, Any], hint: str):
@@ -461,9 +463,7 @@ def test_a_slip_in_reading_on_is_answered_with_a_hint(arguments: dict[str, Any],
         if count == 1:
             return calls(("long", {"input": "x"}))
         if count == 3:
-            known = body["messages"][1]["tool_calls"][0]["id"]
-            given = {k: known if v == "ID" else v for k, v in arguments.items()}
-            return calls(("read_result", given))
+            return calls(("read_result", arguments))
         return says("ok")
 
     run = play(script)

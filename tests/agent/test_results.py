@@ -28,10 +28,10 @@ def pages() -> ResultPages:
     ],
 )  # fmt: skip
 def test_nothing_a_tool_said_is_lost(result: ToolResult, shown: str):
-    assert pages().shown("c1", result) == shown
+    assert pages().shown([result]) == [shown]
 
 
 def test_a_picture_is_named_and_its_data_stands_beside_it():
     result = ToolResult((ImagePart("AAAA", "image/png"),), structured={"kind": "cat"})
-    shown = pages().shown("c1", result)
+    (shown,) = pages().shown([result])
     assert shown == '[image image/png, 3 bytes, not shown as text]\n{"kind": "cat"}'

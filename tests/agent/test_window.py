@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Any
 
@@ -10,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xai_mcp_agent.agent.context import ContextWindow, Folding, fit, tokens_of
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.messages import Message
-from xai_mcp_agent.agent.window import ContextWindow, Fitted, Folding, fit, tokens_of
+from xai_mcp_agent.agent.results import id_of
 
 READER = "read_result"
 
@@ -56,23 +56,18 @@ def assert_whole(messages: list[Message]) -> None:
     assert not waiting
 
 
-def test_what_fits_is_sent_as_it_is():
+def test_older_turns_are_left_out_with_a_note_but_not_what_was_asked():
     turns = working(3)
-    fitted = fit(turns, 10_000, Folding(), READER)
-    assert (fitted.messages, fitted.folding) == (turns, Folding())
-
-
-def test_old_results_are_folded_first_and_say_how_they_are_read():
-    turns = working(10)
-    fitted = fit(turns, 8_000, Folding(), READER)
-    assert sizes(fitted.messages) <= 8_000
-    assert len(fitted.messages) == len(turns)
-    assert not fitted.left_out
-    shown = fitted.messages[2]["content"]
-    assert shown.startswith("result 0: xxx")
-    assert 'read_result: {"result_id": "text_2.1"' in shown
-    assert fitted.texts["text_2.1"] == turns[2]["content"]
-    assert fitted.messages[-1] == turns[-1]
+    assert fit(turns, 10_000, Folding(), READER).messages == turns
+    turns = working(400, chars=500)
+    fitted = fit(turns, 4_000, Folding(), READER)
+    assert sizes(fitted.messages) <= 4_000
+    first = fitted.messages[0]["content"]
+    assert first.startswith(f"[The {len(fitted.left_out)} earlier messages of this conversation")
+    assert first.endswith("\n\nThe task.")
+    assert len(fitted.left_out) + len(fitted.messages) == len(turns)
+    summed = Folding(fitted.folding.left_out, summary="Ten were found.")
+    assert "Ten were found." in fit(turns, 4_000, summed).messages[0]["content"]
 
 
 def test_a_folded_conversation_begins_alike_for_many_turns():
@@ -81,44 +76,9 @@ def test_a_folded_conversation_begins_alike_for_many_turns():
     for count in range(1, 60):
         fitted = fit(working(count), 12_000, folding, READER)
         assert sizes(fitted.messages) <= 12_000
-        if fitted.messages[: len(before)] != before:
-            changes += 1
+        changes += fitted.messages[: len(before)] != before
         folding, before = fitted.folding, fitted.messages
     assert 1 <= changes <= 15
-    assert not folding.left_out or changes <= 15
-
-
-def test_older_turns_are_left_out_with_a_note_but_not_what_was_asked():
-    turns = working(400, chars=500)
-    fitted = fit(turns, 4_000, Folding(), READER)
-    assert sizes(fitted.messages) <= 4_000
-    first = fitted.messages[0]["content"]
-    assert "earlier messages of this conversation are left out here" in first
-    assert first.endswith("\n\nThe task.")
-    assert len(fitted.left_out) + len(fitted.messages) == len(turns)
-    assert f"The {len(fitted.left_out)} earlier" in first
-    again = fit([*turns, *uses(999, "new")], 4_000, fitted.folding, READER)
-    assert again.messages[: len(fitted.messages)] == fitted.messages
-
-
-def test_a_summary_stands_where_turns_were_left_out():
-    turns = working(400, chars=500)
-    folding = fit(turns, 4_000, Folding()).folding
-    summed = Folding(folding.results_before, folding.left_out, summary="Ten were found.")
-    assert "Ten were found." in fit(turns, 4_000, summed).messages[0]["content"]
-
-
-def test_of_a_talk_the_latest_turns_are_sent():
-    talk = [
-        x
-        for n in range(200)
-        for x in (asks(f"question {n}"), {"role": "assistant", "content": "a " * 200})
-    ]
-    fitted = fit([*talk, asks("The last one.")], 3_000, Folding())
-    assert fitted.messages[-1]["content"] == "The last one."
-    assert fitted.messages[0]["role"] == "user"
-    roles = [x["role"] for x in fitted.messages]
-    assert all(a != b for a, b in itertools.pairwise(roles))
 
 
 def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
@@ -126,9 +86,11 @@ def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
     turns = [asks(text), *uses(1, "y" * 30_000, "small")]
     fitted = fit(turns, 2_000, Folding(), READER)
     assert sizes(fitted.messages) <= 2_000
-    assert fitted.messages[0]["content"].startswith("BEGIN")
-    assert fitted.messages[0]["content"].endswith("END")
-    assert fitted.texts["text_0.1"] == text
+    shown = fitted.messages[0]["content"]
+    assert shown.startswith("BEGIN")
+    assert shown.endswith("END")
+    assert f'read_result: {{"result_id": "{id_of(text)}"' in shown
+    assert fitted.texts[id_of(text)] == text
     assert fitted.messages[-1]["content"] == "small"
     longer = fit([*turns, *uses(2, "more")], 2_000, fitted.folding, READER)
     assert longer.messages[: len(fitted.messages)] == fitted.messages
@@ -136,22 +98,20 @@ def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
 
 def test_a_picture_does_not_count_by_its_bytes():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
-    message = asks("")
-    message["content"] = [{"type": "text", "text": "Look."}, picture]
+    message: Message = {"role": "user", "content": [{"type": "text", "text": "Look."}, picture]}
     assert tokens_of(message) < 2_000
 
 
 @pytest.mark.parametrize(
     ("window", "folding", "room"),
     [
-        (ContextWindow(8_000), Folding(), 6_500),
         (ContextWindow(8_000, answer_tokens=1_000), Folding(), 6_500),
         (ContextWindow(128_000), Folding(window_tokens=8_000), 6_500),
         (ContextWindow(8_000), Folding(scale=2.0), 3_000),
         (ContextWindow(0), Folding(), float("inf")),
         (ContextWindow(400), Folding(), 50),
     ],
-)  # fmt: skip
+)
 def test_the_room_is_what_the_answer_and_the_tools_leave(
     window: ContextWindow, folding: Folding, room: float
 ):
@@ -168,7 +128,7 @@ TURN = st.one_of(
 
 
 @given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000))
-def test_no_call_is_torn_from_its_result_and_nothing_fits_by_chance(
+def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
     turns: list[list[Message]], room: int
 ):
     given = Conversation([x for turn in turns for x in turn]).turns()
@@ -178,15 +138,7 @@ def test_no_call_is_torn_from_its_result_and_nothing_fits_by_chance(
             continue
         fitted = fit(given[:end], room, folding, READER)
         folding = fitted.folding
-        _check(fitted, given[:end])
-
-
-def _check(fitted: Fitted, given: list[Message]) -> None:
-    assert_whole(fitted.messages)
-    assert fitted.tokens >= sizes(fitted.messages) - 50
-    asked: list[Any] = [
-        x for x in given if x["role"] == "user" and "TOOL RESULT" not in x["content"]
-    ]
-    if asked:
-        sent = json.dumps(fitted.messages)
-        assert asked[-1]["content"][:50] in sent
+        assert_whole(fitted.messages)
+        assert fitted.tokens == sizes(fitted.messages)
+        asked: list[Any] = [x for x in given[:end] if x["role"] == "user"]
+        assert not asked or asked[-1]["content"][:50] in json.dumps(fitted.messages)

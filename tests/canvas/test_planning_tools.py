@@ -15,8 +15,8 @@ from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.agent import planning_tools
-from xai_mcp_agent.agent.planning_tools import PLANNING_TOOLS
+from xai_mcp_agent.agent import meta_tools
+from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS
 from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
@@ -84,7 +84,7 @@ def test_they_are_there_only_where_the_toolbelt_says_so(run: Callable[..., Ran])
 def test_a_tool_is_selected_a_request_planned_and_tools_listed(
     run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning_tools, "_PAGE", 3)
+    monkeypatch.setattr(meta_tools, "_PAGE", 3)
     selected, planned, listed, last, none = run(
         calls(("select_tool", {"request": "cancel the order"})),
         calls(("plan_tools", {"request": REQUEST})),

@@ -20,7 +20,7 @@ from ..core.visible import own_names
 from .arguments import parse_arguments
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall
-from .planning_tools import EXECUTE_TOOL, executed
+from .meta_tools import EXECUTE_TOOL, executed
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools, Available
@@ -42,10 +42,9 @@ class CallNotMade(XaiMcpError):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A call with its answer; `text` is what the model reads, `event` what to tell of it."""
+    """A call with its answer; `event` is what to tell of it."""
 
     call: ToolCall
-    text: str
     event: ToolFinished
 
     @property
@@ -124,7 +123,7 @@ class CallRunner:
 
     def _answered(self, call: ToolCall, event: ToolFinished) -> Answered:
         """A call with its answer as the model will read it."""
-        return Answered(call, self._pages.shown(call.id, event.result), event)
+        return Answered(call, event)
 
     async def _answer(
         self, number: int, call: ToolCall, available: Available, thought: str

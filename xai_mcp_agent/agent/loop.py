@@ -25,8 +25,8 @@ from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import CallRunner
+from .context import Context, ContextWindow
 from .conversation import Conversation, as_sent
-from .discovery import Finds, found_in
 from .events import (
     Emit,
     ModelAsked,
@@ -40,8 +40,8 @@ from .events import (
     ToolsChanged,
     ToolsSelected,
 )
-from .fitting import Fitting
 from .messages import ADDED, Message, joined
+from .meta_tools import Finds, found_in
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
@@ -50,7 +50,6 @@ from .state import RunLimits, RunState
 from .structured import OutputSchema
 from .text_protocol import ProtocolChoice, ToolCallingModel, as_text
 from .toolsets import AgentTools, Available
-from .window import ContextWindow
 
 # As in xai-agent: each failure in a row makes the model a little less predictable.
 _STRESS_PER_FAILURE = 0.1
@@ -102,7 +101,7 @@ class AgentRun:
     _tools: AgentTools
     _pages: ResultPages
     _pending: PendingCalls
-    _fitting: Fitting
+    _context: Context
     _started: float | None = None
 
     def __init__(
@@ -163,7 +162,7 @@ class AgentRun:
         runner = CallRunner(tools, pages, self._emit, self._caller)
         self._pending = PendingCalls(tools, pages, runner, finds)
         window, folding = self._spec.window, self.state.folding
-        self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
+        self._context = Context(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
         try:
             await self._begin(() if no_tools else left_out)  # its message has them
@@ -182,8 +181,7 @@ class AgentRun:
         return ended
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
-        conversation, pages = self.state.conversation, self._pages
-        await beside_loop(conversation.chars, lambda: pages.begin(conversation.turns()))
+        conversation = self.state.conversation
         self._available = available = await self._tools.available()
         found = await beside_loop(
             conversation.chars, lambda: found_in(conversation.turns(), available)
@@ -235,7 +233,7 @@ class AgentRun:
         return reply
 
     async def _ask(self, *, is_last: bool) -> ModelReply:
-        return await self._fitting_reply(partial(self._request, is_last=is_last))
+        return await self._reply_in_window(partial(self._request, is_last=is_last))
 
     async def _in_words(self, limit: str = "") -> ModelReply:
         """A turn in which it is offered nothing, and can only answer."""
@@ -244,9 +242,9 @@ class AgentRun:
             messages = as_text(await self._messages(Selection(()), limit))
             return ModelRequest(tuple(messages), may_call=False, output_schema=self._output_schema)
 
-        return await self._fitting_reply(build)
+        return await self._reply_in_window(build)
 
-    async def _fitting_reply(self, build: Callable[[], Awaitable[ModelRequest]]) -> ModelReply:
+    async def _reply_in_window(self, build: Callable[[], Awaitable[ModelRequest]]) -> ModelReply:
         """The reply to a request, which is made smaller as long as it does not fit."""
         while True:
             request = await build()
@@ -254,20 +252,20 @@ class AgentRun:
                 await self._emit(ModelAsked(self.state.step, request))
                 reply = await self._model.reply(request, self._on_text, self._on_again)
             except ModelContextOverflow as overflow:
-                if not await self._fitting.gives_way(overflow, self.state.conversation):
+                if not await self._context.gives_way(overflow, self.state.conversation):
                     raise
             else:
                 self._count_turn(reply)
                 return reply
 
     def _count_turn(self, reply: ModelReply) -> None:
-        self._fitting.learn(reply.usage)
+        self._context.learn(reply.usage)
         self.count(turn := reply.usage)
         if not turn.input_tokens:
             words = "".join((reply.text, *(x.arguments for x in reply.calls)))
-            turn = Usage(self._fitting.sent_tokens, tokens_in(words))
+            turn = Usage(self._context.sent_tokens, tokens_in(words))
             self.state = replace(self.state, uncounted=self.state.uncounted + turn)
-        self.state = replace(self.state, last_turn=turn, folding=self._fitting.folding)
+        self.state = replace(self.state, last_turn=turn, folding=self._context.folding)
 
     async def _ask_aside(self, request: ModelRequest) -> ModelReply:
         """The reply to a request that is no turn of the run; it is not shown."""
@@ -317,8 +315,8 @@ class AgentRun:
         keep_provided = not uses(template, "provided_system")
         system = conversation.system(prompt, keep_provided=keep_provided)
         fixed_tokens = tokens_in(system + limit) + selection.tokens
-        turns = await self._fitting.turns(self.state, fixed_tokens)
-        self.state = replace(self.state, folding=self._fitting.folding, kept=self._pages.texts)
+        turns = await self._context.turns(conversation, self.state.step, fixed_tokens)
+        self.state = replace(self.state, folding=self._context.folding, kept=self._pages.texts)
         return [*as_sent(system, turns), *([{"role": "user", "content": limit}] if limit else [])]
 
     def _searched(self) -> Searched | None:

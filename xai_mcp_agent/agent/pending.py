@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from .calls import Answered, CallRunner
 from .conversation import call_message, result_messages
-from .discovery import Finds
 from .events import ToolFinished
 from .messages import joined
+from .meta_tools import Finds
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools
@@ -51,7 +51,7 @@ class PendingCalls:
         if awaiting:
             return replace(self.so_far(state), awaiting=awaiting), done
         answered = self._answered(state, answers)
-        self._finds.learn(answers, self._tools.shown)
+        self._finds.learn([x.event for x in answers], self._tools.shown)
         return answered, done
 
     def so_far(self, state: RunState) -> RunState:
@@ -66,10 +66,10 @@ class PendingCalls:
 
     def _answered(self, state: RunState, answers: Sequence[Answered]) -> RunState:
         """The state after the pending calls, with these answers."""
-        texts = self._pages.together([(x.call.id, x.text) for x in answers])
+        texts = self._pages.shown([x.event.result for x in answers])
         answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
         # A search finds also what came since the model was asked.
-        found = self._finds.of(answers, self._tools.shown)
+        found = self._finds.of([x.event for x in answers], self._tools.shown)
         return state.finding(found).answered(
             call_message(state.thought, state.pending, added=state.added),
             *result_messages(answered),

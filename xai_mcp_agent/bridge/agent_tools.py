@@ -10,7 +10,7 @@ from math import inf
 
 from anyio import to_thread
 
-from ..agent.planning_tools import PlanningToolset
+from ..agent.meta_tools import Planning
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
@@ -28,7 +28,7 @@ from ..search.preferences import Preferences
 from .context import is_of_person
 from .operations import Operations
 from .source_toolset import Failure, SourceToolset
-from .toolbox import AskAvailable, agent_tools
+from .toolbox import agent_tools
 
 _SUGGESTED_OF = 1_000  # to find the nearest of more names takes too long
 _MOST_NAMES = 5
@@ -107,8 +107,7 @@ async def ready_tools(
         preferences=spec.preferences,
         budget_tokens=spec.budget_tokens,
         ask_to_accept=describe and partial(_ask_to_accept, operations, describe),
-        planning=describe_plan
-        and partial(planning_toolset, operations, describe_plan, spec.preferences),
+        planning=describe_plan and planning_of(operations, describe_plan, spec.preferences),
     )
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
@@ -128,16 +127,12 @@ async def ready_tools(
     return ReadyTools(tools, pages, left_out, why)
 
 
-def planning_toolset(
-    operations: Operations,
-    describe: Callable[[Plan], str],
-    preferences: Preferences | None,
-    available: AskAvailable,
-) -> PlanningToolset:
-    """`select_tool`, `plan_tools`, `execute_tool` and `list_tools`, for one agent.
+def planning_of(
+    operations: Operations, describe: Callable[[Plan], str], preferences: Preferences | None
+) -> Planning:
+    """How one agent selects a tool and makes a plan, without what rules or settings deny.
 
-    `describe` puts a plan into words. They know only `available` tools, without those that rules
-    or settings deny.
+    `describe` puts a plan into words.
     """
 
     async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
@@ -155,7 +150,7 @@ def planning_toolset(
         structured = {"tools": names, "plan": plan_as_json(plan)}
         return ToolResult((TextPart(describe(plan)),), structured=structured)
 
-    return PlanningToolset(select, make_plan, available)
+    return Planning(select, make_plan)
 
 
 def _required(operations: Operations, spec: ToolSpec) -> list[str]:

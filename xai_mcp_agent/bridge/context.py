@@ -25,7 +25,7 @@ from .pipeline import Perform
 from .rules import ranking_rules
 
 if TYPE_CHECKING:
-    from ..agent.discovery import Search
+    from ..agent.meta_tools import Search
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ What of them the agent may see decides `AgentFilter`; every call goes through th
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
 
-from ..agent.discovery import DiscoveryToolset
+from ..agent.meta_tools import MetaToolset, Planning
 from ..agent.results import ResultPages
 from ..agent.state import RunState
-from ..agent.toolsets import AgentTools, Available, Call, CombinedToolset, Toolset
+from ..agent.toolsets import AgentTools, Call, CombinedToolset, Toolset
 from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, XaiMcpError
 from ..core.results import ToolResult
@@ -27,9 +26,6 @@ from .context import Context
 from .engine import Engine
 
 logger = logging.getLogger(__name__)
-
-AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
-"""Gives the tools that an agent may call now."""
 
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
@@ -89,14 +85,14 @@ def agent_tools(
     preferences: Preferences | None = None,
     budget_tokens: int | None = None,
     ask_to_accept: AskToAccept | None = None,
-    planning: Callable[[AskAvailable], Toolset] | None = None,
+    planning: Planning | None = None,
     called_with: str = "",
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages of long results in its run.
 
     `state` is that of a run that goes on; `earlier_results` are long ones of its conversation, by
-    id. A request shows what fits `budget_tokens`, or the budget of the settings. `planning` makes
-    the tools to plan with from what is available; `called_with` is one of them that calls what is
+    id. A request shows what fits `budget_tokens`, or the budget of the settings. With
+    `planning` it has the tools to plan with; `called_with` is the one of them that calls what is
     found, where that is not called itself. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
@@ -108,9 +104,8 @@ def agent_tools(
     names = state.names if state else ()
     pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
     search = context.search_for(preferences)
-    discovery = DiscoveryToolset(search, lambda: tools.available(), called_with)
-    own = [planning(lambda: tools.available())] if planning else []
-    parts = (*parts, pages, discovery, *own)
+    meta = MetaToolset(search, lambda: tools.available(), planning, called_with)
+    parts = (*parts, pages, meta)
     engine.record_static(CombinedToolset(*parts).known())
 
     budget = budget_tokens or context.settings.search.budget_tokens

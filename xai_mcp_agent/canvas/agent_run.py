@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 from anyio import to_thread
 
-from ..agent.calls import Answered, CallRunner
+from ..agent.calls import CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
 from ..agent.loop import AgentRun
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
+from ..agent.results import text_of_result
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
@@ -31,6 +32,7 @@ from ..core.errors import BadSetting, NoTools
 from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
+from ..core.visible import visible
 from ..planning.plan import Plan
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
@@ -246,27 +248,23 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
 
-    async def go(operations: Operations) -> list[Answered]:
-        nonlocal texts
+    async def go(operations: Operations) -> tuple[ToolResult, str]:
         ready = await _usable_tools(workflow, agent, operations)
         runner = CallRunner(ready.tools, ready.pages, emit, operations.caller)
         asked = RunState(said, pending=(call,))
         answers = await runner.answer_all(asked, await ready.tools.available(), "")
-        texts = ready.pages.texts
+        result = answers[0].event.result
+        (shown,) = ready.pages.shown([result])
+        keep(ctx, ready.pages.texts)
         await emit(answers[0].event)
-        return answers
+        return result, shown
 
     text = "" if arguments is None else as_text(arguments)
     call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool, text)
     workflow.kept = kept_for(ctx, said.messages)
-    texts: Mapping[str, str] = {}
-    answers = workflow.perform(go)
-    keep(ctx, texts)
-    said = said.with_said(
-        call_message("", [call]),
-        *result_messages([(x.call, x.text, x.event.result) for x in answers]),
-    )
-    return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
+    result, shown = workflow.perform(go)
+    said = said.with_said(call_message("", [call]), *result_messages([(call, shown, result)]))
+    return CanvasRun(said.messages, visible(text_of_result(result)))
 
 
 def select_for(ctx: Any, name: Any, request: str, node: str) -> tuple[Selection, tuple[str, ...]]:

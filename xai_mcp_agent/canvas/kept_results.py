@@ -12,34 +12,20 @@ logger = logging.getLogger(__name__)
 
 _KEY = "mcp_long_results"
 _MOST_CHARS = 20_000_000  # of all in a workflow; the newest is always kept
-_START_CHARS = 100  # enough to tell two results apart whose calls have the same id
 
 
 def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
     """The whole texts of the results that this conversation has in part, by their ids."""
     said = [x for x in map(text_of, conversation) if '"result_id"' in x]
-
-    def is_shown(kept: tuple[str, str]) -> bool:
-        return any(_mention(kept[0]) in x and kept[1][:_START_CHARS] in x for x in said)
-
-    named = [x for x in _kept(ctx) if any(_mention(x[0]) in text for text in said)]
-    # Some services begin anew with their ids: those that certainly are in it count, so come last.
-    return dict(sorted(named, key=is_shown))
+    kept: dict[str, str] = ctx.get(_KEY, {})
+    return {id_: x for id_, x in kept.items() if any(f'"result_id": "{id_}"' in y for y in said)}
 
 
 def keep(ctx: Any, texts: Mapping[str, str]) -> None:
     """Keep these for the nodes to come."""
-    before = _kept(ctx)
-    kept = [*before, *(x for x in texts.items() if x not in before)]
-    while len(kept) > 1 and sum(len(text) for _, text in kept) > _MOST_CHARS:
-        dropped, _ = kept.pop(0)
-        logger.warning("The long result %s cannot be read on: there are too many others.", dropped)
-    ctx[_KEY] = tuple(kept)
-
-
-def _kept(ctx: Any) -> tuple[tuple[str, str], ...]:
-    return ctx.get(_KEY, ())
-
-
-def _mention(result_id: str) -> str:
-    return f'"result_id": "{result_id}"'
+    kept: dict[str, str] = {**ctx.get(_KEY, {}), **texts}
+    while len(kept) > 1 and sum(map(len, kept.values())) > _MOST_CHARS:
+        oldest = next(iter(kept))
+        del kept[oldest]
+        logger.warning("The long result %s cannot be read on: there are too many others.", oldest)
+    ctx[_KEY] = kept

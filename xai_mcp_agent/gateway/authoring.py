@@ -16,10 +16,10 @@ from typing import Any
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
+from ..agent.meta_tools import AskAvailable
 from ..agent.toolsets import Available, Toolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
-from ..bridge.toolbox import AskAvailable
 from ..canvas.fitting import calls_of_workflow
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError

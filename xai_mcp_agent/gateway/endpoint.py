@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
-from ..agent.planning_tools import EXECUTE_TOOL, executed
+from ..agent.meta_tools import EXECUTE_TOOL, executed
 from ..agent.toolsets import Available, Toolset
-from ..bridge.agent_tools import planning_toolset
+from ..bridge.agent_tools import planning_of
 from ..bridge.operations import Operations
 from ..bridge.source_toolset import SourceToolset
 from ..bridge.toolbox import agent_tools
@@ -95,7 +95,7 @@ class Endpoint:
             parts.append(AuthoringToolset(own, options.author, lambda: self._tools.available()))
         self._tools, _ = agent_tools(
             own, parts, tell=logger.warning,
-            planning=partial(planning_toolset, own, describe, Preferences()),
+            planning=planning_of(own, describe, Preferences()),
             called_with=EXECUTE_TOOL.name,
         )  # fmt: skip
         self._is_always_shown = own.preferences().is_always_shown

@@ -1,0 +1,318 @@
+"""Tools that find, explain, choose, plan and call the other tools of an agent.
+
+They know no more than what is available to the agent, and a call by `execute_tool` is a call of the
+tool that it names. Their answers read as `search.meta_tools` has it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, TypeAlias, cast
+
+from anyio import to_thread
+
+from ..catalog.definitions import ToolDefinition
+from ..core.calls import ToolInvocation
+from ..core.errors import InvalidArguments, UnknownTool
+from ..core.examples import example_arguments
+from ..core.json import JsonObject
+from ..core.names import did_you_mean
+from ..core.results import TextPart, ToolResult
+from ..core.tools import META, Tool, ToolAnnotations, ToolKey
+from ..core.visible import own_names
+from ..search.found import SelectedTool
+from ..search.meta_tools import (
+    DEFAULT_RESULTS,
+    META_TOOLS,
+    MOST_RESULTS,
+    TOOL_EXPLAIN,
+    TOOL_SEARCH,
+    Finding,
+    explain_answer,
+    names_in,
+    search_answer,
+    tool_line,
+    unknown_answer,
+)
+from ..search.ranking import Ranked
+from .arguments import parse_arguments
+from .events import ToolFinished
+from .messages import Message, calls_of, text_of
+from .toolsets import Available, Learn, Toolset
+
+Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
+"""Finds so many of these tools at most by what somebody wants to do, the best first."""
+Select: TypeAlias = Callable[[str, Mapping[ToolKey, Tool]], Awaitable[SelectedTool | None]]
+"""The one of these tools that fits best what somebody wants to do."""
+MakePlan: TypeAlias = Callable[[str, Mapping[ToolKey, ToolDefinition]], Awaitable[ToolResult]]
+"""A plan of calls of these tools, as an answer for a model."""
+
+AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
+"""Gives the tools that an agent may call now."""
+
+_PAGE = 30
+_SUGGESTED = 3
+_MOST_NAME_CHARS = 300
+_NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
+_FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
+_EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
+_NOTHING = "None of your tools fits that. Say it in other words, or look through them with {}."
+
+
+def _tool(name: str, description: str, required: Sequence[str] = (), **properties: str) -> Tool:
+    described = {x: {"type": "string", "description": y} for x, y in properties.items()}
+    schema = {"type": "object", "properties": described, "required": list(required)}
+    reads = ToolAnnotations(read_only=True)
+    return Tool(ToolKey(META.name, "", name), description, schema, annotations=reads)
+
+
+SELECT_TOOL = _tool(
+    "select_tool",
+    "Tells which of your tools fits best what you want to do, how surely, and why; and others.",
+    ["request"],
+    request="What one tool should do.",
+)
+PLAN_TOOLS = _tool(
+    "plan_tools",
+    "Plans the calls of your tools that a whole request asks for, with where each argument comes "
+    "from and what is missing. The plan is made of words and may be wrong: nothing is called.",
+    ["request"],
+    request="All that is to be done.",
+)
+LIST_TOOLS = _tool(
+    "list_tools",
+    "Lists your tools page by page, with what they take and do.",
+    server="Only those of this server.",
+    text="Only those with this in their name or description.",
+    cursor="What the page before names; give the same `server` and `text` again.",
+)
+EXECUTE_TOOL = Tool(
+    ToolKey(META.name, "", "execute_tool"),
+    "Calls one of your tools by its name, also one that is not listed here.",
+    {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "description": "Its name."},
+            "arguments": {"type": "object", "description": "What it takes, by parameter."},
+        },
+        "required": ["tool"],
+    },
+)
+PLANNING_TOOLS = (SELECT_TOOL, PLAN_TOOLS, LIST_TOOLS, EXECUTE_TOOL)
+# What they answer with, a model has found; and those by words that may be learned.
+_FINDING = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
+_QUERIES = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What an agent plans with, whose person wants `PLANNING_TOOLS`."""
+
+    select: Select
+    make_plan: MakePlan
+
+
+class MetaToolset(Toolset):
+    """`tool_search` and `tool_explain`; with `planning` the four tools to plan with, too.
+
+    `available` tells the tools of the agent now: they may be others than when the model was asked.
+    `called_with` is the tool that calls what is found, where that is not called itself.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        available: AskAvailable,
+        planning: Planning | None = None,
+        called_with: str = "",
+    ) -> None:
+        self._search = search
+        self._available = available
+        self._planning = planning
+        self._called_with = called_with
+        self._tools = META_TOOLS if planning is None else (*META_TOOLS, *PLANNING_TOOLS)
+
+    async def tools(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    def known(self) -> Sequence[Tool]:
+        """All of them."""
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Answer one of them; a call of `execute_tool` is known as that of another tool before."""
+        arguments, available = invocation.arguments, await self._available()
+        others = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}
+        name, planning = invocation.tool.name, self._planning
+        if name == TOOL_SEARCH.name:
+            most = int(arguments.get("max_results", DEFAULT_RESULTS))
+            most = min(max(most, 1), MOST_RESULTS)
+            found = await self._find(arguments["query"], others, most)
+            return search_answer(found, available.sources, self._called_with)
+        if name == TOOL_EXPLAIN.name:
+            return await self._explain(str(arguments["tool"]), available, others)
+        if name == LIST_TOOLS.name:
+            return _page(arguments, available, list(others.values()))
+        if name == SELECT_TOOL.name and planning:
+            tools = {key: x.tool for key, x in others.items()}
+            return _selected(await planning.select(arguments["request"], tools), others)
+        if name == PLAN_TOOLS.name and planning:
+            return await planning.make_plan(arguments["request"], others)
+        raise UnknownTool("Name the tool that is to be called as `tool`.")
+
+    async def _explain(
+        self, name: str, available: Available, others: Mapping[ToolKey, ToolDefinition]
+    ) -> ToolResult:
+        definition = _named(name, available)
+        if definition is None:
+            found = await self._find(name, others, _SUGGESTED)
+            return unknown_answer(available.unknown(name), found)
+        # In a thread: schemas are strangers' words.
+        example = await to_thread.run_sync(example_arguments, definition.tool.input_schema)
+        return explain_answer(definition, example, self._called_with)
+
+    async def _find(
+        self, query: str, others: Mapping[ToolKey, ToolDefinition], most: int
+    ) -> list[Finding]:
+        hits = await self._search(query, {key: x.tool for key, x in others.items()}, most)
+        return [Finding(others[x.tool.key], x.score) for x in hits]
+
+
+def executed(
+    arguments: JsonObject, available: Available, why_not: Callable[[str], str]
+) -> tuple[ToolDefinition, JsonObject]:
+    """The tool that a call of `execute_tool` names, and what that is called with.
+
+    `why_not` tells why there is no tool of a name.
+
+    Raises:
+        UnknownTool: the agent has none of that name, or it is one of our own.
+        InvalidArguments: there are none that can be read.
+    """
+    value = arguments.get("tool")
+    name = value[:_MOST_NAME_CHARS] if isinstance(value, str) else ""
+    definition = _named(name, available)
+    if definition is None:
+        raise UnknownTool(why_not(name))
+    if definition.tool.key.kind == META.name:
+        raise UnknownTool(f"Call {definition.name!r} by itself, not by {EXECUTE_TOOL.name!r}.")
+    inner, schema = arguments.get("arguments"), definition.tool.input_schema
+    if isinstance(inner, str):
+        inner = parse_arguments(inner, schema, tool=definition.name)
+    if inner is not None and not isinstance(inner, dict):
+        problem = f"`arguments` must be an object, not {json.dumps(inner)[:60]}"
+        raise InvalidArguments(EXECUTE_TOOL.name, [problem], "an object")
+    return definition, own_names(cast(JsonObject, inner or {}), schema)
+
+
+def _named(name: str, available: Available) -> ToolDefinition | None:
+    return available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))
+
+
+def _selected(found: SelectedTool | None, others: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+    if found is None:
+        return ToolResult.of_text(_NOTHING.format(f"`{LIST_TOOLS.name}`"))
+    best = others[found.tool.key]
+    names = [others[x.tool.key].name for x in found.alternatives]
+    lines = [tool_line(best), f"Confidence {found.confidence:.2f}: {'; '.join(found.reasons)}"]
+    lines += [f"Others: {', '.join(names)}"] if names else []
+    structured: JsonObject = {
+        "tools": [{"name": x} for x in (best.name, *names)],
+        "confidence": round(found.confidence, 3),
+        "reasons": list(found.reasons),
+    }
+    return ToolResult((TextPart("\n".join(lines)),), structured=structured)
+
+
+def _page(
+    arguments: JsonObject, available: Available, tools: Sequence[ToolDefinition]
+) -> ToolResult:
+    """A page in the order of names, so that none is missed while others come and go."""
+    server, text, after = (arguments.get(x) or "" for x in ("server", "text", "cursor"))
+    if server and server not in available.sources:
+        hint = did_you_mean(server, available.sources) or f"`{LIST_TOOLS.name}` shows all."
+        return ToolResult.of_text(f"No server {server!r} has tools here. {hint}", is_error=True)
+    matching = [
+        x for x in sorted(tools, key=attrgetter("name"))
+        if (not server or x.tool.source == server)
+        and text.casefold() in f"{x.name} {x.tool.title} {x.tool.description}".casefold()
+    ]  # fmt: skip
+    left = [x for x in matching if x.name > after]
+    page, more = left[:_PAGE], len(left) - _PAGE
+    lines = [tool_line(x) for x in page] or ["There are no more tools."]
+    structured: JsonObject = {"listed": [x.name for x in page], "total": len(matching)}
+    if more > 0:
+        structured["next_cursor"] = page[-1].name
+        lines.append(f"{more:,} more: go on with cursor {page[-1].name}")
+    return ToolResult((TextPart("\n".join(lines)),), structured=structured)
+
+
+class Finds:
+    """What the calls of a run found and used. `asked` are the words of the person who began it."""
+
+    def __init__(self, asked: str, learn: Learn) -> None:
+        self._asked = asked
+        self._learn = learn
+        self._queries: dict[ToolKey, str] = {}  # by what they found
+
+    def of(self, calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
+        """The tools that these calls used, or found, in their order."""
+        return [key for x in calls for key in _found_by(x, available)]
+
+    def learn(self, calls: Iterable[ToolFinished], available: Available) -> None:
+        """Remember what led to the tools that were used with success."""
+        for call in calls:
+            key, keys = call.key, _found_by(call, available)
+            if call.result.is_error or key is None:
+                continue
+            if key in _QUERIES:
+                query = str((call.arguments or {}).get(_QUERIES[key], ""))
+                self._queries |= dict.fromkeys(keys, query)
+            elif key.kind != META.name:
+                intents = [self._asked, self._queries.get(key, "")]
+                self._learn(key, [x for x in intents if x.strip()])
+
+
+def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
+    key = call.key  # of `execute_tool` that of the tool which was called
+    if key in _FINDING:
+        # The best comes last, as the newest: where there is no room, the others give way first.
+        names = names_in(call.result.structured)[::-1]
+        return [x.tool.key for x in map(available.find, names) if x]
+    return [key] if key and key.kind != META.name else []
+
+
+def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
+    """The tools that a conversation has found or called, the newest last.
+
+    What a conversation of before says: so tools stay known when it goes on in another run.
+    """
+    found: dict[ToolKey, None] = {}
+    for name in _names_in(messages, available):
+        definition = available.find(name)
+        if definition is not None and definition.tool.key.kind != META.name:
+            found.pop(definition.tool.key, None)
+            found[definition.tool.key] = None
+    return tuple(found)
+
+
+def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:
+    by_id: dict[Any, ToolDefinition | None] = {}  # the tools that the last turn called
+    for message in messages:
+        if calls := calls_of(message):
+            names = [str(x.get("function", {}).get("name")) for x in calls]
+            by_id = {
+                x.get("id"): available.find(name) for x, name in zip(calls, names, strict=True)
+            }
+            yield from names
+        elif message.get("role") == "tool":
+            called = by_id.get(message.get("tool_call_id"))
+            if called and called.tool.key in _QUERIES:
+                yield from _FIRST_NAME.findall(text_of(message))[::-1]  # the best last
+            elif called and called.tool.key == TOOL_EXPLAIN.key:
+                yield from _EXPLAINED_NAME.findall(text_of(message))
