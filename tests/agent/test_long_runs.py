@@ -16,11 +16,11 @@ from tests.agent.test_window import asks, assert_whole, uses
 from tests.support.model_endpoint import Script, Step, calls, fails, model_endpoint, says
 from tests.support.stalls import STALL_SECONDS, watching
 from xai_mcp_agent import Bridge, ModelContextOverflow
-from xai_mcp_agent.agent.context import ContextWindow
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ConversationFolded, RunEvent, ToolFinished
 from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.state import RunLimits, RunState
+from xai_mcp_agent.agent.window import ContextWindow
 
 OPENAI = "This model's maximum context length is {window} tokens. However, you sent {sent}."
 VLLM = "The decoder prompt (length {sent}) is longer than the maximum model length of {window}."

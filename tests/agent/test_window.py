@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.context import ContextWindow, Folding, fit, tokens_of
+from xai_mcp_agent.agent.context import fit, tokens_of
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.results import id_of
+from xai_mcp_agent.agent.window import ContextWindow, Folding
 
 READER = "read_result"
 

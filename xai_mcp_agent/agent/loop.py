@@ -25,7 +25,7 @@ from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import CallRunner
-from .context import Context, ContextWindow
+from .context import Context
 from .conversation import Conversation, as_sent
 from .events import (
     Emit,
@@ -40,8 +40,8 @@ from .events import (
     ToolsChanged,
     ToolsSelected,
 )
+from .found_tools import Finds, found_in
 from .messages import ADDED, Message, joined
-from .meta_tools import Finds, found_in
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
@@ -50,6 +50,7 @@ from .state import RunLimits, RunState
 from .structured import OutputSchema
 from .text_protocol import ProtocolChoice, ToolCallingModel, as_text
 from .toolsets import AgentTools, Available
+from .window import ContextWindow
 
 # As in xai-agent: each failure in a row makes the model a little less predictable.
 _STRESS_PER_FAILURE = 0.1

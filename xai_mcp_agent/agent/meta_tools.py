@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from anyio import to_thread
 
@@ -33,16 +33,13 @@ from ..search.meta_tools import (
     TOOL_SEARCH,
     Finding,
     explain_answer,
-    names_in,
     search_answer,
     tool_line,
     unknown_answer,
 )
 from ..search.ranking import Ranked
 from .arguments import parse_arguments
-from .events import ToolFinished
-from .messages import Message, calls_of, text_of
-from .toolsets import Available, Learn, Toolset
+from .toolsets import Available, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
 """Finds so many of these tools at most by what somebody wants to do, the best first."""
@@ -58,8 +55,6 @@ _PAGE = 30
 _SUGGESTED = 3
 _MOST_NAME_CHARS = 300
 _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
-_FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
-_EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 _NOTHING = "None of your tools fits that. Say it in other words, or look through them with {}."
 
 
@@ -103,9 +98,6 @@ EXECUTE_TOOL = Tool(
     },
 )
 PLANNING_TOOLS = (SELECT_TOOL, PLAN_TOOLS, LIST_TOOLS, EXECUTE_TOOL)
-# What they answer with, a model has found; and those by words that may be learned.
-_FINDING = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
-_QUERIES = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
 
 
 @dataclass(frozen=True)
@@ -250,69 +242,3 @@ def _page(
         structured["next_cursor"] = page[-1].name
         lines.append(f"{more:,} more: go on with cursor {page[-1].name}")
     return ToolResult((TextPart("\n".join(lines)),), structured=structured)
-
-
-class Finds:
-    """What the calls of a run found and used. `asked` are the words of the person who began it."""
-
-    def __init__(self, asked: str, learn: Learn) -> None:
-        self._asked = asked
-        self._learn = learn
-        self._queries: dict[ToolKey, str] = {}  # by what they found
-
-    def of(self, calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
-        """The tools that these calls used, or found, in their order."""
-        return [key for x in calls for key in _found_by(x, available)]
-
-    def learn(self, calls: Iterable[ToolFinished], available: Available) -> None:
-        """Remember what led to the tools that were used with success."""
-        for call in calls:
-            key, keys = call.key, _found_by(call, available)
-            if call.result.is_error or key is None:
-                continue
-            if key in _QUERIES:
-                query = str((call.arguments or {}).get(_QUERIES[key], ""))
-                self._queries |= dict.fromkeys(keys, query)
-            elif key.kind != META.name:
-                intents = [self._asked, self._queries.get(key, "")]
-                self._learn(key, [x for x in intents if x.strip()])
-
-
-def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
-    key = call.key  # of `execute_tool` that of the tool which was called
-    if key in _FINDING:
-        # The best comes last, as the newest: where there is no room, the others give way first.
-        names = names_in(call.result.structured)[::-1]
-        return [x.tool.key for x in map(available.find, names) if x]
-    return [key] if key and key.kind != META.name else []
-
-
-def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
-    """The tools that a conversation has found or called, the newest last.
-
-    What a conversation of before says: so tools stay known when it goes on in another run.
-    """
-    found: dict[ToolKey, None] = {}
-    for name in _names_in(messages, available):
-        definition = available.find(name)
-        if definition is not None and definition.tool.key.kind != META.name:
-            found.pop(definition.tool.key, None)
-            found[definition.tool.key] = None
-    return tuple(found)
-
-
-def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:
-    by_id: dict[Any, ToolDefinition | None] = {}  # the tools that the last turn called
-    for message in messages:
-        if calls := calls_of(message):
-            names = [str(x.get("function", {}).get("name")) for x in calls]
-            by_id = {
-                x.get("id"): available.find(name) for x, name in zip(calls, names, strict=True)
-            }
-            yield from names
-        elif message.get("role") == "tool":
-            called = by_id.get(message.get("tool_call_id"))
-            if called and called.tool.key in _QUERIES:
-                yield from _FIRST_NAME.findall(text_of(message))[::-1]  # the best last
-            elif called and called.tool.key == TOOL_EXPLAIN.key:
-                yield from _EXPLAINED_NAME.findall(text_of(message))

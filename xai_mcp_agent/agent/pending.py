@@ -8,8 +8,8 @@ from dataclasses import replace
 from .calls import Answered, CallRunner
 from .conversation import call_message, result_messages
 from .events import ToolFinished
+from .found_tools import Finds
 from .messages import joined
-from .meta_tools import Finds
 from .results import ResultPages
 from .state import RunState
 from .toolsets import AgentTools

@@ -10,12 +10,13 @@ from ..core.errors import ModelAnswerInvalid, XaiMcpError
 from ..core.json import JsonObject
 from ..core.threads import beside_loop
 from ..core.util import tokens_in
-from .context import ContextWindow, Folding, fit
+from .context import fit
 from .conversation import Conversation, as_sent
 from .messages import Message
 from .models.base import Model
 from .structured import ask_for_json
 from .text_protocol import as_text
+from .window import ContextWindow, Folding
 
 _PROMPT = (
     "You direct requests. Choose the one route that fits the latest request best; do not answer it."

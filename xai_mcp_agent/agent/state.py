@@ -12,12 +12,12 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 from ..core.approval import AwaitedCall
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
-from .context import Folding
 from .conversation import Conversation
 from .events import ToolFinished
 from .messages import Message, ToolCall
 from .models.base import ModelReply, Usage
 from .toolsets import Names
+from .window import Folding
 
 _MILLION = 1_000_000
 

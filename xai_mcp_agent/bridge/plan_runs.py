@@ -13,7 +13,6 @@ from typing import TypeAlias
 import anyio
 from anyio import to_thread
 
-from ..agent.context import ContextWindow
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
 from ..agent.loop import AgentRun, AgentSpec
@@ -23,6 +22,7 @@ from ..agent.results import ResultPages
 from ..agent.run_file import RunFileError, WaitingRun, held, place_of
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, Toolset
+from ..agent.window import ContextWindow
 from ..core.approval import RunApprovals, RunFacts
 from ..core.calls import Caller, ToolInvocation
 from ..core.errors import (

@@ -14,7 +14,7 @@ from ...core.json import JsonObject
 from ...core.names import did_you_mean
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
-from ..context import DEFAULT_WINDOW_TOKENS, ContextWindow
+from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
 from .access import is_home, key_variable
 from .base import INSTALL, Model, ModelSettings
 
