@@ -31,7 +31,7 @@ from ...search.shortening import first_sentence
 from ...search.terms import SYNONYMS, root, spaced, spelled_terms, terms, weighted
 from ...search.tools import ToolIndex
 from ..messages import Message, ToolCall, calls_of, text_of, with_calls
-from ..planning_tools import PLANNING_TOOLS
+from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 from .offline_arguments import (
     CHANGING,
