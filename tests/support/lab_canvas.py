@@ -56,6 +56,16 @@ _LOOK_AT = """([zoom, x, y]) => {
   engine.getModel().setOffset(x, y);
   engine.repaintCanvas();
 }"""
+# The canvas follows its buttons some frames later.
+_STAND_STILL = """async selector => {
+  const node = document.querySelector(selector);
+  for (let frame = 0, same = 0, last = ''; frame < 300 && same < 15; frame++) {
+    await new Promise(requestAnimationFrame);
+    const box = node.getBoundingClientRect(), now = `${box.x} ${box.y} ${box.width}`;
+    same = now === last ? same + 1 : 0;
+    last = now;
+  }
+}"""
 _AREA = """() => {
   const area = window.jupyterapp.shell.currentWidget.content.node.getBoundingClientRect();
   return {x: area.x, y: area.y, width: area.width, height: area.height};
@@ -319,6 +329,7 @@ class Canvas:
     def zoom(self, button: str) -> None:
         """Press one of the three buttons in the lower right corner, by its tip."""
         self.page.locator(f"{FRONT} button[title='{button}']").click()
+        self.page.evaluate(_STAND_STILL, f"{FRONT} .node")
 
     def unfold(self) -> str:
         """Open all folds of the panel; the panel's text."""
