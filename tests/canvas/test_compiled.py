@@ -81,7 +81,7 @@ SHOWN = {
     "ex15_plan_and_run": [
         "A rough plan for: Search for books",
         "book_id: books[].book_id of call 1",
-        "-> borrow_book(book_id=",
+        "-> library_borrow_book(book_id=",
         "-- plan: finished",
         '"reader": "Ada"',
     ],

@@ -103,7 +103,7 @@ class Layout:
         self._widest = _ROOM_WIDTH / zoom
         self._links = {link.source: link for link in links}
         self._above = {x.owner: x.node for x in notes if not x.is_below}
-        self._under = {x.owner: x.node for x in notes if x.is_below}
+        self._under = [x for x in notes if x.is_below]
         self._rows: list[list[tuple[Node, float]]] = []  # each node with how far right it stands
         for flow in flows:
             self._add_flow(flow)
@@ -202,9 +202,10 @@ class Layout:
             for node, x in row:
                 self._stand(node, x, y, free)
                 free = self.boxes[node].bottom + _LEAST_GAP
-            for node, _ in row:
-                if node in self._under:
-                    self._put_under(self._under[node], self.boxes[node])
+            nodes = [node for node, _ in row]
+            for note in self._under:
+                if note.owner in nodes:
+                    self._put_under(note.node, self.boxes[note.owner])
             bottom = max(box.bottom for box in self.boxes.values())
             self._below.append(bottom)
             top = bottom + _ROW_GAP + _LINE_GAP * under[number]

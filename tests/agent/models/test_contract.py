@@ -318,7 +318,7 @@ async def test_pauses_begin_at_half_a_second_and_double(any_wire: Any, monkeypat
         pauses.append(seconds)
 
     monkeypatch.undo()  # the other tests here have shorter ones
-    monkeypatch.setattr(retries.anyio, "sleep", no_sleep)
+    monkeypatch.setattr(retries, "sleep", no_sleep)
     await any_wire.error_of([fails(500, {"message": "boom"})] * 3)
     first, second = [x for x in pauses if x]
     assert 0.375 <= first <= 0.5

@@ -60,7 +60,7 @@ def draw(
     flow.main(node)
     flow.outputs(*(node[x] for x in outputs))
     for title, text in (notes or {}).items():
-        flow.note(title, text, above=node)
+        flow.note(title, text, below=node)
     return flow.write(folder)
 
 

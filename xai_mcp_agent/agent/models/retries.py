@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 import anyio
+from anyio import sleep
 
 from ...core.backoff import Backoff
 from ...core.errors import ModelCannotCallFunctions, ModelContextOverflow
@@ -92,7 +93,7 @@ class RetryingModel:
                         del came  # the error holds this frame: held by it, both would stay long
             if on_again:
                 await on_again(AskedAgain(came.reason, pause))
-            await anyio.sleep(pause)
+            await sleep(pause)
 
     def _temperature(self, request: ModelRequest) -> float | None:
         """The one to send; None for the service's own."""
