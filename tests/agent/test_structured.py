@@ -72,7 +72,7 @@ def test_a_service_that_refuses_the_form_is_not_sent_it_a_second_time():
     ("first", "problem"),
     [
         (says('{"city": "Rome"}'), '"people" is a required property'),
-        (says("It is Rome."), "it is not JSON, it begins with 'It is Rome.'"),
+        (says("It is Rome."), "it is not JSON"),
         (says('{"city": "Ro', finish="length"), "it was cut off at the limit of its length"),
     ],
 )
@@ -90,7 +90,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong(
 def test_an_answer_that_fits_neither_time_is_an_error():
     with pytest.raises(ModelAnswerInvalid, match="also when asked again") as raised:
         ask([says("{}"), says("Rome")])
-    assert raised.value.problems == ("it is not JSON, it begins with 'Rome'",)
+    assert raised.value.problems == ("it is not JSON",)
 
 
 @pytest.mark.parametrize(

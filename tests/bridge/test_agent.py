@@ -302,7 +302,6 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         (["itt"], {}, UnknownServer, "No MCP server 'itt'"),
         ([lambda: None], {}, BadSetting, "Write it with `def`"),
         ([shout, shout], {}, BadSetting, "Two functions of the agent are called 'shout'"),
-        ([], {"model": "opnai:gpt"}, XaiMcpError, "Did you mean 'openai'"),
         ([], {"model": "openai"}, XaiMcpError, "wants the name of a model"),
         ([], {"max_thoughts": 0}, BadSetting, "`max_thoughts` of Agent is 0"),
         ([], {"approval": "perhaps"}, BadSetting, "`approval` of Agent"),
@@ -311,7 +310,7 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         ([], {"memory": "a text"}, XaiMcpError, "not a memory"),
     ],
     ids=[
-        "server", "nameless", "twice", "provider", "model", "thoughts", "approval", "protocol",
+        "server", "nameless", "twice", "model", "thoughts", "approval", "protocol",
         "form", "memory",
     ],
 )  # fmt: skip

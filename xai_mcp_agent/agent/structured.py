@@ -31,7 +31,6 @@ _AGAIN = (
     "This answer does not fit the JSON Schema that you were given:\n{problems}\n"
     "Give it again, corrected: one JSON value and nothing else."
 )
-_EXCERPT_CHARS = 40
 _END_OF_THOUGHTS = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]")
 # A JSON Schema has at least one of these words; `{"city": "string"}` is no schema.
 _SCHEMA_WORDS = {
@@ -103,7 +102,7 @@ class OutputSchema:
         if value is NOT_JSON:  # an object among sentences, or in a fence between them
             value = read_json(plain[plain.find("{") : plain.rfind("}") + 1])
         if value is NOT_JSON:
-            return None, [f"it is not JSON, it begins with {plain[:_EXCERPT_CHARS]!r}"]
+            return None, ["it is not JSON"]
         return value, self._schema_check.problems(value) or list(self._check(value))
 
 
