@@ -169,8 +169,12 @@ def test_nothing_is_left_of_clients_that_have_left():
             client = far_client(f"client{number}", respond=Responding(""))
             assert of_caller(bridge, client, echo).text == "hello"
             forget(bridge, client.name)
-        gc.collect()
-        assert sum(isinstance(x, McpSource) for x in gc.get_objects()) == 1
+
+        def is_alone() -> bool:
+            gc.collect()
+            return sum(isinstance(x, McpSource) for x in gc.get_objects()) == 1
+
+        wait_until(is_alone, "their sources are gone")
 
 
 def test_the_history_hears_of_the_main_session_alone():
