@@ -50,10 +50,10 @@ from .offline_arguments import (
 
 WHO = "I am the offline model. I follow rules; ask me for one thing a tool can do."
 CONNECT = (
-    "For a real model, set the environment variable OPENAI_API_KEY, and `agent_provider` of "
-    "AgentInit to `openai` and `agent_model` to the model's name; with `xai-mcp-agent ask` give "
-    "`--model openai:NAME`. For one on your own machine, wire an AgentModel with its `base_url` to "
-    "`model_settings`, or give `--base-url`."
+    "For a real model, write OPENAI_API_KEY=... into the file .env beside mcp_settings.json, and "
+    "set `agent_provider` of AgentInit to `openai` and `agent_model` to the model's name; with "
+    "`xai-mcp-agent ask` give `--model openai:NAME`. For one on your own machine, wire an "
+    "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
 _MOST_ASKED, _MOST_SHOWN = 6_000, 6_000  # characters of a request, and of a result
 _MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
