@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, FloatRect, Locator, Page
+from playwright.sync_api import ConsoleMessage, FloatRect, Locator, Page, TimeoutError
 
 from .processes import wait_until
 
@@ -27,6 +27,7 @@ _NOT_OURS = (
     "reading 'split'",
 )  # fmt: skip
 
+_LISTINGS = 5
 _LOOK_MILLISECONDS = 50  # between two looks at the page; each makes it lay out what it shows
 
 _MODEL = "window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine().getModel()"
@@ -57,13 +58,14 @@ _LOOK_AT = """([zoom, x, y]) => {
   engine.repaintCanvas();
 }"""
 # The canvas follows its buttons some frames later.
+# The canvas moves a third of a second after the button is pressed.
 _STAND_STILL = """async selector => {
-  const node = document.querySelector(selector);
-  for (let frame = 0, same = 0, last = ''; frame < 300 && same < 15; frame++) {
+  const node = document.querySelector(selector), begin = performance.now();
+  for (let last = '', since = begin, now = begin; now - since < 800 && now - begin < 10000;) {
     await new Promise(requestAnimationFrame);
-    const box = node.getBoundingClientRect(), now = `${box.x} ${box.y} ${box.width}`;
-    same = now === last ? same + 1 : 0;
-    last = now;
+    now = performance.now();
+    const box = node.getBoundingClientRect(), place = `${box.x} ${box.y} ${box.width}`;
+    if (place !== last) { last = place; since = now; }
   }
 }"""
 _AREA = """() => {
@@ -133,9 +135,26 @@ class Canvas:
 
     def open_by_hand(self, path: str) -> None:
         """Double-click a file in the browser at the left, folder by folder, until it is drawn."""
-        for name in path.split("/"):
-            self.page.locator(f".jp-DirListing-itemText :text-is('{name}')").dblclick()
+        first, *others = path.split("/")
+        # A listing under way when `show_top_folder` was pressed brings its folder back.
+        for _ in range(_LISTINGS):
+            if self._is_listed(first):
+                break
+            self.show_top_folder()
+        for name in (first, *others):
+            self._listed(name).dblclick()
         self.wait_for(_IS_DRAWN, arg=path)
+
+    def _is_listed(self, name: str) -> bool:
+        """Look for a file in the folder that the browser shows, for at most three seconds."""
+        try:
+            self._listed(name).wait_for(timeout=3_000)
+        except TimeoutError:
+            return False
+        return True
+
+    def _listed(self, name: str) -> Locator:
+        return self.page.locator(f".jp-DirListing-itemText :text-is('{name}')")
 
     def show_top_folder(self) -> None:
         """Show the files, and press the folder above them: new files come into what is shown."""
