@@ -32,15 +32,15 @@ help:
 	@echo "make bench-smoke  run every benchmark in its smallest form; no figure counts"
 	@echo "make conformance   run the public conformance suite of MCP, as client and as server (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
-	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/search.md"
+	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/measured.md"
 	@echo "make bench-drawing DATA=folder  draw the plans in a folder, and make their calls"
-	@echo "make bench-planning DATA=folder SCORER=file  how good plans are, into docs/planning.md"
+	@echo "make bench-planning DATA=folder SCORER=file  how good plans are, into docs/measured.md"
 	@echo "make bench-openapi DATA=folder  what becomes of the OpenAPI documents in a folder"
-	@echo "make performance  bench and bench-peers, written into docs/performance.md"
-	@echo "make newcomer  from pip install to an answer, into docs/performance.md (needs Chromium)"
-	@echo "make lessons   the hour of a workshop by mouse, into docs/workshop.md (needs Chromium)"
+	@echo "make performance  bench and bench-peers, written into docs/measured.md"
+	@echo "make newcomer  from pip install to an answer, into docs/measured.md (needs Chromium)"
+	@echo "make lessons   the hour of a workshop by mouse, into docs/measured.md (needs Chromium)"
 	@echo "make newest-lab  the tests in the lab, in the newest JupyterLab (needs Chromium)"
-	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
+	@echo "make soak    ten minutes of agents while servers break, into docs/measured.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
 $(BIN)/python:
@@ -103,12 +103,12 @@ bench-smoke: $(TOOLS)
 conformance: $(TOOLS)
 	@$(BIN)/python -m tests.conformance $(ARGS)
 
-# Prints its tables; a run without ARGS also writes them into docs/performance.md.
+# Prints its tables; a run without ARGS also writes them into docs/measured.md.
 bench-peers: $(TOOLS)
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
 
 # DATA has a folder for each set (tools.jsonl, queries.jsonl), SCORER is a program, EMBED the folder
-# of a model such as MiniLM; docs/search.md tells more.
+# of a model such as MiniLM; docs/measured.md tells more.
 bench-search: $(TOOLS)
 	@test -n "$(DATA)" -a -n "$(SCORER)" || { echo "Say make bench-search DATA=folder SCORER=file"; exit 2; }
 	@$(BIN)/python -m benchmarks.search --data "$(DATA)" --scorer "$(SCORER)" \
@@ -118,7 +118,7 @@ bench-drawing: $(TOOLS)
 	@test -n "$(DATA)" || { echo "Say make bench-drawing DATA=folder"; exit 2; }
 	@$(BIN)/python -m benchmarks.drawing --data "$(DATA)" $(ARGS)
 
-# DATA has a folder for each set (tools.jsonl, plans.jsonl), SCORER is a program; docs/planning.md
+# DATA has a folder for each set (tools.jsonl, plans.jsonl), SCORER is a program; docs/measured.md
 # tells more.
 bench-planning: $(TOOLS)
 	@test -n "$(DATA)" -a -n "$(SCORER)" || { echo "Say make bench-planning DATA=folder SCORER=file"; exit 2; }

@@ -1,6 +1,6 @@
 """Run the benchmarks named on the command line, or all, and print a line for each figure.
 
-With `--page`, all are run and their table is written into `docs/performance.md`.
+With `--page`, all are run and their table is written into `docs/measured.md`.
 """
 
 from __future__ import annotations

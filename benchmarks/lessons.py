@@ -2,7 +2,7 @@
 
 What a machine takes is measured, what hands do is counted, and told in seconds by the
 keystroke-level model; words to read are those of the README up to what to try next. A learner is
-given more time than that. `make lessons` writes into `docs/workshop.md`; without `--table` it only
+given more time than that. `make lessons` writes into `docs/measured.md`; without `--table` it only
 prints.
 """
 
@@ -29,7 +29,6 @@ from .clock import Clock
 from .rows import size
 
 COMMAND = "make lessons"
-PAGE = page.PAGE.with_name("workshop.md")
 HOUR_MINUTES = 60
 BEGINNER = 3  # times as long as practised hands take, which the model is of
 WORDS_A_MINUTE = 100  # instructions, in a language that need not be one's own
@@ -92,8 +91,8 @@ def main(arguments: Sequence[str]) -> int:
         text = table(list(_take_all(Path(root))))
     print(f"\n{text}")
     if "--table" in arguments:
-        page.write(COMMAND, text, PAGE)
-        print(f"\nWritten to {PAGE}.")
+        page.write(COMMAND, text)
+        print(f"\nWritten to {page.PAGE}.")
     return 0
 
 

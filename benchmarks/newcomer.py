@@ -2,7 +2,7 @@
 
 An environment of its own, a real lab, a real Chromium. What waits for a machine is measured; what
 hands do is counted, and told in seconds by the keystroke-level model.
-`make newcomer` writes into `docs/performance.md`; with `ARGS=--print-only` it only prints.
+`make newcomer` writes into `docs/measured.md`; with `ARGS=--print-only` it only prints.
 """
 
 from __future__ import annotations

@@ -26,11 +26,10 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 import xai_mcp_agent
+from benchmarks import page
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_it_is_built.md"
-BEGIN = "<!-- Written by `python -m tools.walk --page`: begin -->"
-END = "<!-- end of the walks -->"
+COMMAND = "python -m tools.walk --page"
 
 Entered: TypeAlias = tuple[tuple[str, str], ...]
 """In the order of the first time: file of the package, function."""
@@ -243,32 +242,20 @@ def in_order(walk: Walk) -> str:
     return "\n".join(lines)
 
 
-def page_with(page: str, rows: str) -> str:
-    """The page with this table in it.
-
-    Raises:
-        ValueError: it has lost its marks.
-    """
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{PAGE.name} has lost its mark {BEGIN} or {END}")
-    return f"{head}{BEGIN}\n{rows}{END}{tail}"
-
-
 def main() -> None:
     """Take the walks and print their table."""
     parser = argparse.ArgumentParser(description="Count what one call enters of the package.")
     parser.add_argument("--verbose", action="store_true", help="also name what is entered")
-    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE.name}")
+    parser.add_argument(
+        "--page", action="store_true", help=f"write the table into {page.PAGE.name}"
+    )
     options = parser.parse_args()
     taken = walks()
     print(table(taken), end="")
     if options.verbose:
         print(*map(in_order, taken), sep="\n")
     if options.page:
-        page = page_with(PAGE.read_text(encoding="utf-8"), table(taken))
-        PAGE.write_text(page, encoding="utf-8", newline="\n")
+        page.write(COMMAND, table(taken))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure the bridge and its peers in one run: `python -m benchmarks.peers [PEER...]`.
 
-A whole run writes its tables into `docs/performance.md`; a run of some peers or steps only
+A whole run writes its tables into `docs/measured.md`; a run of some peers or steps only
 prints them.
 """
 

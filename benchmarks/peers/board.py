@@ -35,14 +35,11 @@ class Cell:
         return statistics.median(self.samples) if self.samples else None
 
     def text(self, unit: str) -> str:
-        """The median with the spread, and what is to be said of it."""
+        """The median, and the notes on it."""
         notes = ", ".join(self.notes)
         if self.median is None:
             return notes or _NO_FIGURE
         shown = _figure(self.median, unit)
-        if len(self.samples) > 1:
-            low, high = (_figure(x, unit) for x in (min(self.samples), max(self.samples)))
-            shown += f" ({low} to {high})"
         also = "not every time: " if self.is_failed else ""
         return f"{shown} {also}{notes}".strip()
 

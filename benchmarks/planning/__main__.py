@@ -1,6 +1,6 @@
 """Measure plans: `python -m benchmarks.planning --data FOLDER --scorer FILE`.
 
-A whole run writes its tables into `docs/planning.md`; one of some parts only prints them.
+A whole run writes its tables into `docs/measured.md`; one of some parts only prints them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import quality, speed
 from .sets import PlanSet, read_sets
 
 COMMAND = "make bench-planning"
-PAGE = page.PAGE.with_name("planning.md")
+PAGE = page.PAGE
 PARTS = ("quality", "speed")
 
 

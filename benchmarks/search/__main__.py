@@ -1,6 +1,6 @@
 """Measure how tools are found: `python -m benchmarks.search --data FOLDER --scorer FILE`.
 
-A whole run writes its tables into `docs/search.md`; one of some parts only prints them.
+A whole run writes its tables into `docs/measured.md`; one of some parts only prints them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .sets import ToolSet, read_sets
 from .vectors import KeptVectors
 
 COMMAND = "make bench-search"
-PAGE = page.PAGE.with_name("search.md")
+PAGE = page.PAGE
 
 PARTS = ("quality", "speed", "tokens", "tasks")
 

@@ -1,17 +1,15 @@
-"""Run the soak, say how it goes, and write its figures into `docs/reliability.md`."""
+"""Run the soak, say how it goes, and write its figures into `docs/measured.md`."""
 
 from __future__ import annotations
 
 import argparse
 import secrets
 import sys
-from pathlib import Path
 
 from .. import page
 from . import report
 from .soak import Outcome, Plan, soak
 
-_PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 _COMMAND = "make soak"
 _FAILURES_SHOWN = 20
 
@@ -31,8 +29,8 @@ def main(given: list[str]) -> int:
     for failure in seen.failures[:_FAILURES_SHOWN]:
         print(f"FAILED: {failure}")
     if not options.print_only:
-        page.write(_COMMAND, f"{page.machine()}\n\n{report.table(seen)}", _PAGE)
-        print(f"Written to {_PAGE}.")
+        page.write(_COMMAND, f"{page.machine()}\n\n{report.table(seen)}")
+        print(f"Written to {page.PAGE}.")
     return 1 if seen.failures else 0
 
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from benchmarks.lessons import COMMAND, HOUR_MINUTES, PAGE, minutes, words_to_read
-from benchmarks.page import END, begin
+from benchmarks.lessons import COMMAND, HOUR_MINUTES, minutes, words_to_read
+from benchmarks.page import END, PAGE, begin
 from tests.support.lab_gestures import Gestures
 from tests.support.lesson_steps import STEPS
 from tools.build_lessons import WORKSHOP

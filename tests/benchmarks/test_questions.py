@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.questions import ROOT, SOURCES, Asker, answered, belt, questions
+from benchmarks.questions import QUESTIONS, SOURCES, Asker, answered, belt, questions
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ApprovalRequest
 
@@ -49,8 +49,8 @@ def test_what_a_question_changes_is_made_anew_before_the_next_one() -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_answered_by_its_source_alone_is_so_still(source: str) -> None:
-    """The table of docs/questions.md says what is: none of it goes unseen."""
-    page = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    """The table of tests/data/questions/README.md says what is: none of it goes unseen."""
+    page = (QUESTIONS / "README.md").read_text(encoding="utf-8")
     useful = {x[1] for x in re.finditer(r"^\| (.+) \| yes \| (?:yes|no) \|$", page, re.MULTILINE)}
     missed = [x.ask for x, is_useful in answered(questions(source), [source]) if not is_useful]
     assert [x for x in missed if x in useful] == []

@@ -1,6 +1,6 @@
 """Workflows of the shapes that people published are adopted, compiled and run.
 
-The table in docs/adopting.md is of what came of them.
+The table in docs/measured.md is of what came of them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.page import PAGE
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.old_workflows.outcomes import outcome
-from tools.build_adopted import PAGE
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 
+from benchmarks import page
+
 from . import report, suite
 from .server_half import run_servers, server_scenarios
 from .suite import CannotRun, Outcome, Scenario
@@ -28,8 +30,7 @@ def main(arguments: list[str]) -> int:
     outcomes = [_told(outcome) for outcome in _run(chosen)]
     print(report.summary(outcomes))
     if wanted.write:
-        page = report.PAGE.read_text()
-        report.PAGE.write_text(report.page_text(page, outcomes, version("mcp")))
+        page.write(report.COMMAND, report.tables(outcomes, version("mcp")))
     return 0 if outcomes and report.is_good(outcomes) else 1
 
 
@@ -41,7 +42,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", help=about)
     parser.add_argument("--install", action="store_true", help="only fetch what is needed")
-    parser.add_argument("--write", action="store_true", help=f"write {report.PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write {page.PAGE.name}")
     found = parser.parse_args(arguments)
     if found.write and found.names:
         parser.error("--write takes the results of all scenarios.")

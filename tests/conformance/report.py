@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 
-from .suite import NODE, ROOT, SUITE, Outcome
+from .suite import NODE, SUITE, Outcome
 
-PAGE = ROOT / "docs" / "conformance.md"
-BEGIN = "<!-- Written by `make conformance ARGS=--write`: begin -->"
-END = "<!-- end -->"
+COMMAND = "make conformance ARGS=--write"
 
 _TITLES = {
     "required": "required of a {side}, {spec}",
@@ -41,34 +39,25 @@ def is_good(outcomes: Iterable[Outcome]) -> bool:
     return all(x.verdict == "passed" for x in outcomes if x.scenario.is_scored)
 
 
-def page_text(page: str, outcomes: list[Outcome], version: str) -> str:
-    """The page of the docs with these results between its marks."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    assert begin, f"{PAGE.name} has lost its mark {BEGIN}"
-    assert end, f"{PAGE.name} has lost its mark {END}"
-    return f"{head}{BEGIN}\n{_tables(outcomes, version)}{END}{tail}"
-
-
-def _tables(outcomes: list[Outcome], version: str) -> str:
+def tables(outcomes: list[Outcome], version: str) -> str:
+    """How many passed of each set, and every scenario that did not."""
     checks = sum(x.passed for x in outcomes)
-    lines = [
-        f"With `{SUITE}`, {NODE.replace('@', ' ')}, `mcp` {version}: {checks} checks passed.",
-        "",
-        "| set | passed |",
-        "| --- | --- |",
-        *(f"| {title} | {_score(found)} |" for title, found in _sets(outcomes)),
-    ]
-    for title, found in _sets(outcomes):
-        lines += ["", f"## {title[0].upper()}{title[1:]}", "", *_rows(found)]
-    return "\n".join(lines) + "\n\n"
+    return "\n".join(
+        [
+            f"With `{SUITE}`, {NODE.replace('@', ' ')}, `mcp` {version}: {checks} checks passed.",
+            "",
+            "| set | passed | not passed |",
+            "| --- | --- | --- |",
+            *(
+                f"| {title} | {_score(found)} | {_missed(found)} |"
+                for title, found in _sets(outcomes)
+            ),
+        ]
+    )
 
 
-def _rows(outcomes: list[Outcome]) -> Iterator[str]:
-    yield "| scenario | result | checks |"
-    yield "| --- | --- | --- |"
-    for x in outcomes:
-        yield f"| {x.scenario.name} | {x.verdict} | {_counts(x)} |"
+def _missed(outcomes: list[Outcome]) -> str:
+    return ", ".join(f"{x.scenario.name} ({x.verdict})" for x in outcomes if x.verdict != "passed")
 
 
 def _sets(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Outcome]]]:

@@ -49,15 +49,10 @@ def test_a_run_is_good_when_all_that_is_scored_passed():
     assert not report.is_good([passed, skipped]), "a skipped one was not shown to work"
 
 
-def test_the_page_gets_the_results_between_its_marks():
-    page = f"# Head\n{report.BEGIN}\nold\n{report.END}\ntail\n"
-    outcomes = [Outcome(ECHO, "passed", 2), Outcome(EXTRA, "skipped")]
-    text = report.page_text(page, outcomes, "2.3.0")
-    assert "| tools_call | passed | 2 passed |" in text
-    assert "0 of 1 (1 skipped)" in text
-    assert "old" not in text
-    assert text.startswith("# Head\n")
-    assert text.endswith("tail\n")
+def test_the_tables_count_each_set_and_name_what_did_not_pass():
+    text = report.tables([Outcome(ECHO, "passed", 2), Outcome(EXTRA, "skipped")], "2.3.0")
+    assert "2 checks passed" in text
+    assert f"0 of 1 (1 skipped) | {EXTRA.name} (skipped) |" in text
 
 
 def test_scenarios_for_servers_are_of_the_kind_that_the_suite_lists_them_under():

@@ -11,8 +11,6 @@ import pytest
 
 from tests.oracle import tables
 from tests.oracle.faults import row_of
-from tests.support.pages import rows_of
-from tools.build_reliability import PAGE
 from xai_mcp_agent import SourceError
 
 from .catalogue import FAULTS, GROUPS, group_of
@@ -97,9 +95,3 @@ def test_the_others_notice_nothing(group: str):
 @pytest.mark.parametrize("group", GROUPS)
 def test_files_and_threads_are_given_back(group: str):
     assert run_of(group).left_behind == ()
-
-
-def test_the_page_has_every_fault():
-    """Written by `python -m tools.build_reliability`; the figures are of one run."""
-    told = [x for row in rows_of(PAGE) if "fault" in row.cells for x in row.codes("fault")]
-    assert told == FAULTS

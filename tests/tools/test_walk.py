@@ -6,13 +6,14 @@ import os
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tests.support.warm_python import warm_python
-from tools.walk import BEGIN, END, PAGE, Walk, page_with, table
+from tools.walk import Walk, table
 
-ROOT = PAGE.parents[1]
+ROOT = Path(__file__).parents[2]
 SECONDS = 100  # six starts of a server, on a busy machine
 
 
@@ -69,14 +70,6 @@ def test_nothing_but_the_package_is_counted() -> None:
     assert "walk" not in "".join(entered("`Bridge.call_tool`"))
 
 
-def test_a_page_gets_the_table_between_its_marks_and_stays_as_it_is_around_them() -> None:
-    rows = table([Walk("a call", (("a.py", "f"), ("a.py", "g"), ("b.py", "f")))])
-    assert page_with(f"above\n{BEGIN}\nold\n{END}\nbelow", rows) == (
-        f"above\n{BEGIN}\n| over stdio | files | functions |\n| --- | --- | --- |\n"
-        f"| a call | 2 | 3 |\n{END}\nbelow"
-    )
-
-
-def test_a_page_that_lost_its_marks_is_not_written() -> None:
-    with pytest.raises(ValueError, match="has lost its mark"):
-        page_with("nothing here", "")
+def test_a_walk_is_a_row_with_its_files_and_functions() -> None:
+    walk = Walk("a call", (("a.py", "f"), ("a.py", "g"), ("b.py", "f")))
+    assert table([walk]).endswith("| a call | 2 | 3 |\n")
