@@ -79,7 +79,11 @@ def terms(text: str) -> list[str]:
     text = text[:_MAX_CHARACTERS]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return [x for piece in _PIECE.findall(text) for x in _terms_of(piece)]
+    return [
+        x
+        for piece in _PIECE.findall(text)
+        for x in (_split_short(piece) if len(piece) <= _LONGEST_KEPT else _split(piece))
+    ]
 
 
 def spaced(identifier: str) -> str:
@@ -137,10 +141,6 @@ def singular(word: str) -> str:
     return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
 
 
-def _terms_of(piece: str) -> tuple[str, ...]:
-    return _kept_terms(piece) if len(piece) <= _LONGEST_KEPT else _split(piece)
-
-
 def _split(piece: str) -> tuple[str, ...]:
     """The terms in letters and digits without anything between them."""
     if _IS_CJK.match(piece):
@@ -150,7 +150,7 @@ def _split(piece: str) -> tuple[str, ...]:
 
 
 # The same words are in thousands of descriptions.
-_kept_terms = lru_cache(maxsize=20_000)(_split)
+_split_short = lru_cache(maxsize=20_000)(_split)
 
 
 def _others() -> dict[str, tuple[str, ...]]:
