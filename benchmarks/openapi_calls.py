@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,11 @@ from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schemas import ArgumentChecks
 from xai_mcp_agent.secrets.secrets import Secret
 from xai_mcp_agent.settings.openapi import ANY_SCHEME, CredentialSettings
-from xai_mcp_agent.sources.openapi.auth import CredentialsMissing, access_of, grants_for
+from xai_mcp_agent.sources.openapi.auth import CredentialsMissing, add_credentials, grants_for
 from xai_mcp_agent.sources.openapi.document import BadDocument
 from xai_mcp_agent.sources.openapi.operations import Operation
 from xai_mcp_agent.sources.openapi.plan import Placement
-from xai_mcp_agent.sources.openapi.request import NO_ACCESS, Access, build_request
+from xai_mcp_agent.sources.openapi.request import build_request
 from xai_mcp_agent.sources.openapi.service import Service, load_service
 
 from .rows import IS_SMALLEST
@@ -318,10 +318,11 @@ def _judged(
         return "not read by Prism", ""
     try:
         began = time.perf_counter()
-        request = build_request(tool.plan, arguments, base_url=base_url, access=_access(tool))
+        request = build_request(tool.plan, arguments, base_url=base_url)
         score.build_seconds.append(time.perf_counter() - began)
     except InvalidArguments as cause:
         return "refused by us", str(cause)
+    _sign(request, tool)
     try:
         answer = client.send(request)
     except httpx2.HTTPError as cause:
@@ -339,12 +340,10 @@ def _is_not_read_by_prism(place: Placement, tool: Operation) -> bool:
     return place.style == "spaceDelimited" or (place.style == "pipeDelimited" and is_object)
 
 
-def _access(tool: Operation) -> Access:
-    try:
+def _sign(request: httpx2.Request, tool: Operation) -> None:
+    with suppress(CredentialsMissing):
         grants = grants_for(tool.plan.security, _CREDENTIALS, tool.plan.base_url)
-    except CredentialsMissing:
-        return NO_ACCESS
-    return access_of(grants, lambda _: "token")
+        add_credentials(request, grants, "token")
 
 
 def _verdict(answer: httpx2.Response, request: httpx2.Request) -> tuple[str, str]:

@@ -85,7 +85,10 @@ class WebClient:
         self._opening = anyio.Lock()
 
     async def send(
-        self, request: httpx2.Request, places: Collection[str] | None = None
+        self,
+        request: httpx2.Request,
+        places: Collection[str] | None = None,
+        auth: httpx2.Auth | None = None,
     ) -> httpx2.Response:
         """Send a request; its redirects are not followed, and the body is still to be read.
 
@@ -106,7 +109,9 @@ class WebClient:
         request.extensions = {
             **request.extensions, "timeout": self._timeout.as_dict(), _PLACES: places,
         }  # fmt: skip
-        return await client.send(request, stream=True, auth=_no_auth, follow_redirects=False)
+        return await client.send(
+            request, stream=True, auth=auth or _no_auth, follow_redirects=False
+        )
 
     async def fetch(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,11 +21,10 @@ from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.auth import (
     Credentials,
     CredentialsMissing,
-    access_of,
+    add_credentials,
     grants_for,
 )
 from xai_mcp_agent.sources.openapi.plan import SecurityNeed
-from xai_mcp_agent.sources.openapi.request import Access
 
 BASE = "https://api.example.com/v1"
 KEY = SecurityNeed("key", "apiKey", "header", "X-Key")
@@ -49,54 +48,62 @@ def read(value: Any, **environ: str) -> Credentials:
     return adapter.validate_python(value, context=context)
 
 
-def access(security: Any, credentials: Any) -> Access:
+def signed(security: Any, credentials: Any) -> httpx2.Request:
+    request = httpx2.Request("GET", f"{BASE}?a=1")
     grants = grants_for(security, read(credentials), BASE)
-    return access_of(grants, lambda grant: f"token of {grant.token_url}")
+    for _ in range(2):  # the same request may be sent again
+        add_credentials(request, grants, "".join(f"token of {x.token_url}" for x in grants))
+    return request
+
+
+def added(security: Any, credentials: Any) -> dict[str, str]:
+    headers = dict(signed(security, credentials).headers)
+    return {name: text for name, text in headers.items() if name != "host"}
 
 
 @pytest.mark.parametrize(
     ("need", "credentials", "headers"),
     [
-        (KEY, {"apiKey": "k"}, {"X-Key": "k"}),
-        (BASIC, {"username": "u", "password": "p:w"}, {"Authorization": "Basic dTpwOnc="}),
-        (BEARER, {"bearer": "t"}, {"Authorization": "Bearer t"}),
-        (OPENID, {"bearer": "t"}, {"Authorization": "Bearer t"}),
-        (OAUTH, {"bearer": "t"}, {"Authorization": "Bearer t"}),
+        (KEY, {"apiKey": "k"}, {"x-key": "k"}),
+        (BASIC, {"username": "u", "password": "p:w"}, {"authorization": "Basic dTpwOnc="}),
+        (BEARER, {"bearer": "t"}, {"authorization": "Bearer t"}),
+        (OPENID, {"bearer": "t"}, {"authorization": "Bearer t"}),
+        (OAUTH, {"bearer": "t"}, {"authorization": "Bearer t"}),
         (OAUTH, {"clientId": "i", "clientSecret": "s"},
-         {"Authorization": "Bearer token of https://api.example.com/token"}),
+         {"authorization": "Bearer token of https://api.example.com/token"}),
         (OPENID, {"clientId": "i", "clientSecret": "s", "tokenUrl": "https://x.example.com/t"},
-         {"Authorization": "Bearer token of https://x.example.com/t"}),
+         {"authorization": "Bearer token of https://x.example.com/t"}),
     ],
 )  # fmt: skip
 def test_each_scheme_takes_what_is_meant_for_it(
     need: SecurityNeed, credentials: Any, headers: dict[str, str]
 ):
-    assert access([(need,)], credentials).headers == headers
-    assert access([(need,)], {need.scheme: credentials}).headers == headers
+    assert added([(need,)], credentials) == headers
+    assert added([(need,)], {need.scheme: credentials}) == headers
 
 
 def test_a_key_can_be_in_the_query_and_in_a_cookie():
-    found = access([(QUERY_KEY, COOKIE_KEY)], {"apiKey": "a b&c"})
-    assert found.query == (("api%20key", "a%20b%26c"),)
-    assert found.cookies == (("session", "a%20b%26c"),)
+    request = signed([(QUERY_KEY, COOKIE_KEY)], {"apiKey": "a b&c"})
+    assert str(request.url) == f"{BASE}?a=1&api%20key=a%20b%26c"
+    assert request.headers["cookie"] == "session=a%20b%26c"
 
 
 def test_the_first_alternative_that_can_be_satisfied_counts():
     credentials = {"key": {"apiKey": "k"}, "bearer": {"bearer": "t"}, "basic": {"username": "u"}}
-    assert access([(OAUTH,), (BEARER, TLS), (BEARER, KEY), (BASIC,)], credentials).headers == {
-        "Authorization": "Bearer t", "X-Key": "k",
+    assert added([(OAUTH,), (BEARER, TLS), (BEARER, KEY), (BASIC,)], credentials) == {
+        "authorization": "Bearer t", "x-key": "k",
     }  # fmt: skip
 
 
 def test_where_it_is_optional_one_goes_without():
-    assert access([(), (KEY,)], {"other": {"apiKey": "k"}}).headers == {}
-    assert access([(), (KEY,)], {"apiKey": "k"}).headers == {"X-Key": "k"}
+    assert added([(), (KEY,)], {"other": {"apiKey": "k"}}) == {}
+    assert added([(), (KEY,)], {"apiKey": "k"}) == {"x-key": "k"}
 
 
 def test_a_document_that_says_nothing_gets_what_is_for_all():
-    assert access([], {"bearer": "t"}).headers == {"Authorization": "Bearer t"}
-    assert access([], {"key": {"bearer": "t"}}).headers == {}
-    assert access([], {"apiKey": "k"}).headers == {}
+    assert added([], {"bearer": "t"}) == {"authorization": "Bearer t"}
+    assert added([], {"key": {"bearer": "t"}}) == {}
+    assert added([], {"apiKey": "k"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +122,7 @@ def test_a_document_that_says_nothing_gets_what_is_for_all():
 )
 def test_what_is_missing_is_named(security: Any, credentials: Any, says: str):
     with pytest.raises(CredentialsMissing, match=f"(?s){says}"):
-        access(security, credentials)
+        added(security, credentials)
 
 
 def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():
@@ -123,13 +130,13 @@ def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():
     evil = SecurityNeed("o", "oauth2", token_url="https://evil.example.org/token")
     client = {"clientId": "i", "clientSecret": "s"}
     with pytest.raises(CredentialsMissing, match=r"evil\.example\.org/token.*another host"):
-        access([(evil,)], client)
-    assert access([(evil,)], {**client, "tokenUrl": "https://login.example.org/t"}).headers
+        added([(evil,)], client)
+    assert added([(evil,)], {**client, "tokenUrl": "https://login.example.org/t"})
 
 
 def test_a_secret_with_a_line_break_is_not_sent_and_not_shown():
     with pytest.raises(CredentialsMissing, match="line break") as caught:
-        access([(KEY,)], {"apiKey": "topsecret\nX: 1"})
+        added([(KEY,)], {"apiKey": "topsecret\nX: 1"})
     assert "topsecret" not in str(caught.value)
 
 
@@ -141,9 +148,8 @@ def test_values_come_from_the_environment():
 def test_nothing_is_shown():
     found = read({"a": {"apiKey": "s3cret1", "username": "ann", "password": "s3cret2"}})
     grants = grants_for([(SecurityNeed("a", "http", method="basic"),)], found, BASE)
-    shown = f"{found!r} {grants!r} {access_of(grants, lambda _: '')!r}"
+    shown = f"{found!r} {grants!r}"
     assert "s3cret" not in shown
-    assert base64.b64encode(b"ann:s3cret2").decode() not in shown
     assert sorted(found["a"].secret_texts()) == ["s3cret1", "s3cret2"]
 
 

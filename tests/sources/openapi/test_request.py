@@ -12,7 +12,7 @@ from starlette.requests import Request as Read
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement, RequestPlan
-from xai_mcp_agent.sources.openapi.request import Access, build_request
+from xai_mcp_agent.sources.openapi.request import build_request, put_together, request_parts
 
 pytestmark = pytest.mark.anyio
 BASE = "https://api.example.com/v1"
@@ -151,25 +151,13 @@ def test_nothing_can_break_a_header(value: str):
     with pytest.raises(InvalidArguments, match="x: it has a line break"):
         build_request(plan(Placement("x", "header", "X-A")), {"x": value})
     with pytest.raises(InvalidArguments, match="header X-B: it has a line break"):
-        build_request(plan(), {}, extra_headers={"X-B": value})
+        put_together(request_parts(plan(), {}), {"X-B": value})
 
 
 def test_an_operators_header_counts_in_place_of_an_arguments():
     there = plan(Placement("x", "header", "x-tenant"))
-    request = build_request(there, {"x": "other"}, extra_headers={"X-Tenant": "mine"})
+    request = put_together(request_parts(there, {"x": "other"}), {"X-Tenant": "mine"})
     assert request.headers.get_list("x-tenant") == ["mine"]
-
-
-def test_access_is_added_and_counts_in_place_of_all_else():
-    access = Access({"Authorization": "Bearer t"}, (("key", "k%26"),), (("s", "1"),))
-    there = plan(
-        Placement("a", "header", "authorization"), Placement("c", "cookie", "c", "form", True)
-    )
-    request = build_request(there, {"a": "x", "c": "y"}, access=access)
-    assert request.headers.get_list("authorization") == ["Bearer t"]
-    assert str(request.url) == f"{BASE}/things?key=k%26"
-    assert as_read(request).cookies == {"c": "y", "s": "1"}
-    assert "Bearer" not in repr(access)
 
 
 BODY = Body("application/json", is_required=True)

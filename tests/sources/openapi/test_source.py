@@ -246,9 +246,7 @@ def test_a_server_that_sends_the_same_with_a_new_tag_costs_no_conversion(
     assert conversions == ["Things"]
 
 
-def test_a_part_that_changed_is_noticed_though_the_document_has_not(
-    service: HttpService, conversions: list[str]
-) -> None:
+def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: HttpService) -> None:
     said = json.dumps(document(paths={"/one": {"$ref": "part.json"}})).encode()
     service.replies["/openapi.json"] = lambda got: (
         Said(304) if "if-none-match" in got.headers else Said(200, said, {"ETag": '"1"'})
@@ -256,8 +254,6 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(
     service.replies["/part.json"] = lambda _: as_json(operation("one"))
     with using(at(service)) as bridge:
         assert names_of(bridge.list_tools("it")) == ["one"]
-        bridge.refresh("it")
-        assert conversions == ["Things"]
         service.replies["/part.json"] = lambda _: as_json(operation("uno"))
         assert names_of(bridge.refresh("it")[0].require()) == ["uno"]
 

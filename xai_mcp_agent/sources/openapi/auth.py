@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode, urlsplit
@@ -29,7 +29,7 @@ from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
 from .client import ServiceClient, ServiceResponse
 from .plan import SecurityNeed
-from .request import Access, can_be_header
+from .request import can_be_header
 from .serialize import Unwritable, one_line
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
@@ -70,7 +70,7 @@ class Grant:
     @property
     def takes_token(self) -> bool:
         """Whether a token has to be got first."""
-        is_for_tokens = _family(self.need) in ("bearer", "oauth2", "openIdConnect")
+        is_for_tokens = self.need.family in ("bearer", "oauth2", "openIdConnect")
         return not self.credential.bearer and self.credential.is_client and is_for_tokens
 
     @property
@@ -108,30 +108,58 @@ def grants_for(
     raise _missing(alternatives)
 
 
-def access_of(grants: Iterable[Grant], token_of: Callable[[Grant], str]) -> Access:
-    """Return what the grants add to a request. `token_of` gives the tokens of those that take one.
+class ServiceAuth(httpx2.Auth):
+    """Adds the credentials of some grants to requests; a token that is refused is got anew, once.
+
+    What a request has already is not added twice: the same one may be sent again.
+    """
+
+    def __init__(self, grants: Iterable[Grant], tokens: ClientTokens) -> None:
+        self._grants = tuple(grants)
+        self._tokens = tokens
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send a request with credentials."""
+        grant = next((x for x in self._grants if x.takes_token), None)
+        token = await self._tokens.token(grant) if grant else ""
+        add_credentials(request, self._grants, token)
+        response = yield request
+        if response.status_code == 401 and grant:
+            token = await self._tokens.token(grant, refused=token)
+            add_credentials(request, self._grants, token)
+            yield request
+
+
+def add_credentials(request: httpx2.Request, grants: Iterable[Grant], token: str = "") -> None:
+    """Add the credentials of some grants to a request. `token` is for the one that takes one.
 
     Raises:
         CredentialsMissing: a secret has a line break.
     """
-    headers: dict[str, str] = {}
-    query: list[tuple[str, str]] = []
-    cookies: list[tuple[str, str]] = []
     for grant in grants:
-        need, credential = grant.need, grant.credential
-        if _family(need) == "basic":
+        need, credential, headers = grant.need, grant.credential, request.headers
+        if need.family == "basic":
             pair = f"{credential.username}:{_reveal(credential.password)}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         elif need.kind != "apiKey":
-            token = token_of(grant) if grant.takes_token else _reveal(credential.bearer)
-            headers["Authorization"] = f"Bearer {_one_line(token, need)}"
+            text = token if grant.takes_token else _reveal(credential.bearer)
+            headers["Authorization"] = f"Bearer {_one_line(text, need)}"
         elif need.place == "header":
             headers[need.name] = _one_line(_reveal(credential.api_key), need)
         else:
-            pairs = query if need.place == "query" else cookies
-            key = _reveal(credential.api_key)
-            pairs.append((quote(need.name, safe=""), quote(key, safe="")))
-    return Access(headers, tuple(query), tuple(cookies))
+            pair = f"{quote(need.name, safe='')}={quote(_reveal(credential.api_key), safe='')}"
+            if need.place == "cookie":
+                headers["Cookie"] = _added(headers.get("Cookie", ""), "; ", pair)
+            else:
+                query = _added(request.url.query.decode("ascii"), "&", pair)
+                request.url = request.url.copy_with(query=query.encode("ascii"))
+
+
+def _added(text: str, joint: str, pair: str) -> str:
+    parts = text.split(joint) if text else []
+    return text if pair in parts else joint.join([*parts, pair])
 
 
 def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
@@ -169,11 +197,9 @@ def _reveal(secret: Secret | None) -> str:
 
 
 def _grants_for_any(credentials: Credentials) -> tuple[Grant, ...]:
-    for method in ("bearer", "basic"):
-        need = SecurityNeed(ANY_SCHEME, "http", method=method)
-        if grant := _grant(need, credentials):
-            return (grant,)
-    return ()
+    needs = (SecurityNeed(ANY_SCHEME, "http", method=x) for x in ("bearer", "basic"))
+    grants = (_grant(need, credentials) for need in needs)
+    return tuple(x for x in grants if x is not None)[:1]
 
 
 def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
@@ -185,10 +211,9 @@ def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
 def _satisfies(credential: CredentialSettings, need: SecurityNeed) -> bool:
     if not _is_possible(need):
         return False
-    family = _family(need)
-    if family == "apiKey":
+    if need.family == "apiKey":
         return bool(credential.api_key)
-    if family == "basic":
+    if need.family == "basic":
         return bool(credential.username)
     token_url = credential.token_url or need.token_url
     return bool(credential.bearer or (credential.is_client and token_url))
@@ -197,12 +222,8 @@ def _satisfies(credential: CredentialSettings, need: SecurityNeed) -> bool:
 def _is_possible(need: SecurityNeed) -> bool:
     """Whether there are credentials that would satisfy it."""
     if need.kind != "apiKey":
-        return _family(need) in _KEYS
+        return need.family in _KEYS
     return bool(need.place and need.name) and (need.place != "header" or can_be_header(need.name))
-
-
-def _family(need: SecurityNeed) -> str:
-    return need.method.lower() if need.kind == "http" else need.kind
 
 
 def _check_token_url(grant: Grant, base_url: str) -> None:
@@ -230,7 +251,7 @@ def _missing(alternatives: tuple[tuple[SecurityNeed, ...], ...]) -> CredentialsM
     need = possible[0]
     return CredentialsMissing(
         f"The operation needs {ways}, and the settings have no credentials for that.",
-        f'add under `auth` of the service: "{need.scheme}": {{...}} with {_KEYS[_family(need)]}; '
+        f'add under `auth` of the service: "{need.scheme}": {{...}} with {_KEYS[need.family]}; '
         "${NAME} takes values from the environment.",
     )
 

@@ -6,7 +6,6 @@ Imported with the first call: its libraries are heavy.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -18,11 +17,11 @@ from ...core.results import OnProgress, ToolResult
 from ...secrets.secrets import Mask
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
 from ..web.origins import origin_of
-from .auth import ClientTokens, Grant, access_of, grants_for
+from .auth import ClientTokens, ServiceAuth, grants_for
 from .client import ResponseTooLarge, ServiceClient, ServiceResponse
-from .jobs import JobWatch, job_of
+from .jobs import Ask, JobWatch, job_of
 from .plan import RequestPlan
-from .request import NO_ACCESS, RequestParts, put_together, request_parts
+from .request import RequestParts, put_together, request_parts
 from .results import result_of
 from .templates import override
 
@@ -71,8 +70,7 @@ class ServiceCalls:
         operation = operation or OperationSettings()
         settings = self._settings
         base = settings.base_url.rstrip("/") or plan.base_url
-        grants = grants_for(plan.security, settings.auth, base)
-        call = _Call(self._client, self._tokens, settings.headers, grants, base, places)
+        auth = ServiceAuth(grants_for(plan.security, settings.auth, base), self._tokens)
         limit = timeout_seconds or operation.call_timeout_seconds
         began = anyio.current_time()
         try:
@@ -80,13 +78,15 @@ class ServiceCalls:
                 parts = await _request_parts(plan, arguments, operation, base)
                 if check is not None:
                     check()
-                response = await call.send(parts)
+                request = put_together(parts, settings.headers)
+                response = await self._client.send(request, places, auth=auth)
                 job = job_of(response, operation, base)
                 if job is None:
                     return await result_of(response, self._mask)
                 job_settings = operation.job or AsyncSettings()
                 scope.deadline = began + (limit or job_settings.deadline_seconds)
-                watch = JobWatch(settings.name, job_settings, base, call.ask, self._mask)
+                ask = self._asker(base, auth, places)
+                watch = JobWatch(settings.name, job_settings, base, ask, self._mask)
                 return await watch.result(job, on_progress)
         except ResponseTooLarge as cause:
             return ToolResult.of_text(str(cause), is_error=True)
@@ -98,38 +98,17 @@ class ServiceCalls:
                 "Give it more time with `timeout`, or ask for less.",
             ) from cause
 
+    def _asker(self, base: str, auth: ServiceAuth, places: Collection[str] | None) -> Ask:
+        """Return what asks about a job; at another origin it takes no credentials along."""
 
-@dataclass(frozen=True)
-class _Call:
-    """Sends the requests of one call, with credentials where they belong."""
+        async def ask(method: str, url: str) -> ServiceResponse:
+            parts = RequestParts(method, url, {"Accept": "application/json, */*"})
+            if origin_of(url) != origin_of(base):
+                return await self._client.send(put_together(parts))
+            request = put_together(parts, self._settings.headers)
+            return await self._client.send(request, places, auth=auth)
 
-    client: ServiceClient
-    tokens: ClientTokens
-    headers: Mapping[str, str]
-    grants: tuple[Grant, ...]
-    base: str
-    places: Collection[str] | None
-
-    async def send(self, parts: RequestParts) -> ServiceResponse:
-        """Send a request with credentials; a token that is refused is got anew, once."""
-        tokens = {x: await self.tokens.token(x) for x in self.grants if x.takes_token}
-        response = await self._send_with(parts, tokens)
-        if response.status != 401 or not tokens:
-            return response
-        tokens = {x: await self.tokens.token(x, refused=text) for x, text in tokens.items()}
-        return await self._send_with(parts, tokens)
-
-    async def ask(self, method: str, url: str) -> ServiceResponse:
-        """Send a request about a job; to another origin it takes no credentials along."""
-        parts = RequestParts(method, url, {"Accept": "application/json, */*"})
-        if origin_of(url) == origin_of(self.base):
-            return await self.send(parts)
-        return await self.client.send(put_together(parts, access=NO_ACCESS))
-
-    async def _send_with(self, parts: RequestParts, tokens: Mapping[Grant, str]) -> ServiceResponse:
-        access = access_of(self.grants, tokens.__getitem__)
-        request = put_together(parts, access=access, extra_headers=self.headers)
-        return await self.client.send(request, self.places)
+        return ask
 
 
 async def _request_parts(

@@ -90,14 +90,15 @@ class ServiceClient:
         request: httpx2.Request,
         places: Collection[str] | None = None,
         *,
+        auth: httpx2.Auth | None = None,
         within_host: bool = False,
         redirects: bool = True,
     ) -> ServiceResponse:
         """Return the response to a request, wherever redirects within the rules lead.
 
-        `places` are those where its host may be (core/places.py), by default all. `within_host`:
-        redirects elsewhere are against the rules. Cancelling it ends the request. Nothing else
-        limits its time.
+        `places` are those where its host may be (core/places.py), by default all. `auth` is for its
+        origin only. `within_host`: redirects elsewhere are against the rules. Cancelling it ends
+        the request. Nothing else limits its time.
 
         Raises:
             OutOfPlace: its host is in none of `places`. Nothing was sent.
@@ -109,7 +110,7 @@ class ServiceClient:
         first, first_place = request, ""
         try:
             while True:
-                response = await self._sent(request, places)
+                response = await self._sent(request, places, auth)
                 place = _place_of(response)
                 first_place = first_place or place
                 if not redirects or not response.has_redirect_location:
@@ -120,7 +121,7 @@ class ServiceClient:
                     raise self._misdirected(f"it redirects to another host, {request.url.host}")
                 if origin_of(str(request.url)) != origin_of(str(first.url)):
                     # Clouds give out secrets of the machine at link-local addresses.
-                    places = {INTERNET, first_place} - {LINK_LOCAL}
+                    places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
         except NotFollowed as cause:
             raise self._misdirected(str(cause)) from None
         except OutOfPlace:
@@ -132,14 +133,14 @@ class ServiceClient:
             raise failure_of(self.name, request, cause, self._mask, self._key) from cause
 
     async def _sent(
-        self, request: httpx2.Request, places: Collection[str] | None
+        self, request: httpx2.Request, places: Collection[str] | None, auth: httpx2.Auth | None
     ) -> httpx2.Response:
         if request.method in _READING:
             try:
-                return await self._http.send(request, places)
+                return await self._http.send(request, places, auth)
             except httpx2.RemoteProtocolError:
                 pass  # an idle connection was closed just then; what only reads may be asked again
-        return await self._http.send(request, places)
+        return await self._http.send(request, places, auth)
 
     async def _read(self, response: httpx2.Response, place: str) -> ServiceResponse:
         url = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)

@@ -169,8 +169,7 @@ def files_beside(file: Path) -> Read:
 class Document:
     """The root of a document, and the files that it refers to, each read once.
 
-    `uri` is where it came from: a `file:` or `https:` URI, or empty; `parts` are the URIs of the
-    files beside it that it refers to, whether or not they could be read.
+    `uri` is where it came from: a `file:` or `https:` URI, or empty.
 
     Raises:
         BadDocument: it is no OpenAPI document.
@@ -185,7 +184,6 @@ class Document:
         info = as_object(self.root.get("info"))
         self.title = text_of(info.get("title"), _MAX_TITLE)
         self.version = text_of(_version_text(info.get("version")), _MAX_TITLE)
-        self.parts: list[str] = []
         self._read = read
         self._budget_left = _BUDGET
         self._targets: dict[str, Any] = {}
@@ -307,7 +305,7 @@ class Document:
         try:
             self._check_reach(uri)
             self.spend(_LEAST_BYTES)
-            data = self._read_part(uri)
+            data = self._read(uri)
             self.spend(len(data))
             content = parse(data)
         except OSError as cause:
@@ -329,15 +327,6 @@ class Document:
         if self.uri.startswith("file:"):
             raise BadReference("leads from a file to a URL")
         raise BadReference("leads to another host than that of the document")
-
-    def _read_part(self, uri: str) -> bytes:
-        try:
-            data = self._read(uri)
-        except OSError:
-            self.parts.append(uri)  # it may be there tomorrow
-            raise
-        self.parts.append(uri)
-        return data
 
 
 def _extend(chain: list[str], reference: str) -> None:

@@ -84,6 +84,11 @@ class SecurityNeed:
     scopes: tuple[str, ...] = ()
     token_url: str = ""
 
+    @property
+    def family(self) -> str:
+        """Its kind, or of `http` its method in lower case."""
+        return self.method.lower() if self.kind == "http" else self.kind
+
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +27,6 @@ from ..web.origins import is_same_host, origin_of
 from .document import (
     MAX_BYTES,
     BadDocument,
-    BadReference,
     Document,
     Read,
     files_beside,
@@ -52,14 +51,19 @@ _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 class Offer:
     """What a document offers; `inventory` is what the settings choose of it.
 
-    `parts` are the URIs of the files that it refers to, `digest` is over it and all of them.
+    `parts` are the URIs of the files that it refers to, each with its stamp before it was read.
     """
 
     title: str
     operations: Mapping[str, Operation]
     inventory: Inventory
     digest: bytes
-    parts: tuple[str, ...]
+    parts: Mapping[str, object]
+
+    def is_of(self, data: bytes) -> bool:
+        """Whether the document says this, and its parts are as they were read."""
+        is_same = self.digest == sha256(data).digest()
+        return is_same and all(_stamp(x) == stamp for x, stamp in self.parts.items())
 
 
 class DocumentReader:
@@ -71,7 +75,7 @@ class DocumentReader:
         self._threads = Threads(f"openapi {settings.name}")
         self._opened: ServiceClient | None = None
         self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
-        self._parts: tuple[str, ...] = ()
+        self._parts: Mapping[str, object] = {}
         self.document_place = INTERNET
         """Where the document was got, if from a URL (core/places.py)."""
 
@@ -127,10 +131,12 @@ class DocumentReader:
         self.document_place = response.place
         if before is not None and response.status == _NOT_MODIFIED:
             return before
+        # RFC 3986, 5.1.3: parts are beside where it was found. At another host that stays where the
+        # settings name it: that is whose files are read.
+        address = response.url if is_same_host(url, response.url) else url
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
-            address = _address(url, response)
             offer = await self._convert(response.body, address, lambda: fetch, before)
         finally:
             is_over.set()
@@ -146,6 +152,8 @@ class DocumentReader:
     ) -> ServiceResponse:
         import httpx2  # here, because it takes a while and a document may be a file
 
+        from .client import ResponseTooLarge
+
         base = self._settings.base_url
         headers = {"Accept": _MEDIA_TYPES, **validators}
         if not base or origin_of(base) == origin_of(self._settings.spec):
@@ -156,9 +164,7 @@ class DocumentReader:
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
             raise self._failed(problem, "Check its server.") from cause
-        except SourceError as cause:
-            if not _is_too_large(cause):
-                raise
+        except ResponseTooLarge as cause:
             problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
             fix = "Use a document with only the operations that you need."
             raise self._failed(problem, fix) from cause
@@ -198,9 +204,13 @@ class DocumentReader:
     async def _convert(
         self, data: bytes, uri: str, reader: Callable[[], Read], before: Offer | None
     ) -> Offer:
-        settings = self._settings
+        def convert_document() -> Offer:
+            if before is not None and before.is_of(data):
+                return before
+            return _offer(self._settings, data, uri, reader())
+
         try:
-            return await self._in_thread(lambda: _offer(settings, data, uri, reader(), before))
+            return await self._in_thread(convert_document)
         except BadDocument as cause:
             raise self._failed(str(cause), "Check it with `xai-mcp-agent openapi`.") from None
 
@@ -220,70 +230,25 @@ class DocumentReader:
         return SourceFailed(self._settings.name, problem, next_step)
 
 
-def _is_too_large(cause: SourceError) -> bool:
-    from .client import ResponseTooLarge
-
-    return isinstance(cause, ResponseTooLarge)
-
-
-def _address(url: str, response: ServiceResponse) -> str:
-    """Return where the document is: what it refers to is beside that (RFC 3986, 5.1.3).
-
-    At another host it stays where the settings name it: that is whose files are read.
-    """
-    import httpx2
-
-    plain = str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
-    is_moved = response.url.partition("//")[2] != plain.partition("//")[2]
-    is_safer = response.url.startswith("https:") and not url.startswith("https:")
-    if (is_moved or is_safer) and is_same_host(url, response.url):
-        return response.url
-    return url
-
-
-class _Files:
-    """The files beside a document, each read once: for the digest, then for what it says."""
-
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self._contents: dict[str, bytes | OSError] = {}
-
-    def read(self, uri: str) -> bytes:
-        if uri not in self._contents:
-            try:
-                self._contents[uri] = self._read(uri)
-            except OSError as cause:
-                self._contents[uri] = cause
-        content = self._contents[uri]
-        if isinstance(content, OSError):
-            raise content
-        return content
-
-    def digest(self, data: bytes, parts: tuple[str, ...]) -> bytes:
-        """Return the digest of a document and all its parts; one that is not there counts, too."""
-        digest = hashlib.sha256(data)
-        for uri in parts:
-            try:
-                digest.update(hashlib.sha256(self.read(uri)).digest())
-            except (OSError, BadReference):
-                digest.update(uri.encode())
-        return digest.digest()
-
-
-def _offer(
-    settings: OpenApiSettings, data: bytes, uri: str, read: Read, before: Offer | None
-) -> Offer:
+def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offer:
     """Return what a document offers, with all the files that it refers to."""
-    files = _Files(read)
-    if before is not None and before.digest == files.digest(data, before.parts):
-        return before
-    document = Document.parse(data, uri, files.read, settings.spec)
+    parts: dict[str, object] = {}
+
+    def read_part(uri: str) -> bytes:
+        parts[uri] = _stamp(uri)
+        return read(uri)
+
+    document = Document.parse(data, uri, read_part, settings.spec)
     conversion = convert(document, settings.name, settings.base_url.rstrip("/") or None)
     operations = {x.name: x for x in conversion.operations}
     title = f"{document.title} {document.version}".strip()
     inventory = _inventory_of(settings, operations, conversion.problems)
-    parts = tuple(document.parts)
-    return Offer(title, operations, inventory, files.digest(data, parts), parts)
+    return Offer(title, operations, inventory, sha256(data).digest(), parts)
+
+
+def _stamp(uri: str) -> object:
+    """Return what changes with a file; another value each time for a URL."""
+    return file_stamp(str(path_of(uri))) if uri.startswith("file:") else object()
 
 
 def _inventory_of(

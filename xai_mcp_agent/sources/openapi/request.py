@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -51,20 +51,8 @@ _READING = ("GET", "HEAD", "OPTIONS", "QUERY")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Access:
-    """What credentials add to a request. Never printed."""
-
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    query: tuple[tuple[str, str], ...] = ()
-    cookies: tuple[tuple[str, str], ...] = ()
-
-
-NO_ACCESS = Access()
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class RequestParts:
-    """A request before it is put together, without credentials; templates may replace parts."""
+    """A request before it is put together; templates may replace parts."""
 
     method: str
     url: str
@@ -78,20 +66,16 @@ def build_request(
     arguments: Mapping[str, Any],
     *,
     base_url: str = "",
-    access: Access = NO_ACCESS,
-    extra_headers: Mapping[str, str] | None = None,
 ) -> httpx2.Request:
-    """Return the request that calls the operation with these arguments.
+    """Return the request that calls the operation with these arguments, without credentials.
 
-    `base_url` counts in place of that of the plan. `extra_headers` are an operator's: they count in
-    place of what arguments say.
+    `base_url` counts in place of that of the plan.
 
     Raises:
         InvalidArguments: an argument is missing or unknown, or cannot be written where it belongs.
         BadSetting: there is no base URL.
     """
-    parts = request_parts(plan, arguments, base_url=base_url)
-    return put_together(parts, access=access, extra_headers=extra_headers)
+    return put_together(request_parts(plan, arguments, base_url=base_url))
 
 
 def request_parts(
@@ -107,12 +91,9 @@ def can_be_header(name: str) -> bool:
 
 
 def put_together(
-    parts: RequestParts,
-    *,
-    access: Access = NO_ACCESS,
-    extra_headers: Mapping[str, str] | None = None,
+    parts: RequestParts, extra_headers: Mapping[str, str] | None = None
 ) -> httpx2.Request:
-    """Return the request of these parts.
+    """Return the request of these parts; an operator's `extra_headers` replace those of arguments.
 
     Raises:
         InvalidArguments: a header has a line break, or the URL is too long.
@@ -120,18 +101,17 @@ def put_together(
     """
     import httpx2  # here, because it takes a while and most runs send nothing
 
-    headers = _overlay(_OURS, parts.headers, extra_headers or {}, access.headers)
-    if cookies := [f"{name}={text}" for name, text in (*parts.cookies, *access.cookies)]:
+    headers = _overlay(_OURS, parts.headers, extra_headers or {})
+    if cookies := [f"{name}={text}" for name, text in parts.cookies]:
         before = [text for name, text in headers.items() if name.lower() == "cookie"]
         headers = _overlay(headers, {"Cookie": "; ".join([*before, *cookies])})
-    url = _with_query(parts.url, [f"{name}={text}" for name, text in access.query])
-    if len(url) > _MAX_URL_CHARS:
+    if len(parts.url) > _MAX_URL_CHARS:
         problem = f"the URL: it would be longer than {_MAX_URL_CHARS:,} characters"
         raise InvalidArguments("the request", [problem], "less in the path and the query")
     content = parts.body[1] if parts.body is not None else None
     encoded = [(name.encode("ascii"), text.encode()) for name, text in headers.items()]
     try:
-        return httpx2.Request(parts.method, url, headers=encoded, content=content)
+        return httpx2.Request(parts.method, parts.url, headers=encoded, content=content)
     except httpx2.InvalidURL as cause:
         raise BadSetting(
             f"The base URL of the service is not valid: {cause}. Write another as `baseUrl`."

@@ -94,18 +94,18 @@ class Service:
             CredentialsMissing: credentials were given, and none that the operation takes.
         """
         # Here, because most look at the tools only.
-        from .auth import access_of, grants_for
-        from .request import NO_ACCESS, build_request
+        from .auth import add_credentials, grants_for
+        from .request import build_request
 
         tool = self.tool(tool_name)
         values, plan = dict(arguments), tool.plan
         if problems := self._checks.problems(tool.name, tool.input_schema, values):
             raise InvalidArguments(tool.name, problems, signature(tool.input_schema))
-        access = NO_ACCESS
+        request = build_request(plan, values)
         if self._credentials:
             grants = grants_for(plan.security, self._credentials, plan.base_url)
-            access = access_of(grants, lambda _: _TOKEN)
-        return build_request(plan, values, access=access)
+            add_credentials(request, grants, _TOKEN)
+        return request
 
 
 def load_service(
