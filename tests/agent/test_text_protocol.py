@@ -436,6 +436,7 @@ def test_json_is_never_run_and_the_model_is_asked_once_what_it_means(
     meant = calls(("cancel_all", {"reason": "late"})) if protocol == "native" else says(CANCEL)
     run = play(bridge, protocol, [says(answer), meant, says(answer)])
     assert (run.cancelled, run.result.answer) == (["late"], answer)
+    assert run.result.usage["input_tokens"] == 20 * len(run.sent)
 
 
 def test_json_that_is_plainly_an_answer_is_not_asked_about(bridge: Bridge):

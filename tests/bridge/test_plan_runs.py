@@ -466,6 +466,12 @@ def test_a_call_that_the_words_of_a_plan_quote_is_none(gives: Bridge) -> None:
     assert (run.status, run.made, quoted in run.problem) == ("missing", {}, True)
 
 
+def test_a_last_result_in_the_tags_of_thinking_is_the_answer(gives: Bridge) -> None:
+    thought = "<think>42</think>"
+    run = gives.run_plan(plan(("f/give", {"answer": {"value": thought}})))
+    assert (run.status, run.text) == ("finished", thought)
+
+
 def test_of_many_arguments_that_are_missing_only_some_are_named(gives: Bridge) -> None:
     run = gives.run_plan(plan(("f/take", {f"a{n}": {"missing": "?"} for n in range(5_000)})))
     assert "and 4,988 more" in run.problem

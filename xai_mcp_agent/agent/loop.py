@@ -115,7 +115,7 @@ class AgentRun:
         self._spec = spec
         self._emit = emit
         self._caller = caller
-        self._model = ToolCallingModel(spec.model, spec.protocol, emit)
+        self._model = ToolCallingModel(spec.model, spec.protocol, emit, self.count)
         self._selection = Selection(())
         self._available = Available()
         self.state = start if isinstance(start, RunState) else RunState(start)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -20,7 +20,7 @@ from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from .events import Emit, ProtocolChanged, ToolProtocol
 from .messages import Message, ToolCall, calls_of, joined, text_of, with_calls
-from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText
+from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText, Usage
 from .prompt import CALL_FUNCTIONS, FUNCTIONS_OFFERED
 from .text_calls import Forms, calls_in_json, quoted_in, read_reply
 
@@ -100,8 +100,10 @@ class ToolCallingModel:
 
     calls_functions = True
 
-    def __init__(self, model: Model, choice: ProtocolChoice, emit: Emit) -> None:
-        self._model, self._choice, self._emit = model, choice, emit
+    def __init__(
+        self, model: Model, choice: ProtocolChoice, emit: Emit, count: Callable[[Usage], None]
+    ) -> None:
+        self._model, self._choice, self._emit, self._count = model, choice, emit, count
         is_text = choice == "text" or (choice == "auto" and not model.calls_functions)
         self.protocol: ToolProtocol = "text" if is_text else "native"
         self._has_called_functions = self._has_asked = False
@@ -114,7 +116,12 @@ class ToolCallingModel:
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """Ask the model, once more in a run where JSON as its answer may mean a call."""
+        """Ask the model, once more in a run where JSON as its answer may mean a call.
+
+        The usage of the reply is that of the last request; `count` gets that of one before.
+        """
+        if getattr(self._model, "is_program", False):
+            return await self._model.reply(request, on_text, on_again)
         reply = await self._reply(request, on_text, on_again)
         if not await self._may_mean_call(reply, request):
             return reply
@@ -126,8 +133,8 @@ class ToolCallingModel:
             {"role": "user", "content": _MEANT_A_CALL},
         ]
         longer = replace(request, messages=(*request.messages, *asked))
-        again = await self._reply(longer, on_text, on_again)
-        return replace(again, usage=reply.usage + again.usage)
+        self._count(reply.usage)
+        return await self._reply(longer, on_text, on_again)
 
     async def aclose(self) -> None:
         """Close the model."""
@@ -136,8 +143,7 @@ class ToolCallingModel:
     async def _reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None
     ) -> ModelReply:
-        # The rules of the offline model take no text for functions.
-        if self.protocol == "native" or getattr(self._model, "is_offline", False):
+        if self.protocol == "native":
             try:
                 return await self._native_reply(request, on_text, on_again)
             except ModelCannotCallFunctions:

@@ -125,7 +125,10 @@ OnAgain: TypeAlias = Callable[[AskedAgain], Awaitable[None]]
 
 
 class Model(Protocol):
-    """One model of one service. Used from one event loop, by any number of runs at once."""
+    """One model of one service. Used from one event loop, by any number of runs at once.
+
+    One that has a true `is_program` is no language model: its text is read as it is.
+    """
 
     @property
     def name(self) -> str:

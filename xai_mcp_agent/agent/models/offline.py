@@ -169,8 +169,8 @@ class OfflineModel:
     `today` gives the date that words such as "tomorrow" go by.
     """
 
-    is_offline = True
-    """In the text protocol, too, it takes functions; see `text_protocol`."""
+    is_program = True
+    """It takes functions in each protocol, and its text is the answer as it is."""
 
     def __init__(self, today: Callable[[], date] = date.today) -> None:
         self._today = today

@@ -41,6 +41,8 @@ class PlanModel:
 
     name = "plan"
     calls_functions = True
+    is_program = True
+    """Its text is the answer as it is: results may hold calls and thinking."""
 
     def __init__(
         self,
