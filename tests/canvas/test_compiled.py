@@ -36,7 +36,7 @@ SHOWN = {
         "80 d = 11.42857143 wk",
     ],
     "ex08_native_and_text": [
-        "native protocol",
+        "offline rules, 2 tools\n",
         "-> units_convert_units",
         "26.2 mi = 42.1648128 km",
         "text protocol",

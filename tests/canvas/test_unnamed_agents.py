@@ -174,6 +174,11 @@ def test_a_toolbelt_that_was_made_and_not_wired_is_told_with_the_wire(
     assert "no agent has the toolbelt 'default'" in printed
 
 
+def test_the_second_agent_of_a_name_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    play({}, make(AgentInit), make(AgentInit), make(AgentRun, question="Hello!"))
+    assert "!! two AgentInit have the name 'agent'" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("is_update", [False, True])
 def test_a_toolbelt_that_is_wired_is_not_told(
     is_update: bool, capsys: pytest.CaptureFixture[str]

@@ -56,7 +56,7 @@ def test_what_it_does_is_shown_where_that_is_wanted(settings: str, capsys: Any) 
     words = ("ask", _QUESTION, "--show", "normal", "--settings", settings)
     _, out, err = command(capsys, *words)
     assert "convert_units(" in err
-    assert "agent is done" in err
+    assert "== agent: 2 turns, 1 tool call" in err
     assert out.endswith("sentence: 5 mi = 8.04672 km\n")
 
 

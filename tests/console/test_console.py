@@ -69,7 +69,7 @@ def test_an_event_that_cannot_be_shown_does_not_end_the_run(
         console.hide(lambda text: text)
         console.show(DONE)
     assert "ToolFinished is not shown (RecursionError). The run goes on." in caplog.text
-    assert "helper is done" in paper.lines[-1]
+    assert paper.lines[-1].startswith("== helper: 2 turns")
 
 
 def test_a_run_reads_from_top_to_bottom() -> None:
@@ -86,12 +86,12 @@ def test_a_run_reads_from_top_to_bottom() -> None:
         ThoughtFinished(2, "It is 3.", 0, Usage()),
         DONE,
     ).split("\n") == [
-        "== helper: offline rules, 1 tool, native protocol",
+        "== helper: offline rules, 1 tool",
         " 1. I will add.",
         '    -> add(a=1, b="two")',
         "    <- add (0.50 s): 3",
         " 2. It is 3.",
-        "== helper is done: 2 turns, 1 tool call, 1.2 s, 10 + 5 tokens",
+        "== helper: 2 turns, 1 tool call, 1.2 s, 10 + 5 tokens",
     ]
 
 
@@ -111,7 +111,7 @@ def test_an_error_after_a_broken_stream_has_a_line_of_its_own() -> None:
 def test_errors_are_red_to_their_last_line() -> None:
     text = shown(STARTED, RunFailed("No key.\n  Next step: set one."), colours=True)
     first, second = text.split("\n")[1:]
-    assert first == "\x1b[31m    !!\x1b[0m\x1b[31m helper stopped: No key.\x1b[0m"
+    assert first == "    \x1b[31m!!\x1b[0m\x1b[31m helper stopped: No key.\x1b[0m"
     assert second == "\x1b[31m         Next step: set one.\x1b[0m"
 
 
@@ -255,7 +255,7 @@ def test_a_wrong_wish_in_the_environment_is_told_once_and_the_run_goes_on(
     first = shown(STARTED)
     assert "XAI_MCP_SHOW is 'louder'" in first
     assert "Set it to one of: quiet" in first
-    assert shown(STARTED) == "== helper: offline rules, 1 tool, native protocol"
+    assert shown(STARTED) == "== helper: offline rules, 1 tool"
 
 
 def test_an_address_to_copy_stays_in_one_piece() -> None:

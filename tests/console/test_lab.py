@@ -61,7 +61,7 @@ def test_a_run_ends_with_one_card_and_is_told_nowhere_else(tmp_path: Path) -> No
     assert first[CARD]["state"] == "running"
     assert last[CARD] == {"id": first[CARD]["id"], "state": "done"}
     assert "<strong>3</strong>" in last["text/html"]
-    assert last["text/plain"].startswith("== helper: m, 0 tools, native protocol")
-    assert "== helper is done: 1 turn" in last["text/plain"]
+    assert last["text/plain"].startswith("== helper: m, 0 tools")
+    assert "== helper: 1 turn" in last["text/plain"]
     assert ran.output == ""
     assert quiet.displayed == ()

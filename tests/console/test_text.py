@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.watchdog import ends_within
-from xai_mcp_agent.console.text import Flow, clean, columns, cut, wrap
+from xai_mcp_agent.console.text import clean, columns, cut, wrap
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
@@ -24,15 +24,6 @@ def test_nothing_but_spaces_is_lost_in_wrapping(text: str) -> None:
     assert "".join("".join(wrap(cleaned, 20)).split()) == "".join(cleaned.split())
 
 
-@given(ANY, st.integers(1, 7))
-def test_text_that_comes_in_pieces_is_all_there_and_no_wider(text: str, size: int) -> None:
-    cleaned, flow = clean(text), Flow(20)
-    pieces = [cleaned[n : n + size] for n in range(0, len(cleaned), size)]
-    out = "".join(flow.feed(x) for x in pieces) + flow.rest()
-    assert "".join(out.split()) == "".join(cleaned.split())
-    assert max(map(columns, out.split("\n"))) <= 20
-
-
 @given(ANY, st.integers(4, 40))
 def test_a_cut_text_is_one_line_that_fits(text: str, width: int) -> None:
     short = cut(clean(text), width)
@@ -43,12 +34,6 @@ def test_a_cut_text_is_one_line_that_fits(text: str, width: int) -> None:
 def test_wide_letters_count_twice_and_break_anywhere() -> None:
     lines = wrap("日本語" * 20, 21)
     assert {columns(x) for x in lines} == {20}
-
-
-def test_words_that_come_in_pieces_are_not_torn() -> None:
-    flow = Flow(12)
-    out = "".join(flow.feed(x) for x in ("hel", "lo wonder", "ful ", "wor", "ld")) + flow.rest()
-    assert out == "hello\nwonderful\nworld"
 
 
 def test_the_indent_of_a_line_is_kept() -> None:

@@ -78,7 +78,7 @@ def test_servers_that_start_are_named_until_they_are_there() -> None:
         console.servers_awaited([])
         paper.pass_time(5, console)
         console.show(STARTED)
-    assert paper.lines == ["== helper: offline rules, 1 tool, native protocol"]
+    assert paper.lines == ["== helper: offline rules, 1 tool"]
 
 
 def test_only_tools_that_still_run_are_waited_for_with_what_they_tell() -> None:

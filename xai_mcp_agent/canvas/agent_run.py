@@ -43,7 +43,7 @@ from .agents import (
     agent_in,
     agent_named,
     learn_keys,
-    missing_wire,
+    mistakes_in,
     own_agents,
     settings_of,
     spec_of,
@@ -147,14 +147,15 @@ def run_agent(
         env = bridge_of(ctx).settings.env
         spec = spec_of(agent, name, env, metadata, output_schema)
 
-        wire = missing_wire(ctx, agent)
+        mistakes = mistakes_in(ctx, name, agent)
 
         async def emit(event: RunEvent) -> None:
             if waiting is not None:
                 await waiting.note(event, lambda: run.progress)
             workflow.show(event)
-            if wire and isinstance(event, RunStarted):
-                workflow.tell_in_card(wire)
+            if isinstance(event, RunStarted):
+                for mistake in mistakes:
+                    workflow.tell_in_card(mistake)
             if isinstance(event, ToolFinished) and workflow.on_thought:
                 await workflow.run_nodes(partial(branch, workflow.on_thought, event))
 

@@ -51,6 +51,8 @@ DEFAULT_MAX_THOUGHTS = 10
 DEFAULT_AGENT = "agent"
 # In `ctx`: the name of the agent that was set up last.
 _LAST = "last_agent"
+# Of an agent: whether another one had its name before.
+_REPLACES = "replaces_another"
 
 # Without these it is something else of that name in `ctx`.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
@@ -95,6 +97,7 @@ def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
         "agent_system_prompt": optional(values.get("system_prompt"), "system_prompt", _INIT),
         "max_thoughts": _thoughts(values.get("max_thoughts"), "max_thoughts", _INIT),
         "model_settings": with_prices(settings),
+        _REPLACES: _is_agent(ctx.get(_PREFIX + name)),
     }
     ctx[_LAST] = name
 
@@ -244,6 +247,17 @@ def spec_of(
         ),
         limits=as_run_limits(settings),
     )
+
+
+def mistakes_in(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[str]:
+    """What a person has probably drawn by mistake: for the card of the agent's run."""
+    mistakes = [missing_wire(ctx, agent)]
+    if agent.get(_REPLACES):
+        mistakes.append(
+            f"two AgentInit have the name {name!r}, and this is the later one. Give one of them "
+            "another `agent_name`."
+        )
+    return [x for x in mistakes if x]
 
 
 def missing_wire(ctx: Any, agent: Mapping[str, Any]) -> str:

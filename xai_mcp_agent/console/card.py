@@ -1,4 +1,4 @@
-"""One run as a card: question, calls that unfold, notes, answer; as HTML, and as plain text."""
+"""A run as a card: question, calls that unfold, notes, answer; as HTML, and as plain text."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ..agent.events import (
     TextArrived,
     ThoughtFinished,
     ToolFinished,
-    ToolReturned,
     ToolStarted,
 )
+from ..core.json import JsonObject
 from ..secrets.secrets import Mask
+from .lines import RunLines
 from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
-from .run_lines import RunLines
-from .screen import Clock, Screen, Waiting
+from .notes import Note, Notes, about_text, totals_text
+from .screen import Screen
 from .surface import Detail, Surface
 from .text import (
     MOST_CHARS,
-    TOO_DEEP,
     as_it_is,
     clean,
     count,
@@ -37,6 +37,7 @@ from .text import (
     opening,
     short_arguments,
 )
+from .waiting import Clock, Waiting
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -44,13 +45,10 @@ if TYPE_CHECKING:
 _HTML = Path(__file__).with_suffix(".html")
 
 # Texts in folds: of one, of all; and of each when that is used up. A browser draws all of them.
-_CALL_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
-_MOST_ENTRIES = 200  # the first ones go
+_FOLD_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
 _QUESTION_CHARS = 4_000
-_OPENING_LINES, _OPENING_CHARS = 3, 300  # of an error, and of a long note
+_OPENING_LINES, _OPENING_CHARS = 3, 300  # of the error of a call
 _NOTE_LINES = 4  # more are folded
-_SURFACE = Surface()
-_NOTE_COLUMNS = 2_000  # the browser breaks them where the card ends
 _WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
 # A card is drawn as a whole: at most so often, so much of the time, and so much in a second.
 _PAUSE_SECONDS = 0.3
@@ -80,14 +78,14 @@ class _View:
     """What the page is made of; texts are cleaned and without secrets."""
 
     agent: str
-    about: str
-    question: str
     margin: float
+    about: str = ""
+    question: str = ""
     entries: list[Markup] = field(default_factory=lambda: list[Any]())
-    left_out: str = ""
     answer: Markup | str = ""
     error: Markup | str = ""
     ending: str = ""
+    has_failed: bool = False
 
 
 class RunCard:
@@ -101,7 +99,6 @@ class RunCard:
         name: str,
         detail: Detail,
         draw: Draw,
-        waiting: Waiting,
         clock: Clock = time.monotonic,
         *,
         mask: Mask = as_it_is,
@@ -109,66 +106,61 @@ class RunCard:
     ) -> None:
         self._name = name
         self._draw = draw
-        self._waiting = waiting
         self._clock = clock
         self._mask = mask
-        self._plain = _PlainText(name, detail, waiting, clock, mask)
-        # The same once more for the notes of the card.
-        notes = Surface(columns=_NOTE_COLUMNS)
-        self._wide = _PlainText(name, detail, Waiting(clock), clock, mask, notes)
-        self._view = _View(name, "", "", margin)
-        self._entries: dict[int, Markup] = {}  # by the order in which they began
-        self._begun = 0  # entries so far
+        self._notes = Notes(detail, clock)
+        self._plain = _PlainText(name, detail, clock, mask)
+        self._view = _View(name, margin)
         self._calls = dict[str, _Call]()  # that run, by their ids, which a model may use again
+        self._has_tools = True
         self._speech = list[str]()  # of this turn, as it streams
         self._room = _CARD_CHARS
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
-        self.ended_with = ""  # the error that it tells
+        self.ended_with = ""  # the error that it shows
 
     def show(self, event: RunEvent) -> None:
         """Take up an event; it is drawn now, or soon."""
         self._view.ending = ""
         self._plain.lines.show(event)
-        if not isinstance(event, TextArrived | ToolFinished):  # long, and no notes
-            self._wide.lines.show(event)
-        lines = self._wide.take()
         match event:
             case TextArrived(text):
                 self._speech.append(text)
             case RunStarted():
-                self._started(event)
+                self._start(event)
+            case ModelAskedAgain():
+                self._speech, self._view.answer = [], ""
             case ThoughtFinished():
-                self._thought(event)
+                self._finish_thought(event)
             case ToolStarted():
                 self._start_call(event)
             case ToolFinished():
                 self._finish_call(event)
+            case _:
+                pass
+        for note in self._notes.of(event):
+            self._add_note(note)
+        self._is_old = True
+        match event:
             case RunFinished():
-                self._finish(event, lines)
+                self._finish(event)
             case RunFailed():
                 self._fail(event)
-            case ToolReturned():
-                pass
             case _:
-                if isinstance(event, ModelAskedAgain):
-                    self._speech, self._view.answer = [], ""
-                self._note(lines)
-        self._is_old = True
-        self._draw_soon()
+                self._draw_soon()
 
     def note(self, mark: str, text: str) -> None:
         """Add a line."""
         self._plain.lines.say(mark, text)
-        self._wide.lines.say(mark, text)
-        self._note(self._wide.take())
+        self._add_note(Note(mark, text))
+        self._view.has_failed |= mark == "!!" and not self._has_tools
         self._is_old = True
 
-    def tick(self) -> None:
+    def tick(self, waiting: Waiting) -> None:
         """Draw what is not drawn yet, and what is waited for, if it is time to."""
-        if wait := self._waiting.to_rewrite():
-            self._view.ending = clean(wait)
+        if wait := waiting.to_rewrite():
+            self._view.ending = clean(self._mask(wait))
             self._is_old = True
         self._draw_soon()
 
@@ -182,34 +174,28 @@ class RunCard:
         else:
             self.show(RunFailed(reason))
 
-    def _fail(self, event: RunFailed) -> None:
-        self.ended_with = event.error
-        shown = self._mask(event.error)
-        self._view.error = _with_code(clean(opening(shown, _CALL_CHARS, _CALL_CHARS)))
-        self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
+    def _start(self, event: RunStarted) -> None:
+        self._view.about = clean(about_text(event))
+        question = self._mask(event.asked.strip())
+        self._view.question = clean(opening(question, _QUESTION_CHARS, _QUESTION_CHARS))
+        self._has_tools = bool(event.tool_names)
+        self._view.has_failed = bool(event.left_out and not self._has_tools)
 
-    def _started(self, event: RunStarted) -> None:
-        tools = count(len(event.tool_names), "tool")
-        self._view.about = clean(f"{event.model}, {tools}, {event.protocol} protocol")
-        asked = self._mask(event.asked.strip())
-        self._view.question = clean(opening(asked, _QUESTION_CHARS, _QUESTION_CHARS))
-        for reason in event.left_out:
-            self._add(f"!! left out: {clean(self._mask(reason))}")
-
-    def _thought(self, event: ThoughtFinished) -> None:
+    def _finish_thought(self, event: ThoughtFinished) -> None:
         self._speech, self._view.answer = [], ""
         text = self._mask(event.text.strip())
         if text and event.call_count:
-            said = _markup(markdown_as_html(self._cut(text)))
-            self._put(self._new_key(), _macros().said(said))
+            thought = _markup(markdown_as_html(self._cut(text)))
+            self._view.entries.append(_macros().thought(thought))
         elif text:
             self._view.answer = self._answer(text)
 
     def _start_call(self, event: ToolStarted) -> None:
         title = f"{event.tool}({short_arguments(event.arguments, self._mask)})"
         arguments = self._cut(_pretty(event.arguments, self._mask))
-        call = self._calls[event.call_id] = _Call(self._new_key(), clean(title), arguments)
-        self._put(call.key, _macros().fold(call, call.key))
+        key = len(self._view.entries)
+        call = self._calls[event.call_id] = _Call(key, clean(title), arguments)
+        self._view.entries.append(_macros().fold(call, key))
 
     def _finish_call(self, event: ToolFinished) -> None:
         if event.call_id not in self._calls:
@@ -223,55 +209,49 @@ class RunCard:
         call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
         if call.is_error:
             call.opening = _with_code(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
-        self._put(call.key, _macros().fold(call, call.key))
+        self._view.entries[call.key] = _macros().fold(call, call.key)
 
-    def _finish(self, event: RunFinished, lines: str) -> None:
+    def _finish(self, event: RunFinished) -> None:
         if event.answer.strip():
             self._view.answer = self._answer(self._mask(event.answer.strip()))
-        trouble, _, ending = lines.rpartition("== ")
-        self._note(trouble)
-        self._end(" ".join(ending.split()))
+        self._view.has_failed |= event.stopped not in ("answered", "waiting")
+        self._end(totals_text(event))
+
+    def _fail(self, event: RunFailed) -> None:
+        self.ended_with = event.error
+        error = self._mask(event.error)
+        self._view.error = _with_code(clean(opening(error, _FOLD_CHARS, _FOLD_CHARS)))
+        self._view.has_failed = True
+        self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
 
     def _end(self, ending: str) -> None:
         self._speech, self.is_over = [], True
         self._view.ending = clean(ending)
         self._draw_now()
 
-    def _note(self, lines: str) -> None:
-        """Lines of the text beside it; many are folded."""
-        text = lines.strip()
-        if not text:
+    def _add_note(self, note: Note) -> None:
+        """Add a note; trouble is set apart, and many lines are folded."""
+        text, body = clean(self._mask(note.text)), note.body
+        if note.mark == "!!":
+            self._view.entries.append(_macros().trouble("", _with_code(text)))
             return
-        if text.count("\n") < _NOTE_LINES:
-            self._add(text)
-            return
-        head = _with_code(text.split("\n", 1)[0])
-        key = self._new_key()
-        self._put(key, _macros().long_note(head, self._cut(text), key))
-
-    def _add(self, text: str) -> None:
-        self._put(self._new_key(), _macros().note(_with_code(text)))
-
-    def _new_key(self) -> int:
-        self._begun += 1
-        return self._begun
-
-    def _put(self, key: int, entry: Markup) -> None:
-        self._entries[key] = entry
-        if len(self._entries) > _MOST_ENTRIES:
-            del self._entries[min(self._entries)]
+        if text.count("\n") >= _NOTE_LINES:
+            text, _, body = text.partition("\n")
+        key = len(self._view.entries)
+        shown = self._cut(self._mask(body)) if body else ""
+        self._view.entries.append(_macros().note(_with_code(text), shown, key))
 
     def _cut(self, text: str) -> str:
         """What a fold holds of a text, and how much more there is."""
-        shown = opening(text, _CALL_CHARS, max(min(_CALL_CHARS, self._room), _LEAST_CHARS))
+        shown = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
         self._room -= len(shown)
         return clean(shown)
 
     def _answer(self, text: str) -> Markup:
-        kept = first_paragraphs(text, MOST_CHARS)
-        left = len(text) - len(kept)
+        head = first_paragraphs(text, MOST_CHARS)
+        left = len(text) - len(head)
         more = f"\n<p>... {count(left, 'more character')}. {_WHOLE_ANSWER}</p>" if left else ""
-        return _markup(markdown_as_html(kept) + more)
+        return _markup(markdown_as_html(head) + more)
 
     def _draw_soon(self) -> None:
         if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
@@ -288,42 +268,24 @@ class RunCard:
         self._next_drawing = now + max(_PAUSE_SECONDS, work, size)
 
     def _page(self) -> str:
-        view = self._view
-        view.entries = [entry for _, entry in sorted(self._entries.items())]
-        if left_out := self._begun - len(self._entries):
-            view.left_out = f"... {count(left_out, 'earlier entry').replace('ys', 'ies')}"
         if self._speech:
             said = self._mask("".join(self._speech))
             # A word that is not complete may be the beginning of a secret.
-            view.answer = self._answer(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
-        return str(_macros().page(view)).strip()
+            self._view.answer = self._answer(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
+        return str(_macros().page(self._view)).strip()
 
 
 class _PlainText:
     """The run as a terminal would show it, for whoever cannot show the card; the middle is cut."""
 
-    def __init__(
-        self,
-        name: str,
-        detail: Detail,
-        waiting: Waiting,
-        clock: Clock,
-        mask: Mask,
-        surface: Surface = _SURFACE,
-    ) -> None:
+    def __init__(self, name: str, detail: Detail, clock: Clock, mask: Mask) -> None:
         self._pieces = list[str]()
-        screen = Screen(self._write, surface)
-        self.lines = RunLines(name, screen, screen.enter(name, detail), waiting, clock)
+        screen = Screen(self._write, Surface())
+        self.lines = RunLines(name, screen, screen.enter(name, detail), clock)
         self.lines.mask = mask
 
     def _write(self, text: str, *, at_once: bool) -> None:
         self._pieces.append(text)
-
-    def take(self) -> str:
-        """What was written since the last time; it is kept no longer."""
-        taken = "".join(self._pieces)
-        self._pieces.clear()
-        return taken
 
     @property
     def text(self) -> str:
@@ -352,22 +314,19 @@ def _with_code(text: str) -> Markup:
     return _markup(code_marks_as_html(text))
 
 
-def _pretty(arguments: Any, mask: Mask) -> str:
+def _pretty(arguments: JsonObject | None, mask: Mask) -> str:
     """Arguments to read; secrets are hidden in each text before it is quoted, and in the whole."""
     if arguments is None:
         return "(not readable)"
-    try:
-        return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
-    except RecursionError:  # a model writes what it likes
-        return TOO_DEEP
+    return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
 
 
 def _masked(value: Any, mask: Mask) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        named = cast(dict[Any, Any], value)
-        return {mask(str(name)): _masked(inner, mask) for name, inner in named.items()}
+        pairs = cast(JsonObject, value).items()
+        return {mask(name): _masked(inner, mask) for name, inner in pairs}
     if isinstance(value, list):
         return [_masked(inner, mask) for inner in cast(list[Any], value)]
     return value

@@ -11,10 +11,11 @@ from ..agent.events import RunEvent, RunStarted, ToolProgressed
 from ..core.errors import XaiMcpError
 from ..secrets.secrets import Mask
 from .card import RunCard
-from .run_lines import RunLines
-from .screen import SCREEN, Clock, Screen, Voice, Waiting
+from .lines import RunLines
+from .screen import SCREEN, Screen, Voice
 from .surface import Detail, ShownCard, detail_of_environment, detail_on
 from .text import as_it_is, clean
+from .waiting import Clock, Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Console:
         if detail is None:
             detail, fault = detail_of_environment()
         self._voice = self._screen.enter(self._name, detail)
-        self._lines = RunLines(self._name, self._screen, self._voice, self._waiting, self._clock)
+        self._lines = RunLines(self._name, self._screen, self._voice, self._clock)
         self._lines.mask = self._mask
         if fault and fault not in _told_faults:
             _told_faults.add(fault)
@@ -84,6 +85,7 @@ class Console:
 
     def show(self, event: RunEvent) -> None:
         """Write one event; in the lab a run is a card."""
+        self._waiting.follow(event)
         if isinstance(event, RunStarted) and self._voice.shows_cards:
             self._card = self._new_card()
         try:
@@ -110,7 +112,7 @@ class Console:
     def tick(self) -> None:
         """Tell what is waited for, if it is time to; called whenever nothing else happens."""
         if self._voice.detail != Detail.QUIET:
-            (self._card or self._lines).tick()
+            (self._card or self._lines).tick(self._waiting)
 
     def aside(self, do: Callable[[], T]) -> T:
         """Run a person's nodes, which may print what they like."""
@@ -158,11 +160,5 @@ class Console:
             voice.card(lambda: shown.draw(page, text, is_last))
 
         return RunCard(
-            self._name,
-            voice.detail,
-            draw,
-            self._waiting,
-            self._clock,
-            mask=self._mask,
-            margin=voice.margin,
+            self._name, voice.detail, draw, self._clock, mask=self._mask, margin=voice.margin
         )

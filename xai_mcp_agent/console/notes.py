@@ -1,0 +1,154 @@
+"""What the events of a run say beside its turns, calls and answer: for the card and for lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..agent.events import (
+    ConversationFolded,
+    ModelAsked,
+    ModelAskedAgain,
+    ProtocolChanged,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolsChanged,
+    ToolsSelected,
+)
+from ..agent.models.base import ModelRequest
+from ..core.names import listed
+from ..core.schemas import signature
+from ..search.selector import Selection
+from .surface import Detail
+from .text import count, tokens_text
+from .waiting import Clock
+
+_MOST_NAMES = 20  # of tools in a line
+_MOST_LEFT_OUT = 3  # at once, a line for each
+_STOPPED = {
+    "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
+    "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentModel",
+    "length": "cut off at the output limit: raise `max_output_tokens` of AgentModel",
+    "refused": "refused by the model",
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line with its mark, `!!` for trouble; a `body` is a long text that it is the title of."""
+
+    mark: str
+    text: str
+    body: str = ""
+
+
+class Notes:
+    """Makes the notes of one run. They are not masked yet."""
+
+    def __init__(self, detail: Detail, clock: Clock) -> None:
+        self._is_verbose = detail == Detail.VERBOSE
+        self._clock = clock
+        self._asked_at = 0.0
+        self._is_speaking = False
+        self._shown_tools = frozenset[str]()
+        self._left_out = frozenset[str]()
+
+    def of(self, event: RunEvent) -> list[Note]:
+        """The notes of this event, which are none for most."""
+        return list(self._of(event))
+
+    def _of(self, event: RunEvent) -> Iterator[Note]:
+        match event:
+            case RunStarted(left_out=reasons):
+                yield from (Note("!!", f"left out: {x}") for x in reasons)
+            case ModelAsked():
+                self._asked_at = self._clock()
+                if event.step == 1 and self._is_verbose:
+                    yield from _request(event.request)
+            case TextArrived():
+                self._is_speaking = True
+            case ModelAskedAgain():
+                yield self._asked_again(event)
+            case ThoughtFinished():
+                self._is_speaking = False
+                if self._is_verbose:
+                    took = f"took {self._clock() - self._asked_at:.1f} s"
+                    yield Note("--", ", ".join(filter(None, (took, tokens_text(event.usage)))))
+            case ProtocolChanged(protocol):
+                text = f"the service takes no functions; {protocol} protocol from here"
+                yield Note("--", text)
+            case ToolsChanged(added, removed):
+                if added:
+                    yield Note("++", f"new tools: {listed(added, _MOST_NAMES)}")
+                if removed:
+                    yield Note("--", f"gone: {listed(removed, _MOST_NAMES)}")
+            case ToolsSelected(_, selection):
+                yield from self._selected(selection)
+            case ConversationFolded():
+                yield _folded(event)
+            case RunFinished(stopped=stopped) if stopped in _STOPPED:
+                yield Note("!!", _STOPPED[stopped])
+            case _:
+                pass
+
+    def _asked_again(self, event: ModelAskedAgain) -> Note:
+        anew = "; the reply begins anew" if self._is_speaking else ""
+        self._is_speaking = False
+        when = f" in {event.pause_seconds:.1f} s" if event.pause_seconds else ""
+        return Note("--", f"{event.reason}: asked again{when}{anew}")
+
+    def _selected(self, selection: Selection) -> Iterator[Note]:
+        """How many of many tools are shown, once, and then which ones had no room."""
+        shown = frozenset(x.definition.name for x in selection.shown)
+        before, self._shown_tools = self._shown_tools, shown
+        if not selection.is_whole and (not before or self._is_verbose):
+            yield Note("--", selection.in_short)
+        left_out = [x for x in selection.left_out if x.definition.name not in self._left_out]
+        for one in left_out[:_MOST_LEFT_OUT]:
+            yield Note("--", f"not shown: {one.definition.name} ({one.why})")
+        if (more := len(left_out) - _MOST_LEFT_OUT) > 0:
+            yield Note("--", f"nor are {more:,} more")
+        self._left_out |= {x.definition.name for x in left_out}
+
+
+def about_text(event: RunStarted) -> str:
+    """The model and the tools of a run; the protocol where it is not the usual one."""
+    tools = count(len(event.tool_names), "tool")
+    protocol = "" if event.protocol == "native" else f", {event.protocol} protocol"
+    return f"{event.model}, {tools}{protocol}"
+
+
+def totals_text(event: RunFinished) -> str:
+    """What a run took."""
+    parts = [
+        "waits for approval" if event.stopped == "waiting" else "",
+        count(event.steps, "turn"),
+        count(event.tool_calls, "tool call"),
+        f"{event.seconds:.1f} s",
+        tokens_text(event.usage),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _request(request: ModelRequest) -> Iterator[Note]:
+    """What the model is told before anything was said."""
+    for message in request.messages[:1]:
+        if message.get("role") == "system":
+            yield Note("--", "system prompt", str(message.get("content")))
+    tools = [
+        f"{x.name}({signature(x.parameters)}): {' '.join(x.description.split())}"
+        for x in request.functions
+    ]
+    if tools:
+        yield Note("--", count(len(tools), "tool"), "\n".join(tools))
+
+
+def _folded(event: ConversationFolded) -> Note:
+    gone = "summed up" if event.summed_up else "not"
+    ways = ((event.shortened, "in part"), (event.left_out, gone))
+    sent = " and ".join(f"{count(number, 'message')} {how}" for number, how in ways if number)
+    size = f"{event.tokens:,} of {event.window_tokens:,} tokens"
+    return Note("--", f"to fit the model's window, {sent} sent from here: about {size}")

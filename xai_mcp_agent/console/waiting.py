@@ -1,0 +1,119 @@
+"""What one run waits for, from its events: servers, the model, tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..agent.events import (
+    ModelAsked,
+    ModelAskedAgain,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolProgressed,
+    ToolReturned,
+    ToolStarted,
+)
+from .text import progress_text
+
+Clock = Callable[[], float]
+
+_MODEL = "model"
+# Where the line is written again: a person begins to wonder.
+_PATIENCE_SECONDS = 1.0
+# Where each time costs a line: the first, and then after twice the time of the one before.
+_FIRST_LINE_SECONDS = 2.0
+_BREATH_SECONDS = 3.0  # a text that stops for a breath is not cut
+_REWRITE_SECONDS = 0.2  # a tool may report progress thousands of times in a second
+
+
+class Waiting:
+    """The waits of one run, of which several may overlap."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._model = "the model"
+        self._since = dict[str, float]()
+        self._what = dict[str, str]()
+        self._news = ""
+        self._next_line = 0.0
+        self._last_written = 0.0
+        self._patience = _PATIENCE_SECONDS
+
+    def follow(self, event: RunEvent) -> None:
+        """Begin and end the waits that an event of the run begins and ends."""
+        match event:
+            case RunStarted():
+                self._end_all()
+                self._model = f"the model {event.model}"
+            case ModelAsked() | ModelAskedAgain():
+                self.begin(_MODEL, self._model)
+            case TextArrived():
+                self.begin(_MODEL, f"{self._model} to go on")
+                self._next_line = self._patience = _BREATH_SECONDS
+            case ThoughtFinished():
+                self.end(_MODEL)
+            case ToolStarted():
+                self.begin(event.call_id, event.tool)
+            case ToolProgressed():
+                progress = progress_text(event.done, event.total, event.message)
+                self._news = f"{event.tool} {progress}"
+            case ToolReturned() | ToolFinished():
+                self.end(event.call_id)
+            case RunFinished() | RunFailed():
+                self._end_all()
+            case _:
+                pass
+
+    def begin(self, key: str, what: str, *, anew: bool = True) -> None:
+        """Something is waited for from now on; not `anew`: or as before, if it is already."""
+        if not self._since:
+            self._next_line = _FIRST_LINE_SECONDS
+            self._patience = _PATIENCE_SECONDS
+        if anew or key not in self._since:
+            self._since[key] = self._clock()
+        self._what[key] = what
+
+    def end(self, key: str) -> None:
+        """It is there, or will not come; nothing happens if it was not waited for."""
+        self._since.pop(key, None)
+        self._what.pop(key, None)
+        self._news = ""
+
+    def to_rewrite(self) -> str:
+        """What a line that can be written again should say now; empty if nothing new."""
+        seconds, now = self._seconds(), self._clock()
+        is_early = seconds < self._patience and not self._news
+        if not self._since or is_early or now - self._last_written < _REWRITE_SECONDS:
+            return ""
+        self._last_written = now
+        return self._text(seconds)
+
+    def to_add(self) -> str:
+        """What a further line should say now; empty if it is not time for one."""
+        seconds = self._seconds()
+        if not self._since or seconds < self._next_line:
+            return ""
+        self._next_line = max(2 * self._next_line, seconds + _FIRST_LINE_SECONDS)
+        return self._text(seconds)
+
+    def _end_all(self) -> None:
+        for key in list(self._since):
+            self.end(key)
+
+    def _seconds(self) -> float:
+        return self._clock() - min(self._since.values(), default=self._clock())
+
+    def _text(self, seconds: float) -> str:
+        news = f" ({self._news})" if self._news else ""
+        return f"waiting for {', '.join(self._what.values())}: {_duration(seconds)}{news}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
