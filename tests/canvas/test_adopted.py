@@ -24,7 +24,7 @@ from tests.support.xai_agent_workflow import (
     xai_agent_workflow,
 )
 from tools.workflows import Shown, Workflow
-from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.cli.adopt.command import adopt_file
 
 KEY = "sk-dummy-0123456789"
 TEMPLATE = Path(str(distribution("xircuits").locate_file("examples/AgentTemplate.xircuits")))

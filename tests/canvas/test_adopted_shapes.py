@@ -12,8 +12,8 @@ import pytest
 from benchmarks.page import PAGE
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.old_workflows.outcomes import outcome
+from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.migration.adopt import adopt_file
 
 
 @pytest.fixture(scope="module")

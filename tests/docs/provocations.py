@@ -65,9 +65,9 @@ from xai_mcp_agent.canvas.agent_run import CanvasRun
 from xai_mcp_agent.canvas.installation import warn_if_stale
 from xai_mcp_agent.canvas.model_settings import UNDECIDED
 from xai_mcp_agent.canvas.waits import call_here
+from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
 from xai_mcp_agent.steps.references import TO_BE_GIVEN

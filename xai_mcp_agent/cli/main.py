@@ -13,6 +13,7 @@ from ..core.errors import XaiMcpError
 from ..core.util import installed_version
 from . import rules
 from .add import AddCommand, add, remove
+from .adopt.command import adopt
 from .approve import approve
 from .ask import ask
 from .discover import discover
@@ -22,7 +23,6 @@ from .fitting import check_wires, suggest
 from .graph import graph
 from .history import diff, history, prune
 from .init import init
-from .migration.adopt import adopt
 from .openapi import openapi
 from .output import keep_stdout_for_json, prepare_streams, print_error, say
 from .plan import plan

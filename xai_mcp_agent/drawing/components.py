@@ -65,24 +65,6 @@ def our_components() -> dict[str, ComponentClass]:
     return {x.name: x for x in found}
 
 
-@cache
-def homes_of_components() -> dict[str, frozenset[str]]:
-    """The paths at which each of our classes is found: one file has it, others may import it."""
-    homes: dict[str, set[str]] = {}
-    for file in sorted(installed_components_folder().glob(COMPONENT_FILES)):
-        for name in _names_in(module_of(file.read_text(encoding="utf-8"), file.name)):
-            homes.setdefault(name, set()).add(f"{COMPONENTS}/{LIBRARY}/{file.name}")
-    return {name: frozenset(homes[name]) for name in our_components()}
-
-
-def _names_in(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.ImportFrom):
-            yield from (x.asname or x.name for x in node.names)
-
-
 def read_component_file(file: Path, library: str) -> list[ComponentClass]:
     """Return the component classes of one file of the library folder `library`.
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.canvas_file import Document, links_of, load, nodes_of
 from tests.support.lab_canvas import Canvas
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
-from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from tests.canvas.test_adopted_former import two_agents
 from tests.support.canvas_file import load, nodes_of
 from tests.support.lab_canvas import Canvas
 from tests.support.old_workflows.drawn import SHAPES
-from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser

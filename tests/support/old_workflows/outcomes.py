@@ -18,7 +18,7 @@ from tests.support.model_endpoint import ModelAsked, Step, calls, model_endpoint
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.xai_agent_workflow import OTHER_LIBRARIES
 from tools.components import all_components
-from xai_mcp_agent.cli.migration.adopt import FileReport, adopt_file
+from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
 
 from .shapes import Shape

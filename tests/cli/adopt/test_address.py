@@ -12,7 +12,7 @@ from tests.support.xai_agent_workflow import upstream_components, xai_agent_work
 from tools.components import all_components
 from tools.workflows import Argument, Shown, Workflow
 from xai_mcp_agent.canvas.model_settings import UNDECIDED
-from xai_mcp_agent.cli.migration.adopt import FileReport, adopt_file
+from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 
 OURS = "https://llm.example.com/v1"
 

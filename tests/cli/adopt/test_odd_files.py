@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.migration.test_adopt import TEXT, command, is_adopted, named
+from tests.cli.adopt.test_adopt import TEXT, command, is_adopted, named
 from tests.support.canvas_file import Document, links_of, load, nodes_of
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
 from tools.workflows import Shown, Workflow
-from xai_mcp_agent.cli.migration.adopt import Target, adopt_file
-from xai_mcp_agent.cli.migration.document import WorkflowFileError
+from xai_mcp_agent.cli.adopt.command import Target, adopt_file
+from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
 
 KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
 SMALL = ("agent_template", "demo_of_a_talk", "gradio_agent", "robot_agent", "with_routes")
@@ -204,7 +204,7 @@ def test_a_file_or_folder_that_cannot_be_written_is_named_and_stays(
 STOPPED = """
 import os, sys
 from pathlib import Path
-from xai_mcp_agent.cli.migration.adopt import Target, adopt_file
+from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 step, when, file = sys.argv[1:]
 real = getattr(os, step)
 def stops(*given, **more):

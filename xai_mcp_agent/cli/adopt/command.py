@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import keyword
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,22 +16,18 @@ import typer
 
 from ...console.text import clean, cut
 from ...core.errors import XaiMcpError
-from ...core.json import JsonObject
 from ...core.shell import shown_command
 from ...core.util import LIBRARY
-from ...drawing.components import ComponentClass, homes_of_components, our_components
+from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..output import echo_json, folded, replace_text, say
-from .address import with_addresses
+from .address import carry_addresses
 from .advice import advice
-from .choices import with_choices
-from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
-from .mending import mended
-from .migrate import AdoptedNode, Migration, Remark, migrate, path_of
-from .models import with_models
-from .parameters import with_parameters
-from .reaching import reaching
-from .refreshing import refreshed
+from .cleanup import clean_up
+from .nodes import convert_nodes
+from .parameters import add_parameters
+from .remarks import AdoptedNode, Remark
+from .workflow import Workflow, WorkflowFileError, library_of, path_of, read_workflow
 
 _SUFFIX = ".xircuits"
 _NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
@@ -63,7 +58,7 @@ class FileReport:
 
 
 def adopt_file(file: Path, target: Target | None = None) -> FileReport:
-    """Rewrite one workflow for the nodes of this library, and say what was done.
+    """Convert one workflow for the nodes of this library, and say what was done.
 
     A file that has nothing of xai-agent is left alone. A file that is in the way is replaced
     only if `target` says so, and kept beside it as a backup.
@@ -71,97 +66,56 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     Raises:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
-    document, mending = mended(read_workflow(file))
-    classes = _as_named(document)
-    chosen = with_choices(document, classes)
-    split = with_models(chosen.document, classes)
-    migrated = migrate(split.document, classes, chosen.changed | split.changed)
-    given = with_parameters(_with_models(with_addresses(migrated), classes))
-    migration = refreshed(given, classes)
-    known = {(x.node_id, x.port) for x in chosen.remarks}
-    found = (x for x in migration.remarks if (x.node_id, x.port) not in known)
-    told = (*chosen.remarks, *split.remarks, *found, *advice(migration, classes))
-    if migration.taken:
-        told = (*told, *reaching(document, Path()))
-    if migration.adopted:
-        told = (*told, *mending)
-    remarks = tuple(sorted(told, key=lambda x: not x.to_do))
-    if not migration.adopted:
-        return FileReport(file, _status(document, remarks, classes), remarks=remarks)
-    place = _place(file, document, target or Target())
-    backup = _write(place, migration, may_replace=_may_replace(target))
-    return FileReport(file, "adopted", place, backup, migration.adopted, remarks)
-
-
-def _as_named(document: JsonObject) -> dict[str, ComponentClass]:
-    """Our classes, each at the file that the workflow names where that has it.
-
-    In an installed package all classes stand in one file, and those that they are written in
-    import them: a node that names one of these is up to date.
-    """
-    named = {text_of(x, "name"): path_of(x) for x in nodes_of(document).values()}
-    homes = homes_of_components()
-    return {
-        name: replace(cls, path=named[name]) if named.get(name) in homes[name] else cls
-        for name, cls in our_components().items()
-    }
-
-
-def _with_models(migration: Migration, classes: Mapping[str, ComponentClass]) -> Migration:
-    """The migration with the addresses that agents were given on the nodes of their models."""
-    split = with_models(migration.document, classes)
-    return replace(migration, document=split.document)
-
-
-def _status(
-    document: JsonObject, remarks: Sequence[Remark], classes: Mapping[str, ComponentClass]
-) -> Status:
-    """Of a file of which nothing was adopted: maybe it was before, as far as it goes."""
-    paths = {cls.path for cls in classes.values()}
-    was_adopted = any(path_of(node) in paths for node in nodes_of(document).values())
-    left = {x.node for x in remarks if x.to_do}
-    is_done = not left or (was_adopted and left.isdisjoint(classes))
-    return "nothing to do" if is_done else "failed"
+    workflow, classes = read_workflow(file), our_components()
+    mended = clean_up(workflow)
+    adopted, remarks = convert_nodes(workflow, classes)
+    if not adopted:
+        is_left = remarks and not any(
+            library_of(path_of(x)) == LIBRARY for _, x in workflow.components()
+        )
+        return FileReport(file, "failed" if is_left else "nothing to do", remarks=tuple(remarks))
+    remarks = [
+        *carry_addresses(workflow, adopted, classes),
+        *remarks,
+        *add_parameters(workflow, adopted),
+        *advice(workflow, adopted, Path()),
+        *mended,
+    ]
+    place, may_replace = _place(file, workflow, target or Target())
+    backup = _write(place, workflow.text(), may_replace=may_replace)
+    remarks.sort(key=lambda x: not x.to_do)
+    return FileReport(file, "adopted", place, backup, tuple(adopted), tuple(remarks))
 
 
 # Where it goes
 
 
-def _may_replace(target: Target | None) -> bool:
-    return target is not None and (target.in_place or target.overwrite)
-
-
-def _place(file: Path, document: JsonObject, target: Target) -> Path:
+def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
+    """The file to write, and whether it may replace another."""
     if target.in_place:
-        return file
-    names = {text_of(node, "name") for node in nodes_of(document).values()}
-    if target.folder is None:
-        return file.with_name(f"{_compilable(f'{file.stem}_adopted', names)}{_SUFFIX}")
-    return target.folder / f"{_compilable(file.stem, names)}{_SUFFIX}"
+        return file, True
+    names = {node["name"] for node in workflow.nodes.values()}
+    folder = target.folder or file.parent
+    stem = file.stem if target.folder else f"{file.stem}_adopted"
+    return folder / f"{_compilable(stem, names)}{_SUFFIX}", target.overwrite
 
 
 def _compilable(stem: str, used: set[str]) -> str:
     """A file name that Xircuits can compile and run: it becomes the name of a class."""
     plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
-    name = re.sub(r"\W", "_", plain)
+    name = plain.replace("-", "_")
     fits = name.isidentifier() and not keyword.iskeyword(name) and name not in {*used, "args"}
     return plain if fits else f"workflow_{plain}"
 
 
-def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | None:
+def _write(place: Path, text: str, *, may_replace: bool) -> Path | None:
     try:
-        text = workflow_text(migration.document)
         if os.path.lexists(place) and not may_replace:
             if place.exists() and place.read_bytes() == text.encode():
                 return None
             raise WorkflowFileError(
                 f"{place} exists already and differs. Name another folder with --output, or "
                 "replace it with --overwrite; the old one is then kept as a backup."
-            )
-        if place.is_symlink() and not place.exists():
-            raise WorkflowFileError(
-                f"{place} is a link that leads nowhere. Remove it, or name another folder with "
-                "--output."
             )
         place.parent.mkdir(parents=True, exist_ok=True)
         return replace_text(place, text)
@@ -170,8 +124,6 @@ def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | No
             f"{place} cannot be written: {cause.strerror or cause}. "
             "Name a folder that you may write to with --output."
         ) from cause
-    except RecursionError as cause:
-        raise WorkflowFileError(f"{place} cannot be written: it is nested too deeply.") from cause
 
 
 # The command
@@ -231,30 +183,27 @@ def _show(report: FileReport) -> None:
 
 def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
-    if not report.adopted:
-        yield f"  {_nothing(report)}"
-    else:
-        taken = [x.node for x in report.adopted if x.is_taken]
-        yield from _named(taken, f"now comes from {LIBRARY}", f"now come from {LIBRARY}")
-        ours = [x.node for x in report.adopted if not x.is_taken]
-        yield from _named(ours, "was brought up to date", "were brought up to date")
+    if report.adopted:
+        nodes = _counted([x.node for x in report.adopted])
+        come = (
+            "1 node now comes"
+            if len(report.adopted) == 1
+            else (f"{len(report.adopted)} nodes now come")
+        )
+        yield from _wrapped(f"{come} from {LIBRARY}: {', '.join(nodes)}.")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
+    else:
+        yield f"  {_nothing(report)}"
     if report.backup:
         yield f"  The old file is kept: {report.backup}"
-    for title, wanted in (("To do:", True), ("To know:", False)):
-        remarks = [x for x in report.remarks if x.to_do is wanted]
+    for title, to_do in (("To do:", True), ("To know:", False)):
+        remarks = [x for x in report.remarks if x.to_do is to_do]
         if remarks:
             yield f"  {title}"
         for remark in _distinct(remarks):
             name = cut(clean(remark.node), _NAME_COLUMNS)
             yield from _wrapped(f"{name}: {remark.text}", mark="- ")
-
-
-def _named(nodes: Sequence[str], one: str, several: str) -> Iterator[str]:
-    if nodes:
-        said = f"1 node {one}" if len(nodes) == 1 else f"{len(nodes)} nodes {several}"
-        yield from _wrapped(f"{said}: {', '.join(_counted(nodes))}.")
 
 
 def _nothing(report: FileReport) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.migration.test_adopt import command, named
+from tests.cli.adopt.test_adopt import command, named
 from tests.support.canvas_file import Document, links_of, nodes_of, problems
 from tests.support.old_workflows import wear
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from xai_mcp_agent.cli.migration.adopt import adopt_file
-from xai_mcp_agent.cli.migration.mending import mended
+from xai_mcp_agent.cli.adopt.cleanup import clean_up
+from xai_mcp_agent.cli.adopt.command import adopt_file
+from xai_mcp_agent.cli.adopt.workflow import Workflow
 
 PLAIN = xai_agent_workflow().document()
 
@@ -52,8 +53,11 @@ def mistyped(document: Document) -> None:
         one["type"] = "default"
 
 
-def said(document: Document) -> str:
-    return " ".join(x.text for x in mended(document).remarks)
+def mended(document: Document) -> tuple[Document, str]:
+    """The document as it is mended, and what is said of it."""
+    copied = copy.deepcopy(document)
+    remarks = clean_up(Workflow(copied))
+    return copied, " ".join(x.text for x in remarks)
 
 
 @pytest.mark.parametrize(
@@ -70,20 +74,20 @@ def said(document: Document) -> str:
 )
 def test_it_is_mended_and_said(wears: list[Callable[[Document], None]], says: str) -> None:
     document = worn(*wears)
-    after = mended(document).document
+    after, said = mended(document)
     assert after != document
     assert problems(after, "clock", upstream_components()) == []
     assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
-    assert said(document) == says
+    assert said == says
 
 
 def test_wires_of_any_kind_get_the_one_that_the_compiler_reads() -> None:
     """Arguments are wired as the flow is; it goes by the names of ports."""
     document = worn(mistyped)
-    after = mended(document).document
+    after, said = mended(document)
     kinds = {x["id"]: x["type"] for x in links_of(PLAIN)}
     assert {x["id"]: x["type"] for x in links_of(after)} == kinds
-    assert f"{len(kinds)} wires have the kind now that the compiler reads." in said(document)
+    assert f"{len(kinds)} wires have the kind now that the compiler reads." in said
 
 
 def test_a_script_s_file_is_adopted(tmp_path: Path) -> None:
@@ -95,22 +99,17 @@ def test_a_script_s_file_is_adopted(tmp_path: Path) -> None:
 
 
 def test_a_drawing_in_order_stays_as_it_is() -> None:
-    before = copy.deepcopy(PLAIN)
-    assert mended(PLAIN).document == before
-    assert (mended(PLAIN).remarks, before) == ((), PLAIN)
+    assert mended(PLAIN) == (PLAIN, "")
 
 
-@pytest.mark.parametrize("what", ["nodes", "ports"])
-def test_two_things_of_one_id_are_refused(what: str, tmp_path: Path, capsys: Any) -> None:
+def test_two_ports_of_one_id_are_refused(tmp_path: Path, capsys: Any) -> None:
     document = worn()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
-    twins = (first, second) if what == "nodes" else (first["ports"][0], second["ports"][0])
-    twins[1]["id"] = twins[0]["id"]
+    second["ports"][0]["id"] = first["ports"][0]["id"]
     file = named(tmp_path, "twins", json.dumps(document))
     status, out, err = command(capsys, str(file))
     assert (status, out) == (1, "")
-    assert f"two {what} have the id" in err
-    assert "Draw one of them anew" in err
+    assert "two ports have one id" in err
     assert [x.name for x in tmp_path.iterdir()] == [file.name]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.migration.test_adopt import command, named
+from tests.cli.adopt.test_adopt import command, named
 from tests.support.canvas_file import load, nodes_of
 from tests.support.xai_agent_workflow import upstream_components
 from tools.workflows import Workflow
-from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.cli.adopt.command import adopt_file
 
 
 def weather(**more: Any) -> tuple[Workflow, Any]:
@@ -76,7 +76,7 @@ def test_a_tool_whose_reading_cannot_be_told_is_named(tmp_path: Path) -> None:
     flow.side(tool, flow.node("Print", msg=tool["tool_args"]))
     report = adopt_file(named(tmp_path, "weather", flow.text()))
     (remark,) = [x for x in report.remarks if x.port == "parameters"]
-    assert "could not be told" in remark.text
+    assert "it is unclear what is read" in remark.text
 
 
 def test_a_tool_that_reads_no_arguments_is_left_as_it_is(tmp_path: Path) -> None:

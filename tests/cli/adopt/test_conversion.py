@@ -1,0 +1,277 @@
+"""Workflows of xai-agent are converted so that nothing a person drew is lost."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tools.components import all_components
+from tools.workflows import Workflow
+from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
+from xai_mcp_agent.cli.adopt.remarks import ChangedPort
+from xai_mcp_agent.drawing.components import our_components
+
+ORIGINAL = xai_agent_workflow().document()
+# What adopting may change; all else of a node or port stays as it is.
+OURS_OF_NODE = {"color", "extras", "ports", "portsInOrder", "portsOutOrder"}
+OURS_OF_PORT = {"name", "label", "varName", "dataType"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def adopt(folder: Path, document: Document) -> tuple[FileReport, Document]:
+    """The report, and the document that was written or else the one that was given."""
+    file = folder / "clock.xircuits"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    report = adopt_file(file)
+    return report, load(report.written or file)
+
+
+def said(report: FileReport) -> dict[str, bool]:
+    """What is said about each node, and whether it is to do."""
+    return {f"{x.node}: {x.text}": x.to_do for x in report.remarks}
+
+
+def by_id(document: Document) -> dict[str, dict[str, Any]]:
+    return {node["id"]: node for node in nodes_of(document)}
+
+
+def node(document: Document, name: str) -> dict[str, Any]:
+    return next(x for x in nodes_of(document) if x["name"] == name)
+
+
+def without(item: dict[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key not in keys}
+
+
+def edited(edit: Callable[[Document], None]) -> Document:
+    changed = copy.deepcopy(ORIGINAL)
+    edit(changed)
+    return changed
+
+
+def with_text(text: str, name: str) -> Document:
+    """The workflow of the tests with another text in a port of AgentInit."""
+    document = copy.deepcopy(ORIGINAL)
+    for port in node(document, "AgentInit")["ports"]:
+        if port["varName"].endswith(name):
+            (link,) = [x for x in links_of(document) if x["targetPort"] == port["id"]]
+            by_id(document)[link["source"]]["ports"][0]["label"] = text
+    return document
+
+
+def test_the_workflow_of_the_tests_has_the_shape_of_xai_agent_s_own() -> None:
+    """reference: Xircuits, section 7."""
+    components = [x for x in nodes_of(ORIGINAL) if "path" in x["extras"]]
+    assert (len(nodes_of(ORIGINAL)), len(components)) == (23, 9)
+    assert problems(ORIGINAL, "clock", upstream_components()) == []
+    assert problems(ORIGINAL, "clock") != []
+
+
+def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path) -> None:
+    report, document = adopt(folder, ORIGINAL)
+    ours = [x for x in nodes_of(ORIGINAL) if x["extras"].get("path", "").count("xai_agent")]
+    assert {x.node_id for x in report.adopted} == {x["id"] for x in ours}
+    tool, cls = node(document, "AgentDefineTool"), our_components()["AgentDefineTool"]
+    first, last = cls.lines
+    assert tool["extras"] == {
+        "type": "Start",
+        "path": cls.path,
+        "description": cls.description,
+        "lineNo": [{"lineno": first, "end_lineno": last}],
+    }
+    assert tool["color"] == cls.color
+
+
+def test_ids_places_values_and_links_stay(folder: Path) -> None:
+    report, adopted = adopt(folder, ORIGINAL)
+    assert without(adopted, {"layers"}) == without(ORIGINAL, {"layers"})
+    assert links_of(adopted) == links_of(ORIGINAL)
+    assert list(by_id(adopted)) == list(by_id(ORIGINAL))
+    converted = {x.node_id for x in report.adopted}
+    for node_id, old in by_id(ORIGINAL).items():
+        new = by_id(adopted)[node_id]
+        if node_id not in converted:
+            assert new == old
+            continue
+        assert without(new, OURS_OF_NODE) == without(old, OURS_OF_NODE)
+        ports = {x["id"]: x for x in new["ports"]}
+        for port in old["ports"]:
+            assert without(ports[port["id"]], OURS_OF_PORT) == without(port, OURS_OF_PORT)
+
+
+def test_the_adopted_workflow_keeps_the_rules_of_canvas_and_compiler(folder: Path) -> None:
+    """And its ports have the names that the canvas looks for at Reload."""
+    _, document = adopt(folder, ORIGINAL)
+    known = all_components() | {"OpenAIAuthorize": upstream_components()["OpenAIAuthorize"]}
+    assert problems(document, "clock_adopted", known) == []
+
+
+def test_its_nodes_have_the_ports_of_one_that_is_dropped_anew(folder: Path) -> None:
+    _, document = adopt(folder, ORIGINAL)
+    flow = Workflow("new")
+    names = ("AgentMakeToolbelt", "AgentInit", "AgentRun")
+    flow.main(*(flow.node(x, **_needed(x)) for x in names))
+    for new in (
+        x for x in flow.document()["layers"][1]["models"].values() if "path" in x["extras"]
+    ):
+        names = [x["name"] for x in node(document, new["name"])["ports"]]
+        assert names == [x["name"] for x in new["ports"]]
+
+
+def _needed(name: str) -> dict[str, str]:
+    return {x.name: "a" for x in our_components()[name].ports if x.kind == "compulsory"}
+
+
+def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path) -> None:
+    report, document = adopt(folder, ORIGINAL)
+    changed = {x.node: x.changed_ports for x in report.adopted if x.changed_ports}
+    assert changed == {
+        "AgentNumpyMemory": (ChangedPort("memory", "Memory", "any"),),
+        "AgentInit": (ChangedPort("agent_memory", "Memory", "any"),),
+    }
+    (port,) = [x for x in node(document, "AgentInit")["ports"] if "agent_memory" in x["name"]]
+    assert (port["name"], port["label"]) == ("parameter-any-agent_memory", "agent_memory")
+
+
+def test_our_own_workflows_have_nothing_to_adopt(folder: Path) -> None:
+    flow = Workflow("mine")
+    flow.main(flow.node("AgentInit", agent_name="a"))
+    report, document = adopt(folder, flow.document())
+    assert (report.status, report.remarks) == ("nothing to do", ())
+    assert document == flow.document()
+
+
+# What is reported
+
+
+def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folder: Path) -> None:
+    key, library = said(adopt(folder, ORIGINAL)[0]).items()
+    assert "OPENAI_API_KEY" in key[0]
+    assert "`api_key`" in key[0]
+    assert key[1]
+    assert "still needs the library xai_openai" in library[0]
+    assert not library[1]
+
+
+def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path) -> None:
+    def rename(document: Document) -> None:
+        node(document, "AgentRun")["name"] = "AgentMeditate"
+
+    document = edited(rename)
+    report, after = adopt(folder, document)
+    (text,) = [x for x in said(report) if x.startswith("AgentMeditate: there is no such node here")]
+    assert said(report)[text]
+    assert node(after, "AgentMeditate") == node(document, "AgentMeditate")
+    again = adopt_file(report.written or folder)
+    assert again.status == "nothing to do"
+    assert [x.node for x in again.remarks] == ["AgentMeditate"]
+
+
+@pytest.mark.parametrize("is_wired", [True, False])
+def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_wired: bool) -> None:
+    def rename(document: Document) -> None:
+        ports = node(document, "AgentRun")["ports"]
+        (port,) = [x for x in ports if x["name"].endswith("conversation") and x["in"]]
+        port |= {"name": "parameter-any-dialogue", "label": "dialogue", "varName": "dialogue"}
+        if not is_wired:
+            for link in port["links"]:
+                del document["layers"][0]["models"][link]
+
+    report, document = adopt(folder, edited(rename))
+    texts = [x for x in said(report) if "`dialogue`" in x]
+    assert [said(report)[x] for x in texts] == [True] * is_wired
+    labels = [x["label"] for x in node(document, "AgentRun")["ports"]]
+    assert ("dialogue" in labels) is is_wired
+
+
+@pytest.mark.parametrize(
+    ("provider", "says", "to_do"),
+    [
+        ("antropic", "Did you mean 'anthropic'", True),
+        ("azure", "no provider here", True),
+        ("bedrok", "Did you mean 'bedrock'", True),
+        ("sk-" + "x" * 60, "Known: offline", True),
+        ("Bedrock ", "xai-mcp-agent[providers]", False),
+        ("vertexai", "xai-mcp-agent[providers]", False),
+    ],
+)
+def test_a_provider_is_looked_at(folder: Path, provider: str, says: str, to_do: bool) -> None:
+    remarks = said(adopt(folder, with_text(provider, "agent_provider"))[0])
+    (text,) = [x for x in remarks if x.startswith("AgentInit")]
+    assert says in text
+    assert remarks[text] is to_do
+    assert "sk-" not in text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "count"), [('Answer {{"a": 1}}.', 1), ("{tools} {{tools}}", 0), ("Be short.", 0)]
+)
+def test_doubled_braces_in_a_prompt_are_mentioned(folder: Path, prompt: str, count: int) -> None:
+    """There a prompt is filled by str.format; here other braces stay (design.md, section 4)."""
+    remarks = said(adopt(folder, with_text(prompt, "system_prompt"))[0])
+    assert len([x for x in remarks if "braces" in x]) == count
+
+
+def test_ports_of_an_old_xircuits_get_what_they_lack(folder: Path) -> None:
+    """Its files name the type in the port's name alone; seen in workflows of 2022."""
+
+    def without_types(document: Document) -> None:
+        for x in nodes_of(document):
+            for port in x["ports"]:
+                del port["varName"], port["dataType"]
+
+    report, document = adopt(folder, edited(without_types))
+    assert len([x for x in report.adopted if x.changed_ports]) == 2
+    values = [x for x in node(document, "AgentInit")["ports"] if x["name"].startswith("parameter-")]
+    assert all(x["dataType"] and x["varName"] for x in values)
+
+
+def other_library(document: Document) -> None:
+    for x in nodes_of(document):
+        if "xai_agent" in x["extras"].get("path", ""):
+            x["extras"]["path"] = "xai_components/xai_other/agents.py"
+
+
+def test_a_node_of_another_library_with_the_same_ports_is_converted(folder: Path) -> None:
+    assert len(adopt(folder, edited(other_library))[0].adopted) == 6
+
+
+def test_a_node_of_another_library_with_other_ports_stays(folder: Path) -> None:
+    """It only has the name of one of ours."""
+
+    def rename(document: Document) -> None:
+        other_library(document)
+        (port,) = [x for x in node(document, "AgentMakeToolbelt")["ports"] if x["label"] == "name"]
+        port |= {"name": "parameter-string-title", "label": "title", "varName": "title"}
+
+    document = edited(rename)
+    report, after = adopt(folder, document)
+    assert node(after, "AgentMakeToolbelt") == node(document, "AgentMakeToolbelt")
+    (text,) = [x for x in said(report) if x.startswith("AgentMakeToolbelt: it is of")]
+    assert "(`title`)" in text
+
+
+def test_several_values_of_one_port_keep_their_places(folder: Path) -> None:
+    flow = Workflow("several", upstream_components())
+    time = flow.node("GetCurrentTime")
+    tool = flow.node("AgentDefineTool", tool_name="t", description="Tells.")
+    flow.main(flow.node("Print", msg="x"))
+    flow.side(tool, time, flow.node("AgentToolOutput", results=[time["time_str"], "now", "then"]))
+    document = flow.document()
+    report, after = adopt(folder, document)
+    values = [x for x in node(after, "AgentToolOutput")["ports"] if x["dataType"] == "dynalist"]
+    before = [x for x in node(document, "AgentToolOutput")["ports"] if x["dataType"] == "dynalist"]
+    assert values == before
+    assert report.remarks == ()

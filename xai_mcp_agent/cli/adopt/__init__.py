@@ -1,0 +1,1 @@
+"""Workflows of xai-agent, converted to the nodes of this library."""

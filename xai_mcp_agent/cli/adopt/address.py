@@ -1,0 +1,167 @@
+"""Carries over where the prompts of an adopted workflow go.
+
+In xai-agent's workflows a node such as OpenAIAuthorize says it for all agents, by its `base_url`.
+Here each agent has it from its AgentModel. Where it is unclear which address counts, the port
+gets a mark with which no run begins: silence would send the prompts to another company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ...canvas.model_settings import UNDECIDED
+from ...core.json import JsonObject
+from ...drawing.components import ComponentClass
+from .remarks import AdoptedNode, Remark
+from .workflow import FLOW_IN, FLOW_OUT, Workflow, in_port, new_id, path_of
+
+AUTHORIZE = "authori"  # in the names of nodes that unlock a service
+_OPENAI = "openai"
+_MODEL = "AgentModel"
+# By class: the port that says which service an agent asks, and the one for its model's settings.
+_AGENTS = {
+    "AgentInit": ("agent_provider", "model_settings"),
+    "AgentUpdate": ("new_agent_provider", "new_model_settings"),
+}
+_COLUMN, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # about as the canvas draws a node
+
+
+class Address(NamedTuple):
+    """Where prompts go: a text, or the out-port of an argument."""
+
+    text: str = ""
+    port: str = ""
+
+
+def carry_addresses(
+    workflow: Workflow, adopted: Sequence[AdoptedNode], classes: Mapping[str, ComponentClass]
+) -> list[Remark]:
+    """Draw an AgentModel with the address for each agent, and return a remark about each."""
+    addresses = addresses_by_node(workflow)
+    if not addresses:
+        return []
+    if not any(x["name"] in _AGENTS for x in workflow.nodes.values()):
+        return [_no_agent(workflow, x) for x in addresses]
+    address = _common_address(workflow, addresses)
+    tops = _tops(workflow)
+    agents = [x for x in adopted if _asks_openai(workflow, x)]
+    for agent in agents:
+        _draw_model(workflow, agent, classes[_MODEL], address or Address(UNDECIDED), tops)
+    return [_remark(x, address) for x in agents]
+
+
+def addresses_by_node(workflow: Workflow) -> dict[str, Address | None]:
+    """Return the nodes that say where all agents' prompts go; None for a computed address."""
+    addresses: dict[str, Address | None] = {}
+    for node_id, node in _authorizing(workflow):
+        port = in_port(node, "base_url")
+        link, text = workflow.link_to(port), workflow.text_at(port)
+        if link is None or (text is not None and not text.strip()):
+            continue
+        # An argument has its value from the start; of another node that depends on the order.
+        is_argument = workflow.nodes[link["source"]]["name"].startswith("Argument ")
+        computed = Address(port=link["sourcePort"]) if is_argument else None
+        addresses[node_id] = computed if text is None else Address(text)
+    return addresses
+
+
+def _authorizing(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
+    """The components that unlock OpenAI for all others, such as OpenAIAuthorize."""
+    for node_id, node in workflow.nodes.items():
+        name = node["name"].lower()
+        if AUTHORIZE in name and _OPENAI in f"{name} {path_of(node).lower()}":
+            yield node_id, node
+
+
+def _common_address(workflow: Workflow, addresses: Mapping[str, Address | None]) -> Address | None:
+    """The one address that counts for all; None if that is unclear."""
+    distinct = set(addresses.values())
+    is_everywhere = len(addresses) == len(list(_authorizing(workflow)))
+    return distinct.pop() if len(distinct) == 1 and is_everywhere else None
+
+
+def _asks_openai(workflow: Workflow, agent: AdoptedNode) -> bool:
+    if agent.node not in _AGENTS:
+        return False
+    provider = in_port(workflow.nodes[agent.node_id], _AGENTS[agent.node][0])
+    if workflow.link_to(provider) is None:
+        return False
+    text = workflow.text_at(provider)
+    return text is None or text.strip().lower() == _OPENAI
+
+
+def _draw_model(
+    workflow: Workflow,
+    agent: AdoptedNode,
+    cls: ComponentClass,
+    address: Address,
+    tops: dict[int, float],
+) -> None:
+    """Draw an AgentModel above an agent, run before it, with the address at its `base_url`."""
+    node, model_id = workflow.nodes[agent.node_id], new_id(agent.node_id, _MODEL)
+    model = workflow.add_node(model_id, cls, *_place_above(node, cls, tops))
+    entry, start = _flow_port(node, FLOW_IN), _flow_port(model, FLOW_IN)
+    for key in entry["links"]:
+        workflow.links[key] |= {"target": model_id, "targetPort": start["id"]}
+    start["links"], entry["links"] = entry["links"], []
+    workflow.wire(_flow_port(model, FLOW_OUT), entry)
+    settings = next(x for x in model["ports"] if x["label"] == "model_settings")
+    workflow.wire(settings, _port(node, _AGENTS[agent.node][1]))
+    if address.port:
+        source = workflow.ports[address.port][1]
+    else:
+        source = workflow.add_literal(model_id, "base_url", address.text, "string")
+    workflow.wire(source, _port(model, "base_url"))
+
+
+def _flow_port(node: JsonObject, name: str) -> JsonObject:
+    return next(x for x in node["ports"] if x["name"] == name)
+
+
+def _port(node: JsonObject, name: str) -> JsonObject:
+    port = in_port(node, name)
+    assert port is not None
+    return port
+
+
+def _tops(workflow: Workflow) -> dict[int, float]:
+    """Where the highest node of each column stands."""
+    tops: dict[int, float] = {}
+    for node in workflow.nodes.values():
+        column = int(node["x"] // _COLUMN)
+        tops[column] = min(node["y"], tops.get(column, node["y"]))
+    return tops
+
+
+def _place_above(
+    agent: JsonObject, cls: ComponentClass, tops: dict[int, float]
+) -> tuple[float, float]:
+    """A place above everything that stands over or under the agent."""
+    column = int(agent["x"] // _COLUMN)
+    top = min(tops[x] for x in (column - 1, column, column + 1) if x in tops)
+    tops[column] = top - _HEAD - _ROW * len(cls.ports) - _GAP
+    return agent["x"], tops[column]
+
+
+def _remark(agent: AdoptedNode, address: Address | None) -> Remark:
+    if address is not None:
+        text = (
+            "`base_url` of its AgentModel has the address that the workflow gave to all agents: "
+            "its prompts go where they went."
+        )
+        return Remark(agent.node, agent.node_id, text, to_do=False, port="base_url")
+    text = (
+        "the workflow said where its prompts go, and it is unclear which address counts for this "
+        f"agent. Write it into `base_url` of its AgentModel, in place of `{UNDECIDED}`. Until "
+        "then it does not run."
+    )
+    return Remark(agent.node, agent.node_id, text, port="base_url")
+
+
+def _no_agent(workflow: Workflow, node_id: str) -> Remark:
+    text = (
+        "its `base_url` says where the prompts of all agents go, and here is no agent. Those of "
+        "other workflows do not get it: wire that address to `base_url` of their AgentModel."
+    )
+    return Remark(workflow.nodes[node_id]["name"], node_id, text, port="base_url")

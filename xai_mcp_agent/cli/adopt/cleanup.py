@@ -1,0 +1,135 @@
+"""Mends what old versions, scripts and hands left in a workflow, before its nodes are converted.
+
+The canvas or the compiler stumbles over it, or leaves a wire out without a word; see
+`drawing.rules`. What a person drew stays: nodes, values, places, and every wire that has two ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.json import JsonObject
+from ...secrets.redactor import tokens_in_text
+from .remarks import Remark
+from .workflow import Workflow, port_type
+
+_DRAWING = "the drawing"
+_LITERAL, _SECRET = "Literal ", "Literal Secret"
+
+
+def clean_up(workflow: Workflow) -> list[Remark]:
+    """Mend a workflow in place, and return what was done and what is better not in a file."""
+    links = workflow.links
+    loose = [x for x, link in links.items() if not _has_ends(link, workflow)]
+    _remove(links, loose)
+    backwards = [x for x in links.values() if _is_backwards(x, workflow)]
+    for link in backwards:
+        _turn(link)
+    twins = list(_twins(links))
+    _remove(links, twins)
+    mistyped = [x for x in links.values() if _set_type(x, workflow)]
+    _restore_ports(workflow)
+    mended = [
+        *_count(loose, "wire leads nowhere and is left out", "wires lead nowhere and are left out"),
+        *_count(
+            backwards, "wire was drawn backwards and is turned",
+            "wires were drawn backwards and are turned",
+        ),
+        *_count(
+            twins, "wire was drawn twice and is there once",
+            "wires were drawn twice and are there once",
+        ),
+        *_count(
+            mistyped, "wire has the kind now that the compiler reads",
+            "wires have the kind now that the compiler reads",
+        ),
+    ]  # fmt: skip
+    remarks = [Remark(_DRAWING, "", f"{', '.join(mended)}.", to_do=False)] if mended else []
+    return [*remarks, *_secrets(workflow)]
+
+
+def _count(items: list[str] | list[JsonObject], one: str, several: str) -> Iterator[str]:
+    if items:
+        yield f"1 {one}" if len(items) == 1 else f"{len(items)} {several}"
+
+
+def _has_ends(link: JsonObject, workflow: Workflow) -> bool:
+    return all(
+        link.get(f"{side}Port") in workflow.ports
+        and workflow.ports[link[f"{side}Port"]][0] == link.get(side)
+        for side in ("source", "target")
+    )
+
+
+def _remove(links: dict[str, JsonObject], keys: list[str]) -> None:
+    for key in keys:
+        del links[key]
+
+
+def _is_backwards(link: JsonObject, workflow: Workflow) -> bool:
+    source, target = (workflow.ports[link[x]][1] for x in ("sourcePort", "targetPort"))
+    return source["in"] and not target["in"]
+
+
+def _turn(link: JsonObject) -> None:
+    link |= {
+        "source": link["target"], "sourcePort": link["targetPort"],
+        "target": link["source"], "targetPort": link["sourcePort"],
+    }  # fmt: skip
+
+
+def _twins(links: dict[str, JsonObject]) -> Iterator[str]:
+    seen = set[tuple[str, str]]()
+    for key, link in links.items():
+        ends = link["sourcePort"], link["targetPort"]
+        if ends in seen:
+            yield key
+        seen.add(ends)
+
+
+def _set_type(link: JsonObject, workflow: Workflow) -> bool:
+    """Give a link the type that its ends say; whether it had another."""
+    out, port = (workflow.ports[link[x]][1] for x in ("sourcePort", "targetPort"))
+    before, link["type"] = link.get("type"), workflow.link_type(out, port)
+    return before != link["type"]
+
+
+def _restore_ports(workflow: Workflow) -> None:
+    """Give each port its own wires and what an old Xircuits left out, each node its orders."""
+    wires: dict[str, list[str]] = {}
+    for key, link in workflow.links.items():
+        for end in ("sourcePort", "targetPort"):
+            wires.setdefault(link[end], []).append(key)
+    for node in workflow.nodes.values():
+        for port in node["ports"]:
+            _restore_port(node, port, wires.get(port["id"], []))
+        for order, is_in in (("portsInOrder", True), ("portsOutOrder", False)):
+            ids = [x["id"] for x in node["ports"] if x["in"] is is_in]
+            if sorted(node.get(order, ())) != sorted(ids):
+                node[order] = ids
+
+
+def _restore_port(node: JsonObject, port: JsonObject, wires: list[str]) -> None:
+    listed = [x for x in port.get("links", ()) if x in wires]
+    port["links"] = list(dict.fromkeys([*listed, *wires]))
+    port.setdefault("varName", port["label"])
+    if not port.get("dataType"):
+        is_literal = node["name"].startswith(_LITERAL)
+        port["dataType"] = node["extras"].get("type", "") if is_literal else port_type(port)
+
+
+def _secrets(workflow: Workflow) -> Iterator[Remark]:
+    """Literals that hold keys; what they hold is never printed."""
+    for node_id, node in workflow.nodes.items():
+        if _holds_a_key(node):
+            text = (
+                "a key is in the file in clear, for everybody who gets it. Better is an argument "
+                "of the type secret, which is asked for when the workflow is run."
+            )
+            yield Remark(node["name"], node_id, text, to_do=False)
+
+
+def _holds_a_key(node: JsonObject) -> bool:
+    if not node["name"].startswith(_LITERAL):
+        return False
+    return node["name"] == _SECRET or any(tokens_in_text(x["label"]) for x in node["ports"])

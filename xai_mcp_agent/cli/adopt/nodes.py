@@ -1,0 +1,124 @@
+"""Converts the nodes of xai-agent to nodes of this library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ...core.json import JsonObject
+from ...core.util import LIBRARY
+from ...drawing.components import ComponentClass, PortSpec
+from ...drawing.nodes import DYNAMIC
+from .remarks import AdoptedNode, ChangedPort, Remark
+from .workflow import (
+    Workflow,
+    extras_of,
+    library_of,
+    new_port,
+    path_of,
+    port_name,
+    port_type,
+    port_words,
+    ports_of_class,
+)
+
+_UPSTREAM = "xai_agent"  # the folder of xai-agent; some people renamed it, xai_agent_old say
+_FILE = "agent_components.py"  # all its classes are there
+
+
+class _Match(NamedTuple):
+    """The ports of a node by those of our class, and the wired ones that ours lacks."""
+
+    ports: list[tuple[PortSpec, list[JsonObject]]]
+    unknown: list[JsonObject]
+
+
+def convert_nodes(
+    workflow: Workflow, classes: Mapping[str, ComponentClass]
+) -> tuple[list[AdoptedNode], list[Remark]]:
+    """Give nodes `classes` of ours, which are by name; wires and values stay.
+
+    A node of xai-agent is always converted; one of another library that happens to have the name
+    of a class of ours only if everything that is wired to it has a port there.
+    """
+    adopted, remarks = list[AdoptedNode](), list[Remark]()
+    for node_id, node in workflow.components():
+        path, cls = path_of(node), classes.get(node["name"])
+        if library_of(path) == LIBRARY:
+            continue
+        if cls is None:
+            remarks += _unknown_node(node_id, node) if is_upstream(path) else []
+            continue
+        match = _match_ports(node, cls)
+        if match.unknown and not is_upstream(path):
+            remarks.append(_left_alone(node_id, node, match.unknown))
+            continue
+        adopted.append(_convert(workflow, node_id, cls, match))
+        remarks += _unknown_ports(node_id, cls, match.unknown)
+    return adopted, remarks
+
+
+def is_upstream(path: str) -> bool:
+    """Whether a class's path is in xai-agent's folder."""
+    return any(_UPSTREAM in folder for folder in path.split("/")[:-1])
+
+
+def _match_ports(node: JsonObject, cls: ComponentClass) -> _Match:
+    ports: dict[tuple[bool, str], tuple[PortSpec, list[JsonObject]]] = {
+        (x.is_in, x.name): (x, []) for x in ports_of_class(cls)
+    }
+    unknown: list[JsonObject] = []
+    for port in node["ports"]:
+        entry = ports.get((port["in"], port_name(port)))
+        if entry and _fits(port, entry[0]) and (not entry[1] or entry[0].type in DYNAMIC):
+            entry[1].append(port)
+        elif port["links"]:
+            unknown.append(port)
+    return _Match(list(ports.values()), unknown)
+
+
+def _fits(port: JsonObject, spec: PortSpec) -> bool:
+    """Whether both take one value, or both several of one type."""
+    old = port_type(port)
+    return old == spec.type or not {old, spec.type} & {*DYNAMIC}
+
+
+def _convert(workflow: Workflow, node_id: str, cls: ComponentClass, match: _Match) -> AdoptedNode:
+    node = workflow.nodes[node_id]
+    path, changed, ports = path_of(node), list[ChangedPort](), list[JsonObject]()
+    for spec, matches in match.ports:
+        for port in matches:
+            if port_type(port) != spec.type:
+                changed.append(ChangedPort(spec.name, port_type(port), spec.type))
+            if spec.type and spec.type not in DYNAMIC:
+                port |= port_words(spec)
+        ports += matches or [new_port(node_id, spec)]
+    node["extras"] |= extras_of(cls)
+    node["color"] = cls.color
+    workflow.set_ports(node_id, [*ports, *match.unknown])
+    return AdoptedNode(cls.name, node_id, path, cls.path, tuple(changed))
+
+
+def _unknown_node(node_id: str, node: JsonObject) -> Iterator[Remark]:
+    text = (
+        "there is no such node here. It stays as it is, needs xai-agent to be installed, "
+        "and knows nothing of the agents of these nodes: find another way to do its work."
+    )
+    if not path_of(node).endswith(f"/{_FILE}"):
+        text += " If its class is your own, move its file before you remove xai-agent."
+    yield Remark(node["name"], node_id, text)
+
+
+def _left_alone(node_id: str, node: JsonObject, unknown: list[JsonObject]) -> Remark:
+    wired = ", ".join(f"`{port_name(x)}`" for x in unknown)
+    library = library_of(path_of(node)) or path_of(node)
+    text = f"it is of {library} and has other ports ({wired}) than ours of that name. It stays."
+    return Remark(node["name"], node_id, text, to_do=False)
+
+
+def _unknown_ports(
+    node_id: str, cls: ComponentClass, unknown: list[JsonObject]
+) -> Iterator[Remark]:
+    for name in map(port_name, unknown):
+        text = f"ours has no port `{name}` that fits. Remove its link: the run would stop there."
+        yield Remark(cls.name, node_id, text, port=name)

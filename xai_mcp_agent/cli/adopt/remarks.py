@@ -1,0 +1,36 @@
+"""What was done to a workflow, and what a person has to do or to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to know about a node. `to_do`: without it the workflow does not run as before."""
+
+    node: str
+    node_id: str
+    text: str
+    to_do: bool = True
+    port: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPort:
+    """A port whose type is another one in our class."""
+
+    name: str
+    old_type: str
+    new_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedNode:
+    """A node that has a class of ours now."""
+
+    node: str
+    node_id: str
+    old_path: str
+    new_path: str
+    changed_ports: tuple[ChangedPort, ...]

@@ -1,0 +1,302 @@
+"""A workflow's file (.xircuits): reading it, what is wired to what, and drawing into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from uuid import NAMESPACE_OID, uuid5
+
+from pydantic import BaseModel, Field, ValidationError
+
+from ...core.errors import XaiMcpError
+from ...core.json import JsonObject
+from ...core.util import COMPONENTS
+from ...drawing.components import ComponentClass, PortSpec
+from ...drawing.nodes import COMPULSORY_MARK, DYNAMIC, FLOW, FLOW_LABEL, VALUE
+
+VALUE_PORT = "parameter-"
+FLOW_IN, FLOW_OUT = "in-0", "out-0"
+
+_BRANCH = "out-flow-"
+_TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
+_INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
+_LITERALS = {"string": ("Literal String", "lightpink"), "dict": ("Literal Dict", "orange")}
+_LITERAL_LEFT = 100.0
+_HINT = " Name the .xircuits file that the canvas opens."
+
+
+class _Port(BaseModel, strict=True):
+    id: str
+    name: str
+    is_in: bool = Field(alias="in")
+    label: str
+    varName: str = ""
+    dataType: str = ""
+    links: list[str] = []
+
+
+class _Node(BaseModel, strict=True):
+    name: str
+    extras: JsonObject
+    ports: list[_Port]
+    portsInOrder: list[str] = []
+    portsOutOrder: list[str] = []
+    x: float
+    y: float
+
+
+class _Link(BaseModel, strict=True):
+    source: str | None = None
+    sourcePort: str | None = None
+    target: str | None = None
+    targetPort: str | None = None
+
+
+class _Nodes(BaseModel):
+    type: Literal["diagram-nodes"]
+    models: dict[str, _Node]
+
+
+class _Links(BaseModel):
+    type: Literal["diagram-links"]
+    models: dict[str, _Link]
+
+
+class _File(BaseModel):
+    """What of a workflow's file is read here; validated, and not kept."""
+
+    layers: tuple[_Links, _Nodes]
+
+
+class WorkflowFileError(XaiMcpError):
+    """A file that cannot be read or written, or is no workflow; the message names the place."""
+
+
+class Workflow:
+    """A workflow that is changed in place. `ports` has each port by its id, with its node's id."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.document = document
+        links, nodes = document["layers"]
+        self.links: dict[str, JsonObject] = links["models"]
+        self.nodes: dict[str, JsonObject] = nodes["models"]
+        self.ports = {
+            port["id"]: (node_id, port)
+            for node_id, node in self.nodes.items()
+            for port in node["ports"]
+        }
+
+    def text(self) -> str:
+        """The file as the canvas writes it."""
+        text = json.dumps(self.document, indent=4, ensure_ascii=False)
+        # Half a character, as a broken paste leaves it, becomes the escape that JSON has for it.
+        return text.encode("utf-8", "backslashreplace").decode()
+
+    def components(self) -> Iterator[tuple[str, JsonObject]]:
+        """The nodes that have a class, with their ids."""
+        return ((key, node) for key, node in self.nodes.items() if path_of(node))
+
+    def link_to(self, port: JsonObject | None) -> JsonObject | None:
+        """The link that leads to an in-port."""
+        return self.links[port["links"][0]] if port and port["links"] else None
+
+    def text_at(self, port: JsonObject | None) -> str | None:
+        """The text of the literal that is wired to an in-port."""
+        link = self.link_to(port)
+        source = self.nodes[link["source"]] if link else {}
+        return source["ports"][0]["label"] if source.get("name") == "Literal String" else None
+
+    def targets(self, port: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+        """The ports that an out-port leads to, each with its node's id."""
+        return (self.ports[self.links[x]["targetPort"]] for x in port["links"])
+
+    # Drawing
+
+    def add_node(self, node_id: str, cls: ComponentClass, x: float, y: float) -> JsonObject:
+        """Draw a node of a class, with nothing wired to it."""
+        node: JsonObject = {
+            "id": node_id, "type": "custom-node", "selected": False, "extras": extras_of(cls),
+            "x": x, "y": y, "name": cls.name, "color": cls.color,
+        }  # fmt: skip
+        self.nodes[node_id] = node
+        self.set_ports(node_id, [new_port(node_id, x) for x in ports_of_class(cls)])
+        return node
+
+    def set_ports(self, node_id: str, ports: list[JsonObject]) -> None:
+        """Give a node these ports, shown in this order."""
+        self.nodes[node_id] |= {
+            "ports": ports,
+            "portsInOrder": [x["id"] for x in ports if x["in"]],
+            "portsOutOrder": [x["id"] for x in ports if not x["in"]],
+        }
+        self.ports |= {x["id"]: (node_id, x) for x in ports}
+
+    def add_literal(self, node_id: str, name: str, text: str, kind: str) -> JsonObject:
+        """Draw a literal for the port `name` of a node, and return its out-port."""
+        literal_id = new_id(node_id, name, "literal")
+        shown, color = _LITERALS[kind]
+        node = self.nodes[node_id]
+        self.nodes[literal_id] = {
+            "id": literal_id, "type": "custom-node", "selected": False,
+            "extras": {"type": kind, "attached": True},
+            "x": node["x"] - _LITERAL_LEFT, "y": node["y"], "name": shown, "color": color,
+        }  # fmt: skip
+        port = new_port(literal_id, PortSpec(FLOW_OUT, "out"))
+        port |= {"label": text, "varName": text, "dataType": kind}
+        self.set_ports(literal_id, [port])
+        return port
+
+    def wire(self, out: JsonObject, port: JsonObject) -> None:
+        """Draw a link from an out-port to an in-port."""
+        source, target = self.ports[out["id"]][0], self.ports[port["id"]][0]
+        key = new_id(out["id"], port["id"], "link")
+        ends = (self.nodes[source], self.nodes[target])
+        self.links[key] = {
+            "id": key, "type": self.link_type(out, port), "selected": False,
+            "source": source, "sourcePort": out["id"], "target": target, "targetPort": port["id"],
+            "points": [
+                {"id": new_id(key, str(n)), "type": "point", "x": node["x"], "y": node["y"]}
+                for n, node in enumerate(ends)
+            ],
+            "labels": [], "width": 3, "color": "gray", "curvyness": 50,
+            "selectedColor": "rgb(0,192,255)",
+        }  # fmt: skip
+        out["links"].append(key)
+        port["links"].append(key)
+
+    def link_type(self, out: JsonObject, port: JsonObject) -> str:
+        """The type that the compiler expects of a link: arguments are wired as the flow is."""
+        is_argument = self.nodes[self.ports[out["id"]][0]]["name"].startswith("Argument ")
+        is_value = port["name"].startswith(VALUE_PORT) and not is_argument
+        return VALUE if is_value else FLOW
+
+
+# Reading
+
+
+def read_workflow(file: Path) -> Workflow:
+    """Read a workflow.
+
+    Raises:
+        WorkflowFileError: it cannot be read, is no workflow, or two ports have one id.
+    """
+    document = _read_json(file)
+    try:
+        _File.model_validate(document)
+    except ValidationError as error:
+        problem = error.errors(include_input=False)[0]
+        where = ".".join(str(x)[:60] for x in problem["loc"])
+        raise WorkflowFileError(
+            f"{file} is not a workflow: {where or 'the whole'}: {problem['msg']}.{_HINT}"
+        ) from None
+    workflow = Workflow(document)
+    if len(workflow.ports) != sum(len(x["ports"]) for x in workflow.nodes.values()):
+        raise WorkflowFileError(
+            f"{file}: two ports have one id, so it is unclear what is wired to which. "
+            "Draw the node that was copied anew in the lab."
+        )
+    return workflow
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as cause:
+        raise WorkflowFileError(f"There is no file {file}. Check its name and folder.") from cause
+    except IsADirectoryError as cause:
+        raise WorkflowFileError(f"{file} is a folder. Name the .xircuits files in it.") from cause
+    except OSError as cause:
+        raise WorkflowFileError(f"{file} cannot be read: {cause.strerror or cause}.") from cause
+    except json.JSONDecodeError as cause:
+        where = f"line {cause.lineno}, column {cause.colno}"
+        raise WorkflowFileError(
+            f"{file}, {where}: this is not JSON: {cause.msg}.{_HINT}"
+        ) from cause
+    except UnicodeDecodeError as cause:
+        where = f"byte {cause.start}"
+        raise WorkflowFileError(f"{file}, {where}: this is not text in UTF-8.{_HINT}") from cause
+    except (ValueError, RecursionError) as cause:
+        raise WorkflowFileError(f"{file} cannot be read: {cause}.{_HINT}") from cause
+
+
+# Nodes and ports
+
+
+def path_of(node: JsonObject) -> str:
+    """Return where a component's class is, as the canvas writes it; empty for other nodes."""
+    path = node["extras"].get("path")
+    return path.strip().replace("\\", "/") if isinstance(path, str) else ""
+
+
+def library_of(path: str) -> str:
+    """Return the library folder of a class's path; empty if it is in none."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == COMPONENTS else ""
+
+
+def extras_of(cls: ComponentClass) -> JsonObject:
+    """Return what a node says about its class."""
+    first, last = cls.lines
+    return {
+        "type": cls.type, "path": cls.path, "description": cls.description,
+        "lineNo": [{"lineno": first, "end_lineno": last}],
+    }  # fmt: skip
+
+
+def ports_of_class(cls: ComponentClass) -> list[PortSpec]:
+    """Return the ports of a class as the canvas draws them; those of the flow have no type."""
+    start = [] if cls.type == "Start" else [PortSpec(FLOW_IN, "in")]
+    branches = [PortSpec(f"{_BRANCH}{x.name}", "branch") for x in cls.ports if x.kind == "branch"]
+    outs = [x for x in cls.ports if x.kind == "out"]
+    ins = (x for x in cls.ports if x.is_in)
+    return [*start, *ins, PortSpec(FLOW_OUT, "out"), *branches, *outs]
+
+
+def port_name(port: JsonObject) -> str:
+    """Return the name of a port as its class has it."""
+    if not port["name"].startswith(VALUE_PORT):
+        return port["name"]
+    return _INDEX.sub("", port["label"]).removeprefix(COMPULSORY_MARK)
+
+
+def port_type(port: JsonObject) -> str:
+    """Return the type of a port; of one that an old Xircuits wrote, from its name."""
+    named = _TYPE.match(port["name"])
+    return port.get("dataType") or (named[1] if named else "")
+
+
+def in_port(node: JsonObject, name: str) -> JsonObject | None:
+    """Return the in-port of a node for the value of this name."""
+    ports = (x for x in node["ports"] if x["in"] and x["name"].startswith(VALUE_PORT))
+    return next((x for x in ports if port_name(x) == name), None)
+
+
+def new_port(node_id: str, spec: PortSpec) -> JsonObject:
+    """Return a port that a node does not have yet, as the canvas writes it."""
+    many = {"dynaPortOrder": 0, "dynaPortRef": {"previous": None, "next": None}}
+    return {
+        "id": new_id(node_id, "in" if spec.is_in else "out", spec.name), "type": "default",
+        "extras": {}, "x": 0.0, "y": 0.0, "alignment": "left" if spec.is_in else "right",
+        "parentNode": node_id, "links": [], "in": spec.is_in, "portType": "",
+        **port_words(spec), **(many if spec.type in DYNAMIC else {}),
+    }  # fmt: skip
+
+
+def port_words(spec: PortSpec) -> JsonObject:
+    """Return the name, label and type that a port of this class has."""
+    if not spec.type:
+        branch = spec.name.removeprefix(_BRANCH)
+        label = f"{branch} {FLOW_LABEL}" if branch != spec.name else FLOW_LABEL
+        return {"name": spec.name, "label": label, "varName": label, "dataType": ""}
+    label = f"{COMPULSORY_MARK if spec.kind == 'compulsory' else ''}{spec.name}"
+    prefix = VALUE_PORT if spec.is_in else f"{VALUE_PORT}out-"
+    name = f"{prefix}{spec.type}-{spec.name}"
+    return {"name": name, "label": label, "varName": label, "dataType": spec.type}
+
+
+def new_id(*words: str) -> str:
+    """Return the same id for the same workflow: adopting it again writes the same file."""
+    return str(uuid5(NAMESPACE_OID, "/".join(words)))

@@ -1,1 +1,0 @@
-"""Workflows made with XpressAI's xai-agent, rewritten for the nodes of this library."""
