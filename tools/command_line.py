@@ -13,7 +13,7 @@ _HEAD = """\
 # The command line
 
 Written from the commands' own explanations by `python -m tools.build_docs`: change those.
-`xai-mcp-agent --help` shows the same, `xai-mcp-agent tools --help` that of one command.
+`xai-mcp-agent --help` shows the same, `xai-mcp-agent tools list --help` that of one command.
 
 A URL or a command works in place of a server's name. Quote a command of several words; the name
 of a Python file is a command, too. Such a server needs no settings file and is trusted, because you
@@ -21,7 +21,7 @@ typed it. If your settings have the same server, its entry counts; otherwise his
 use a name of their own, such as `units-815b36...`.
 
 ```sh
-xai-mcp-agent tools "npx -y @modelcontextprotocol/server-everything"
+xai-mcp-agent tools list "npx -y @modelcontextprotocol/server-everything"
 xai-mcp-agent call server.py add a=2 b=3
 xai-mcp-agent ask "What is on today?" --server https://example.org/mcp
 ```

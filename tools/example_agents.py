@@ -141,7 +141,7 @@ def history_of_an_agent() -> Workflow:
         "2. What happened",
         "since: 2h, 3d, or 2026-11-20. Nothing\n"
         "wired: everything, of all servers. The\n"
-        "command xai-mcp-agent history shows\n"
+        "command xai-mcp-agent history show shows\n"
         "the same.",
         above=history,
     )

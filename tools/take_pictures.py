@@ -91,7 +91,7 @@ def take_palette(running: Browser, address: str) -> Path:
 
 
 def take_drawn(running: Browser, address: str, folder: Path) -> Path:
-    """A workflow as `xai-mcp-agent draw` makes it."""
+    """A workflow as `xai-mcp-agent plan draw` makes it."""
     book, title = Reference(0, ("books", 0, "book_id")), Reference(0, ("books", 0, "title"))
     calls = [
         DrawnCall("library", "search_books", {"query": "travel"}),

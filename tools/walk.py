@@ -140,7 +140,7 @@ def _walks(tracer: _Tracer) -> Iterator[Walk]:
 
         yield _walk(tracer, "`Bridge.call_tool`", call)
         yield Walk("a change notice", _notice(tracer, bridge))
-    yield _walk(tracer, "`xai-mcp-agent diff`", _diff)
+    yield _walk(tracer, "`xai-mcp-agent history diff`", _diff)
     ctx: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         yield _walk(tracer, "the node MCPCallTool", lambda: _call_by_node(ctx))

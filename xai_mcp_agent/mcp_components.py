@@ -88,7 +88,8 @@ class MCPToolStep(Component):
 
     The first line is the tool: a source of `mcp_settings.json` (a server, or any other kind), a
     slash, and the tool's name. Then a line for each argument: a value, or a part of a result that
-    is wired to results. `xai-mcp-agent draw` makes workflows of these nodes from what an agent did.
+    is wired to results. `xai-mcp-agent plan draw` makes workflows of these nodes from what an agent
+    did.
 
     - `title = "Moby-Dick"`: texts stand in quotation marks; `5`, `true`, `["a", "b"]` as they are.
     - `book_id = results[0].books[0].id`: of the first wire, in `books` the first one's `id`.

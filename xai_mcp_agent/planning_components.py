@@ -27,7 +27,7 @@ class MCPPlan(Component):
     - summary (str): The plan to read.
     - problems (list): What somebody must see to before it can run, a text for each.
     - plan (dict): request, calls (each with tool, name, args, reasons, confidence), problems,
-      reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent draw`.
+      reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent plan draw`.
 
     ##### Example:
     request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
@@ -79,8 +79,7 @@ class MCPRunPlan(Component):
     - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
       (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
     - run_state (str): A file to keep the run in until it comes to its end: run the workflow again,
-      and it goes on there, also after `xai-mcp-agent approve` with this file. Default: it is not
-      kept.
+      and it goes on there, also after `xai-mcp-agent plan approve` of this file. Default: none.
     - again (int): The call, counted from 1, that may have been made when the run was killed, and
       that is made once more. Default: none is.
     - agent_name (str): In whose name the calls are made, for rules and the history. Default:

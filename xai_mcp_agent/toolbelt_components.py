@@ -390,7 +390,8 @@ class AgentMakeToolbelt(Component):
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
     - lock_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
-      MCPAcceptTool or `xai-mcp-agent accept`. What is new or changed is held back. Default: False.
+      MCPAcceptTool or `xai-mcp-agent tools accept`. What is new or changed is held back. Default:
+      False.
     - lock_first (bool): True: the same, and what a server lists first is accepted. Default: False.
     - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
       `allow` or `deny` for all tools, or words by tools and servers, such as

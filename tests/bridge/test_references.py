@@ -158,7 +158,7 @@ def settings(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
 
 
 def test_the_list_of_tools_shows_choices_and_objects(settings: Any, capsys: Any) -> None:
-    _, out, _ = command(capsys, "tools", "shop")
+    _, out, _ = command(capsys, "tools", "list", "shop")
     shown = " ".join(out.split())
     assert f"size?: {CHOICES}" in shown
     assert "item: object" in shown
@@ -169,7 +169,7 @@ def test_the_list_of_tools_shows_choices_and_objects(settings: Any, capsys: Any)
 def test_an_explanation_has_the_choices_and_the_fields_of_objects(
     settings: Any, capsys: Any
 ) -> None:
-    _, out, _ = command(capsys, "explain", "shop", "order")
+    _, out, _ = command(capsys, "tools", "explain", "shop", "order")
     lines = [x.strip() for x in out.splitlines()]
     assert "priority (1|2)" in lines
     assert f"size ({CHOICES})" in lines
@@ -218,7 +218,7 @@ def test_parameters_show_just_what_they_take(
     server = {"command": sys.executable, "args": [catalog_server.__file__, "tools.jsonl"]}
     settings = json.dumps({"mcpServers": {"box": server}})
     (tmp_path / "mcp_settings.json").write_text(settings, encoding="utf-8")
-    _, out, _ = command(capsys, "explain", "box", "pack")
+    _, out, _ = command(capsys, "tools", "explain", "box", "pack")
     lines = [x.strip() for x in out.splitlines()]
     labels = {x: next((y for y in lines if y.startswith(f"{x} (")), "") for x in PARAMETERS}
     assert labels == {name: f"{name} ({label})" for name, (_, label) in PARAMETERS.items()}
@@ -231,7 +231,7 @@ def test_types_that_contain_themselves_are_shown_and_found(
     (tmp_path / "garden.py").write_text(TREES, encoding="utf-8")
     settings = {"functions": {"garden": {"file": "garden.py"}}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    _, out, _ = command(capsys, "explain", "garden", "prune")
+    _, out, _ = command(capsys, "tools", "explain", "garden", "prune")
     assert "prune(tree: object, nested?: integer|array = 1)" in out
     assert "tree.branches.branches (array)" in out
     with Bridge(settings) as bridge:

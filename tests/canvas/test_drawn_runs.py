@@ -109,7 +109,7 @@ def draw(folder: Path, transcript: str, *words: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with pytest.raises(SystemExit) as ended:
-            run(["draw", transcript, "--overwrite", *words])
+            run(["plan", "draw", transcript, "--overwrite", *words])
     assert not ended.value.code
 
 
@@ -142,6 +142,8 @@ def test_a_run_without_any_call_that_can_be_made_is_told(
     line = {"event": "ToolFinished", "run": "r", "source": "canvas", "key": key, "arguments": {}}
     file = tmp_path / "memory.jsonl"
     file.write_text(json.dumps(line) + "\n" + json.dumps(line) + "\n", encoding="utf-8")
-    status, _, errors = command(capsys, "draw", str(file), "--out", str(tmp_path / "x.xircuits"))
+    status, _, errors = command(
+        capsys, "plan", "draw", str(file), "--out", str(tmp_path / "x.xircuits")
+    )
     assert status == 1
     assert "no call that can be made again" in errors

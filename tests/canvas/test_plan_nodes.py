@@ -187,7 +187,7 @@ def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], 
     after, later = branch()
     play({}, run, after)
     assert (run.status.value, taken, later) == ("waiting", ["here"], [])
-    assert "xai-mcp-agent approve" in run.problem.value
+    assert "xai-mcp-agent plan approve" in run.problem.value
     assert journal() == []
     run = make(MCPRunPlan, plan=SHRED)
     play({}, run, after)

@@ -105,14 +105,14 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     shown = played(script)
     assert "clerk waits for approval: 1 turn" in shown
-    assert "Answer with `xai-mcp-agent approve tidying.run.json`" in shown
+    assert "Answer with `xai-mcp-agent plan approve tidying.run.json`" in shown
     assert "Executing: Print" not in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.stat().st_mode & 0o077 == 0
-    told = command(folder, "approve", str(file))
+    told = command(folder, "plan", "approve", str(file))
     assert "clerk wants to call shred of shredder" in told.output
     assert "it may destroy something" in told.output
-    done = command(folder, "approve", str(file), "--yes", "1", "--no", "2")
+    done = command(folder, "plan", "approve", str(file), "--yes", "1", "--no", "2")
     assert done.status == 0, done.errors
     assert "Run the workflow again" in done.output
     shown = played(script)
@@ -143,13 +143,13 @@ def test_without_answers_it_waits_on_and_asks_the_model_nothing(
 ) -> None:
     script = compiled(folder, tidying(endpoint))
     played(script)
-    command(folder, "approve", str(folder / "tidying.run.json"), "--yes", "2")
+    command(folder, "plan", "approve", str(folder / "tidying.run.json"), "--yes", "2")
     shown = played(script)
     assert "clerk waits for approval" in shown
     filed = f"filed the deed {SECRET}"
     assert journal(folder) == [filed, "shredded the diary"]
     assert len(endpoint.requests) == 1
-    command(folder, "approve", str(folder / "tidying.run.json"), "--all", "--for-good")
+    command(folder, "plan", "approve", str(folder / "tidying.run.json"), "--all", "--for-good")
     assert "All is tidy." in played(script)
     assert journal(folder) == [filed, "shredded the diary", f"shredded the will {SECRET}"]
     lock = json.loads((folder / "mcp_tools.lock.json").read_text(encoding="utf-8"))
@@ -161,12 +161,12 @@ def test_a_tool_that_changed_meanwhile_is_asked_for_again(
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     played(script)
-    command(folder, "approve", str(file), "--yes", "1", "--no", "2")
+    command(folder, "plan", "approve", str(file), "--yes", "1", "--no", "2")
     (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
     shown = played(script)
     assert "clerk waits for approval" in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
-    told = command(folder, "approve", str(file))
+    told = command(folder, "plan", "approve", str(file))
     assert "Keeps a paper." in told.output
     assert told.output.count("waits for an answer") == 1
 
@@ -180,7 +180,7 @@ def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
         screen.expect("clerk waits for approval")
         assert screen.end() == 0
     file = "tidying.run.json"
-    with terminal(warm_python(), "-c", COMMAND, "approve", file, folder=folder) as screen:
+    with terminal(warm_python(), "-c", COMMAND, "plan", "approve", file, folder=folder) as screen:
         screen.expect("Call 1 of 2:")
         screen.expect("Approve shred of shredder? (once, run, always, no): ")
         screen.type("once")
@@ -209,7 +209,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
     with model_endpoint([asked, says("I will look.")]) as endpoint:
         script = compiled(folder, tidying(endpoint))
         played(script)
-        command(folder, "approve", "tidying.run.json", "--all")
+        command(folder, "plan", "approve", "tidying.run.json", "--all")
         child = subprocess.Popen(
             [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -217,7 +217,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         )  # fmt: skip
         try:
             wait_until(lambda: journal(folder) == ["shredded a library"], "the call")
-            again = command(folder, "approve", "tidying.run.json")
+            again = command(folder, "plan", "approve", "tidying.run.json")
             assert "another process goes on with it" in again.errors
         finally:
             child.kill()
@@ -234,7 +234,7 @@ def test_an_answer_is_used_up_by_a_call_that_may_have_been_made(folder: Path) ->
     with model_endpoint([asked, asked]) as endpoint:
         script = compiled(folder, tidying(endpoint))
         played(script)
-        command(folder, "approve", "tidying.run.json", "--all")
+        command(folder, "plan", "approve", "tidying.run.json", "--all")
         child = subprocess.Popen(
             [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -263,7 +263,7 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
     with model_endpoint(replies) as endpoint:
         script = compiled(folder, tidying(endpoint))
         assert "clerk waits for approval" in played(script)
-        command(folder, "approve", "tidying.run.json", "--no", "1")
+        command(folder, "plan", "approve", "tidying.run.json", "--no", "1")
         assert "So it is." in played(script)
         sent = endpoint.requests[-1].body["messages"]
     results = [x["content"] for x in sent if x["role"] == "tool"]
@@ -303,7 +303,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     played(script)
     waiting = file.read_bytes()
-    command(folder, "approve", str(file), "--all")
+    command(folder, "plan", "approve", str(file), "--all")
     answered = file.read_bytes()
     assert "All is tidy." in played(script)
     done, reads = journal(folder), folder / "reads.py"
@@ -312,7 +312,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
         file.write_bytes(copy)
         for again in (
             run_script(script, OPENAI_API_KEY="sk-dummy"),
-            command(folder, "approve", str(file)),
+            command(folder, "plan", "approve", str(file)),
             run_script(reads),
         ):
             assert again.status != 0
@@ -327,13 +327,13 @@ def test_of_a_run_that_still_waits_only_the_newest_state_counts(
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     played(script)
-    command(folder, "approve", str(file), "--yes", "2")
+    command(folder, "plan", "approve", str(file), "--yes", "2")
     older = file.read_bytes()
     played(script)
     newest = file.read_bytes()
     file.write_bytes(older)
     assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
     file.write_bytes(newest)
-    command(folder, "approve", str(file), "--no", "1")
+    command(folder, "plan", "approve", str(file), "--no", "1")
     assert "All is tidy." in played(script)
     assert journal(folder) == [f"filed the deed {SECRET}", "shredded the diary"]

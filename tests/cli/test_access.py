@@ -80,7 +80,7 @@ def test_who_signs_in_once_has_access_in_every_run_until_they_sign_out(
 
     status, said = command(capsys, "call", "notes", "admin")
     assert (status, said) == (0, "done\n")
-    _, said = command(capsys, "servers")
+    _, said = command(capsys, "servers", "check")
     assert f"Signed in at {protected.service.url}" in said
     assert re.search("access-|refresh-", said) is None
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent add` and `remove`: a server is written as it was typed, and tried once."""
+"""`xai-mcp-agent servers add` and `remove`: a server is written as it was typed, and tried once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add(capsys: Any, file: Path, *words: str) -> tuple[int, str, str]:
-    return command(capsys, "add", "--settings", str(file), *words)
+    return command(capsys, "servers", "add", "--settings", str(file), *words)
 
 
 def entry(file: Path, name: str) -> Any:
@@ -66,7 +66,7 @@ def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, c
     status, _, err = add(capsys, file, "bad", "--", sys.executable, "-c", crash)
     assert status == 1
     assert "no licence" in err
-    assert "xai-mcp-agent remove bad" in err
+    assert "xai-mcp-agent servers remove bad" in err
     assert entry(file, "bad")["args"] == ["-c", crash]
 
 
@@ -148,12 +148,12 @@ def test_a_file_is_made_where_there_is_none(tmp_path: Path, capsys: Any) -> None
 
 def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, capsys: Any) -> None:
     add(capsys, file, "new", "--no-check", "--", "y")
-    assert command(capsys, "remove", "new", "--settings", str(file))[0] == 0
+    assert command(capsys, "servers", "remove", "new", "--settings", str(file))[0] == 0
     assert file.read_text() == MINE.replace("}, // the first", "} // the first")
     assert not TrustStore().files()
 
 
 def test_a_slip_in_the_name_removes_nothing(file: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "remove", "odl", "--settings", str(file))
+    status, _, err = command(capsys, "servers", "remove", "odl", "--settings", str(file))
     assert (status, file.read_text()) == (1, MINE)
     assert "Did you mean 'old'?" in err

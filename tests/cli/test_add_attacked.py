@@ -39,15 +39,15 @@ def test_a_source_of_another_kind_is_not_replaced_and_not_trusted(
     monkeypatch.setenv("XAI_MCP_TRUST", "none")
     file = write(folder, {"functions": {"git": {"file": "evil.py"}}})
     before = file.read_bytes()
-    status, _, err = command(capsys, "add", "git", "--replace", *UNKNOWN)
+    status, _, err = command(capsys, "servers", "add", "git", "--replace", *UNKNOWN)
     assert (status, file.read_bytes()) == (1, before)
     assert "functions.git" in err
-    assert "xai-mcp-agent remove git" in err
+    assert "xai-mcp-agent servers remove git" in err
 
 
 def test_a_group_is_not_replaced(folder: Path, capsys: Any) -> None:
     write(folder, {"mcpServers": {}, "groups": {"mine": {"tools": ["a/b"]}}})
-    status, _, err = command(capsys, "add", "mine", "--replace", *UNKNOWN)
+    status, _, err = command(capsys, "servers", "add", "mine", "--replace", *UNKNOWN)
     assert status == 1
     assert "a group of this name" in err
 
@@ -56,7 +56,7 @@ def test_a_group_is_not_replaced(folder: Path, capsys: Any) -> None:
 def test_a_name_that_could_not_be_given_again_is_refused(
     folder: Path, capsys: Any, name: str
 ) -> None:
-    status, _, err = command(capsys, "add", name, *UNKNOWN)
+    status, _, err = command(capsys, "servers", "add", name, *UNKNOWN)
     assert status == 2
     assert "cannot be a server's name" in " ".join(err.split())
     assert not (folder / "mcp_settings.json").exists()
@@ -66,21 +66,21 @@ def test_a_name_that_could_not_be_given_again_is_refused(
 def test_a_command_that_is_none_is_refused(
     folder: Path, capsys: Any, words: tuple[str, ...]
 ) -> None:
-    assert command(capsys, "add", "it", "--no-check", "--", *words)[0] == 2
+    assert command(capsys, "servers", "add", "it", "--no-check", "--", *words)[0] == 2
     assert not (folder / "mcp_settings.json").exists()
 
 
 def test_a_new_file_with_a_key_in_it_is_for_nobody_else(folder: Path, capsys: Any) -> None:
     key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
     file = folder / "mcp_settings.json"
-    words = ("add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
+    words = ("servers", "add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
     assert command(capsys, *words, *UNKNOWN)[0] == 0
     assert file.stat().st_mode & 0o077 == 0
 
 
 def test_who_else_can_read_a_file_that_gets_a_key_is_said(folder: Path, capsys: Any) -> None:
     key, file = "ghp_0123456789abcdefghijABCDEFGHIJ012345", write(folder, {"mcpServers": {}})
-    words = ("add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
+    words = ("servers", "add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
     file.chmod(0o644)
     assert f"chmod 600 {file}" in " ".join(command(capsys, *words, *UNKNOWN)[2].split())
     file.chmod(0o600)
@@ -90,7 +90,9 @@ def test_who_else_can_read_a_file_that_gets_a_key_is_said(folder: Path, capsys: 
 def test_what_cannot_be_written_is_not_shown_with_its_keys(folder: Path, capsys: Any) -> None:
     (folder / "mcp_settings.json").write_text('// c\n{"x": NaN, "mcpServers": {}}')
     key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-    status, out, err = command(capsys, "add", "it", "-e", f"GITHUB_TOKEN={key}", *UNKNOWN)
+    status, out, err = command(
+        capsys, "servers", "add", "it", "-e", f"GITHUB_TOKEN={key}", *UNKNOWN
+    )
     assert status == 1
     assert key not in out + err
 
@@ -154,11 +156,11 @@ def test_a_file_of_a_subfolder_is_found_from_the_folder_of_the_settings(
     (folder / "sub/clock.py").write_text("")
     monkeypatch.chdir(folder / "sub")
     words = ("--settings", str(file), "--no-check", "clock.py")
-    assert command(capsys, "add", "clock", *words)[0] == 0
+    assert command(capsys, "servers", "add", "clock", *words)[0] == 0
     written = json.loads(file.read_text())["mcpServers"]["clock"]
     assert written["args"] == [str(folder / "sub/clock.py")]
 
 
 def test_a_folder_that_is_no_text_is_refused(folder: Path, capsys: Any) -> None:
-    assert command(capsys, "add", "it", "--cwd", "\udcff", *UNKNOWN)[0] == 2
+    assert command(capsys, "servers", "add", "it", "--cwd", "\udcff", *UNKNOWN)[0] == 2
     assert not (folder / "mcp_settings.json").exists()

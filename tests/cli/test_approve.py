@@ -1,4 +1,4 @@
-"""`xai-mcp-agent approve`: tools approved for good, what it shows, and taking it back."""
+"""`xai-mcp-agent tools approve`: tools approved for good, what it shows, and taking it back."""
 
 from __future__ import annotations
 
@@ -48,40 +48,40 @@ def approved(project: Path) -> dict[str, str]:
 
 
 def test_a_digest_binds_it_to_what_was_read(project: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "approve", "shredder", "shred")
+    status, _, err = command(capsys, "tools", "approve", "shredder", "shred")
     assert status == 1
     assert "Shred a paper." in err
     assert '"destructive": true' in err
     assert "shredder: nothing was approved" in err
     digest = re.findall(r"digest ([0-9a-f]{32})", err)[0]
-    status, _, err = command(capsys, "approve", "shredder", "shred", "--digest", "0" * 32)
+    status, _, err = command(capsys, "tools", "approve", "shredder", "shred", "--digest", "0" * 32)
     assert status == 1
     assert "is not what the server says now" in err
     assert approved(project) == {}
-    status, out, _ = command(capsys, "approve", "shredder", "shred", "--digest", digest)
+    status, out, _ = command(capsys, "tools", "approve", "shredder", "shred", "--digest", digest)
     assert (status, approved(project)) == (0, {"shred": digest})
     assert "called without a question from now on" in out
-    assert f"shredder: shred (digest {digest})" in command(capsys, "approve", "--list")[1]
+    assert f"shredder: shred (digest {digest})" in command(capsys, "tools", "approve", "--list")[1]
 
 
 def test_it_is_taken_back_and_both_are_in_the_history(project: Path, capsys: Any) -> None:
-    err = command(capsys, "approve", "shredder", "shred")[2]
+    err = command(capsys, "tools", "approve", "shredder", "shred")[2]
     digest = re.findall(r"digest ([0-9a-f]{32})", err)[0]
-    command(capsys, "approve", "shredder", "shred", "--digest", digest)
+    command(capsys, "tools", "approve", "shredder", "shred", "--digest", digest)
     (project / "description").write_text("Keeps a paper.", encoding="utf-8")
-    _, out, _ = command(capsys, "approve", "shredder", "shred", "--withdraw")
+    _, out, _ = command(capsys, "tools", "approve", "shredder", "shred", "--withdraw")
     assert "shred is asked for again" in out
     assert approved(project) == {}
-    assert "Nothing is approved" in command(capsys, "approve", "--list")[1]
+    assert "Nothing is approved" in command(capsys, "tools", "approve", "--list")[1]
     with Bridge.open() as bridge:
         events = [x for x in bridge.history("shredder", "shred") if x.event_kind == "decision"]
     assert [x.change for x in events] == ["approved", "withdrawn"]
     assert events[0].payload["scope"] == "always"
-    assert "xai-mcp-agent approve" in events[0].payload["by"]
+    assert "xai-mcp-agent tools approve" in events[0].payload["by"]
 
 
 def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(project: Path) -> None:
-    words = ("-c", COMMAND, "approve", "shredder", "shred")
+    words = ("-c", COMMAND, "tools", "approve", "shredder", "shred")
     with terminal(warm_python(), *words, folder=project) as screen:
         screen.expect('"description"')
         screen.expect("May agents call 'shred' of 'shredder'")
@@ -98,7 +98,7 @@ def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(project: Path) ->
 
 
 def test_a_yes_that_was_typed_before_the_question_approves_nothing(project: Path) -> None:
-    words = ("-c", COMMAND, "approve", "shredder", "shred")
+    words = ("-c", COMMAND, "tools", "approve", "shredder", "shred")
     with terminal(warm_python(), *words, folder=project) as screen:
         screen.type("y")
         screen.expect("from now on?")
@@ -121,7 +121,7 @@ def test_a_yes_that_was_typed_before_the_question_approves_nothing(project: Path
 )
 def test_a_foreign_file_is_no_waiting_run(project: Path, capsys: Any, text: str, said: str) -> None:
     (project / "x.run.json").write_text(text, encoding="utf-8")
-    status, _, err = command(capsys, "approve", "x.run.json", "--all")
+    status, _, err = command(capsys, "plan", "approve", "x.run.json", "--all")
     assert status == 1
     assert said in err
     assert (project / "x.run.json").read_text(encoding="utf-8") == text

@@ -197,7 +197,7 @@ def test_its_transcript_can_be_drawn(
     lines = tmp_path / "runs.jsonl"
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
     assert command(capsys, "ask", _QUESTION, "--settings", settings)[0] == 0
-    status, out, _ = command(capsys, "draw", str(lines), "--settings", settings)
+    status, out, _ = command(capsys, "plan", "draw", str(lines), "--settings", settings)
     assert status == 0
     assert out.startswith("Written: runs_drawn.xircuits, 1 call")
     told = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]

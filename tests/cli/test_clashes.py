@@ -136,7 +136,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 COMMANDS = {
     "init": ["init", "."],
-    "servers": ["servers"],
+    "servers": ["servers", "check"],
     "adopt": ["adopt", "clock.xircuits", "--overwrite"],
 }
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent diff`, over a history that was written without servers."""
+"""`xai-mcp-agent history diff`, over a history that was written without servers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Path:
 def command(capsys: Any, store: Path, *words: str) -> tuple[int, str, str]:
     """Run the command on that history; its exit status, stdout and stderr."""
     with pytest.raises(SystemExit) as ended:
-        run(["diff", *words, "--store", str(store)])
+        run(["history", "diff", *words, "--store", str(store)])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
 

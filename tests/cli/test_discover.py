@@ -1,4 +1,4 @@
-"""`xai-mcp-agent discover`: servers of other programs are shown, and taken when they are named."""
+"""`servers discover`: servers of other programs are shown, and taken when they are named."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def test_the_settings_of_a_program_are_shown_and_its_server_taken(
     home: Path, capsys: Any, place: str
 ) -> None:
     write(home, place, PLACES[place])
-    status, out, _ = command(capsys, "discover")
+    status, out, _ = command(capsys, "servers", "discover")
     assert status == 0
     assert "  it: " in out
     assert "npx" in out or "https://e.example" in out
     assert not (home / "project/mcp_settings.json").exists(), "only shown"
-    assert command(capsys, "discover", "--take", "it")[0] == 0
+    assert command(capsys, "servers", "discover", "--take", "it")[0] == 0
     loaded = load_settings(home / "project/mcp_settings.json")
     assert (loaded.names, loaded.problems) == (["it"], {})
     assert TrustStore().not_agreed(loaded) == ()
@@ -89,7 +89,7 @@ def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(
 ) -> None:
     projects = {str(home / x): {"mcpServers": {f"of_{x}": SERVER}} for x in ("project", "other")}
     write(home, ".claude.json", {"projects": projects})
-    out = command(capsys, "discover")[1]
+    out = command(capsys, "servers", "discover")[1]
     assert "of_project" in out
     assert "of_other" not in out
 
@@ -106,9 +106,9 @@ def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(
     write(home, ".cursor/mcp.json", {"mcpServers": servers})
     write(home, ".gemini/settings.json", "{" + TOKEN)
     for words in ((), ("--json",)):
-        assert TOKEN not in "".join(map(str, command(capsys, "discover", *words)))
+        assert TOKEN not in "".join(map(str, command(capsys, "servers", "discover", *words)))
     words = [x for name in servers for x in ("--take", name)]
-    status, out, err = command(capsys, "discover", *words)
+    status, out, err = command(capsys, "servers", "discover", *words)
     assert (status, TOKEN in out + err) == (0, False)
     assert err.count("looks like a secret") == 4
 
@@ -130,7 +130,7 @@ def test_a_broken_file_hides_no_other(home: Path, capsys: Any, kind: str) -> Non
     for place in (".codex/config.toml", ".continue/config.yaml"):
         write(home, place, BROKEN[kind] or "[")
     write(home, ".lmstudio/mcp.json", {"mcpServers": {"good": SERVER}})
-    status, out, _ = command(capsys, "discover")
+    status, out, _ = command(capsys, "servers", "discover")
     assert (status, "good: npx -y some-server" in out) == (0, True)
 
 
@@ -138,8 +138,8 @@ def test_what_is_wrong_with_anothers_file_is_told_with_its_place(home: Path, cap
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
-    assert "at line 2, column " in " ".join(command(capsys, "discover")[1].split())
-    err = " ".join(command(capsys, "discover", "--take", "it")[2].split())
+    assert "at line 2, column " in " ".join(command(capsys, "servers", "discover")[1].split())
+    err = " ".join(command(capsys, "servers", "discover", "--take", "it")[2].split())
     assert (
         "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only" in err
     )
@@ -154,14 +154,14 @@ def test_files_that_are_none_and_aliases_without_end_are_told(home: Path, capsys
     doubled = [f"{y}: &{y} [*{x}, *{x}]" for x, y in pairwise("abcdefghi")]
     laughs = "\n".join(["a: &a [x, x]", *doubled])
     write(home, ".continue/config.yaml", laughs)
-    out = command(capsys, "discover")[1]
+    out = command(capsys, "servers", "discover")[1]
     assert "good: npx" in out
     assert out.count("!! ") == 3
 
 
 def test_names_of_strangers_move_no_cursor(home: Path, capsys: Any) -> None:
     write(home, ".cursor/mcp.json", {"mcpServers": {"\x1b[2Jx": {"command": "\x1b]0;x\x07"}}})
-    assert "\x1b" not in command(capsys, "discover")[1]
+    assert "\x1b" not in command(capsys, "servers", "discover")[1]
 
 
 def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
@@ -175,11 +175,16 @@ def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
         ("units", "--take NAME=NEW_NAME"),
         ("unit", "Did you mean 'units'"),
     ):
-        status, _, err = command(capsys, "discover", "--take", word)
+        status, _, err = command(capsys, "servers", "discover", "--take", word)
         assert status == 1
         assert says in " ".join(err.split())
         assert ours.read_text() == before
-    assert command(capsys, "discover", "--take", "Gemini CLI/it=mine", "--take", "units=u2")[0] == 0
+    assert (
+        command(
+            capsys, "servers", "discover", "--take", "Gemini CLI/it=mine", "--take", "units=u2"
+        )[0]
+        == 0
+    )
     assert {*load_settings(ours).names} == {"units", "mine", "u2"}
     assert ours.read_text().endswith("// mine")
 
@@ -189,17 +194,17 @@ def test_a_name_that_no_command_could_be_given_is_taken_under_another(
     home: Path, capsys: Any, name: str
 ) -> None:
     write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
-    status, out, err = command(capsys, "discover", "--take", name)
+    status, out, err = command(capsys, "servers", "discover", "--take", name)
     assert status == 1
     assert "cannot be a server's name" in " ".join(err.split())
     assert "NAME=NEW_NAME" in " ".join(err.split())
     assert "\x1b" not in out + err
-    assert command(capsys, "discover", "--take", f"{name}=mine")[0] == 0
+    assert command(capsys, "servers", "discover", "--take", f"{name}=mine")[0] == 0
     assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
 
 
 def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
-    assert command(capsys, "discover") == (
+    assert command(capsys, "servers", "discover") == (
         0, "No settings of other programs were found on this machine.\n", ""
     )  # fmt: skip
 
@@ -207,18 +212,18 @@ def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
 def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, capsys: Any) -> None:
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
-    err = command(capsys, "discover", "--take", "Cursor/it")[2]
+    err = command(capsys, "servers", "discover", "--take", "Cursor/it")[2]
     mine = f"{home}/project/.cursor/mcp.json#it"
     assert mine in "".join(err.split())
-    assert command(capsys, "discover", "--take", f"{mine}=mine", "--take", "a=b")[0] == 0
+    assert command(capsys, "servers", "discover", "--take", f"{mine}=mine", "--take", "a=b")[0] == 0
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
 def test_what_is_switched_off_is_said_and_a_date_is_a_text(home: Path, capsys: Any) -> None:
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
     write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
-    assert "it (switched off): npx" in command(capsys, "discover")[1]
-    status, _, err = command(capsys, "discover", "--take", "x")
+    assert "it (switched off): npx" in command(capsys, "servers", "discover")[1]
+    status, _, err = command(capsys, "servers", "discover", "--take", "x")
     assert (status, err) == (0, "")
     entry = json.loads((home / "project/mcp_settings.json").read_text())["mcpServers"]["x"]
     assert entry["env"] == {"2020-01-02": "a"}

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent draw`: what it writes, never over a user's file, and what it says is missing."""
+"""`plan draw`: what it writes, never over a user's file, and what it says is missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def called(*arguments: Any, record: str) -> None:
 
 
 def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, capsys: Any) -> None:
-    status, out, err = command(capsys, "draw", write("my runs.jsonl", SEARCH, GET))
+    status, out, err = command(capsys, "plan", "draw", write("my runs.jsonl", SEARCH, GET))
     assert (status, err) == (0, "")
     assert out.splitlines()[0] == "Written: my_runs_drawn.xircuits, 2 calls, 1 wire"
     assert "xircuits compile my_runs_drawn.xircuits" in out
@@ -65,25 +65,25 @@ def test_a_file_that_is_there_is_kept(folder: Path, capsys: Any) -> None:
     target = folder / "mine.xircuits"
     target.write_text("mine", encoding="utf-8")
     runs = write("runs.jsonl", SEARCH)
-    status, _, err = command(capsys, "draw", runs, "--out", "mine")
+    status, _, err = command(capsys, "plan", "draw", runs, "--out", "mine")
     assert (status, target.read_text(encoding="utf-8")) == (1, "mine")
     assert "mine.xircuits is there already" in err
     assert "--overwrite" in err
-    assert command(capsys, "draw", runs, "--out", "mine", "--overwrite")[0] == 0
+    assert command(capsys, "plan", "draw", runs, "--out", "mine", "--overwrite")[0] == 0
     assert (folder / "mine.xircuits.bak").read_text(encoding="utf-8") == "mine"
     assert nodes_of(load(target))
 
 
 def test_the_newest_run_of_the_history_is_drawn(folder: Path, capsys: Any) -> None:
     called({}, {"isbn": "978-0142"}, record="arguments,results")
-    status, out, _ = command(capsys, "draw")
+    status, out, _ = command(capsys, "plan", "draw")
     assert status == 0
     assert out.startswith("Written: drawn_run.xircuits, 2 calls, 1 wire")
 
 
 def test_where_arguments_are_not_recorded_it_says_what_to_switch_on(capsys: Any) -> None:
     called({"query": "sea"}, record="none")
-    status, _, err = command(capsys, "draw")
+    status, _, err = command(capsys, "plan", "draw")
     assert status == 1
     assert "made 1 call, but with which arguments was not recorded" in err
     assert '"record": ["arguments", "results"]' in err
@@ -91,7 +91,7 @@ def test_where_arguments_are_not_recorded_it_says_what_to_switch_on(capsys: Any)
 
 
 def test_where_nothing_ran_it_says_how_to_record(capsys: Any) -> None:
-    status, out, err = command(capsys, "draw")
+    status, out, err = command(capsys, "plan", "draw")
     assert status == 1
     assert "Nothing is remembered yet" in out
     assert "XAI_MCP_RECORD=arguments,results" in err
@@ -104,7 +104,7 @@ def test_what_is_missing_left_out_and_unknown_is_told(capsys: Any) -> None:
         {**SEARCH, "key": {"kind": "tools", "source": "", "name": "shout"}},
         {**SEARCH, "key": {**KEY, "source": "gone"}},
     ]
-    status, out, _ = command(capsys, "draw", write("runs.jsonl", *lines))
+    status, out, _ = command(capsys, "plan", "draw", write("runs.jsonl", *lines))
     told = " ".join(out.split())
     assert status == 0
     assert "You must give query of library/search_books. It looked like a secret" in told
@@ -117,7 +117,7 @@ def test_a_plan_is_drawn(folder: Path, capsys: Any) -> None:
     args = {"book_id": {"call": 0, "field": "books[0].id"}, "day": {"missing": "Which?"}}
     plan = {"calls": [{"tool": "search_books", "args": {}}, {"tool": "lend", "args": args}]}
     file = write("plan.json", plan)
-    status, out, _ = command(capsys, "draw", file, "--source", "library", "--json")
+    status, out, _ = command(capsys, "plan", "draw", file, "--source", "library", "--json")
     told = json.loads(out)
     assert status == 0
     assert (told["file"], told["wires"]) == ("plan_drawn.xircuits", 1)
@@ -130,11 +130,11 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
     other = {**GET, "run": "r2"}
     started = {"run": "r2", "agent": "helper", "event": "RunStarted", "asked": "Find a book."}
     file = write("runs.jsonl", SEARCH, started, other)
-    _, out, _ = command(capsys, "draw", file, "--list")
+    _, out, _ = command(capsys, "plan", "draw", file, "--list")
     assert out.splitlines() == ["r1, helper, 1 call", "r2, helper, 1 call: Find a book."]
-    _, out, _ = command(capsys, "draw", file, "--run", "r1", "--json")
+    _, out, _ = command(capsys, "plan", "draw", file, "--run", "r1", "--json")
     assert json.loads(out)["calls"] == ["library/search_books"]
-    status, _, err = command(capsys, "draw", file, "--run", "r9")
+    status, _, err = command(capsys, "plan", "draw", file, "--run", "r9")
     assert (status, "There is no run 'r9'" in err) == (1, True)
 
 
@@ -153,7 +153,7 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
 def test_what_cannot_be_drawn_is_told(name: str, text: str | None, says: str, capsys: Any) -> None:
     if text is not None:
         Path(name).write_text(text, encoding="utf-8")
-    status, _, err = command(capsys, "draw", name)
+    status, _, err = command(capsys, "plan", "draw", name)
     assert status == 1
     assert says in err
 
@@ -165,7 +165,7 @@ def test_a_link_of_that_name_is_there_already(tmp_path: Path, capsys: Any) -> No
     plan.write_text(json.dumps({"calls": [{"tool": "library/list_books", "args": {}}]}))
     (tmp_path / "out.xircuits").symlink_to(outside)
     out = str(tmp_path / "out.xircuits")
-    status, _, err = command(capsys, "draw", str(plan), "--out", out)
+    status, _, err = command(capsys, "plan", "draw", str(plan), "--out", out)
     assert (status, "is there already" in err, outside.exists()) == (1, True, False)
 
 
@@ -188,7 +188,7 @@ def test_what_looks_like_a_secret_in_a_conversation_is_not_written_down(
     ]
     (tmp_path / "talk.json").write_text(json.dumps(talk))
     out = tmp_path / "talk.xircuits"
-    status, _, _ = command(capsys, "draw", str(tmp_path / "talk.json"), "--out", str(out))
+    status, _, _ = command(capsys, "plan", "draw", str(tmp_path / "talk.json"), "--out", str(out))
     written = out.read_text()
     assert status == 0
     assert "ada" in written
@@ -205,5 +205,5 @@ def test_what_is_nested_too_deeply_is_told(tmp_path: Path, capsys: Any, text: st
         text = json.dumps({"calls": [{"tool": "shop/x", "args": {"v": value}}]})
     (tmp_path / "plan.json").write_text(text)
     out = str(tmp_path / "x.xircuits")
-    status, _, err = command(capsys, "draw", str(tmp_path / "plan.json"), "--out", out)
+    status, _, err = command(capsys, "plan", "draw", str(tmp_path / "plan.json"), "--out", out)
     assert (status, err.startswith("error: ")) == (1, True)

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent explain`: all there is to know of one tool."""
+"""`xai-mcp-agent tools explain`: all there is to know of one tool."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ def settings(tmp_path: Path) -> str:
 def test_a_person_reads_how_to_call_it_and_since_when_it_is_known(
     settings: str, capsys: Any
 ) -> None:
-    status, out, _ = command(capsys, "explain", "library", "borrow_book", "--settings", settings)
+    status, out, _ = command(
+        capsys, "tools", "explain", "library", "borrow_book", "--settings", settings
+    )
     assert status == 0
     text = " ".join(out.split())
     assert text.startswith("library: Borrow a book ")
     assert "borrow_book(book_id: integer, reader: string)" in text
     assert "book_id (integer, required): " in text
     assert 'Example: borrow_book {"book_id": ' in text
-    _, again, _ = command(capsys, "explain", "library", "borrow_book", "--settings", settings)
+    _, again, _ = command(
+        capsys, "tools", "explain", "library", "borrow_book", "--settings", settings
+    )
     assert "Known since 20" in again
     assert "never called." in again
 
@@ -47,7 +51,7 @@ def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(tmp_path:
     settings = {"functions": {"own": {"file": "own.py"}}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps(settings))
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, "explain", "own", "shout", "--json"],
+        [sys.executable, "-c", _RUN, "tools", "explain", "own", "shout", "--json"],
         cwd=tmp_path, env=child_environment(tmp_path) | {"XAI_MCP_TRUST": "1"},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
@@ -59,7 +63,7 @@ def test_a_program_gets_the_definition_and_an_example_that_can_be_called(
     settings: str, capsys: Any
 ) -> None:
     words = ("library", "get_book", "--json", "--settings", settings)
-    shown = json.loads(command(capsys, "explain", *words)[1])
+    shown = json.loads(command(capsys, "tools", "explain", *words)[1])
     assert (shown["server"], shown["name"], shown["calls"]) == ("library", "get_book", 0)
     assert shown["input_schema"]["required"] == ["book_id"]
     example = json.dumps(shown["example"])
@@ -73,6 +77,6 @@ def test_a_program_gets_the_definition_and_an_example_that_can_be_called(
 def test_what_there_is_not_is_told_with_the_nearest(
     words: tuple[str, str], hint: str, settings: str, capsys: Any
 ) -> None:
-    status, _, err = command(capsys, "explain", *words, "--settings", settings)
+    status, _, err = command(capsys, "tools", "explain", *words, "--settings", settings)
     assert status == 1
     assert hint in err

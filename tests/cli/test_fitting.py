@@ -1,4 +1,4 @@
-"""`xai-mcp-agent suggest`, `check-wires` and `explain --request`: asked at the example library."""
+"""`tools suggest`, `check-wires` and `explain --request`: asked at the example library."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def settings(tmp_path: Path) -> str:
 
 
 def test_what_comes_next_is_suggested_with_reasons(settings: str, capsys: Any) -> None:
-    words = ["suggest", "library/search_books", "--request", "lend a book"]
+    words = ["tools", "suggest", "library/search_books", "--request", "lend a book"]
     status, out, _ = command(capsys, *words, "--settings", settings)
     assert status == 0
     assert out.startswith("1.00  library/borrow_book\n")
     _, out, _ = command(capsys, *words, "--json", "--settings", settings)
     best = json.loads(out)["found"][0]
     assert (best["server"], best["name"], bool(best["reasons"])) == ("library", "borrow_book", True)
-    status, _, err = command(capsys, "suggest", "--settings", settings)
+    status, _, err = command(capsys, "tools", "suggest", "--settings", settings)
     assert status == 2
     assert "--request" in err
 
@@ -42,13 +42,13 @@ def test_a_plan_is_checked_and_the_exit_status_tells(
     arguments = {"reader": {"value": "Ada"}, "book": {"value": 3}}
     plan = {"calls": [{"tool": "library/borrow_book", "args": arguments}]}
     file.write_text(json.dumps(plan), encoding="utf-8")
-    status, out, _ = command(capsys, "check-wires", str(file), "--settings", settings)
+    status, out, _ = command(capsys, "plan", "check", str(file), "--settings", settings)
     assert status == 1
     assert "Call 1, library/borrow_book: borrow_book takes no 'book'" in " ".join(out.split())
     assert "needs 'book_id'" in " ".join(out.split())
     arguments["book_id"] = arguments.pop("book")
     file.write_text(json.dumps(plan), encoding="utf-8")
-    status, out, _ = command(capsys, "check-wires", str(file), "--json", "--settings", settings)
+    status, out, _ = command(capsys, "plan", "check", str(file), "--json", "--settings", settings)
     assert (status, json.loads(out)) == (0, {"problems": [], "checked": 1, "calls": 1})
 
 
@@ -70,7 +70,7 @@ def test_a_file_without_calls_to_check_is_told(
     settings: str, tmp_path: Path, capsys: Any, name: str, text: str, told: str, wanted: int
 ) -> None:
     (tmp_path / name).write_text(text)
-    words = ("check-wires", str(tmp_path / name), "--settings", settings)
+    words = ("plan", "check", str(tmp_path / name), "--settings", settings)
     status, out, err = command(capsys, *words)
     shown = " ".join((out + err).split())
     assert (status, told in shown, "?." in shown) == (wanted, True, False), shown
@@ -79,14 +79,14 @@ def test_a_file_without_calls_to_check_is_told(
 def test_a_file_that_is_not_there_is_told(settings: str, tmp_path: Path, capsys: Any) -> None:
     for name in ("no.json", "no.xircuits"):
         status, _, err = command(
-            capsys, "check-wires", str(tmp_path / name), "--settings", settings
+            capsys, "plan", "check", str(tmp_path / name), "--settings", settings
         )
         assert status == 1
         assert f"{name} cannot be read" in " ".join(err.split())
 
 
 def test_why_a_tool_is_chosen_is_told(settings: str, capsys: Any) -> None:
-    words = ["explain", "library", "borrow_book", "--request", "lend a book to Ada"]
+    words = ["tools", "explain", "library", "borrow_book", "--request", "lend a book to Ada"]
     status, out, _ = command(capsys, *words, "--settings", settings)
     assert status == 0
     assert "A search for this finds library/borrow_book first" in " ".join(out.split())

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent servers`, `tools`, `call`, `history` and `disable` over files of functions."""
+"""`servers check`, `tools`, `call`, `history` and `disable` over files of functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(capsys: pytest.CaptureFixture[str], settings: Path, *words: str) -> 
 
 
 def test_servers_tells_of_files_too(settings: Path, capsys: Any) -> None:
-    status, said = command(capsys, settings, "servers")
+    status, said = command(capsys, settings, "servers", "check")
     assert status == 1
     assert "mine: ready, 3 tools in" in said
     assert " s, python\n" in said
@@ -60,7 +60,7 @@ def test_servers_tells_of_files_too(settings: Path, capsys: Any) -> None:
 
 
 def test_tools_lists_how_to_call_each(settings: Path, capsys: Any) -> None:
-    status, said = command(capsys, settings, "tools", "mine")
+    status, said = command(capsys, settings, "tools", "list", "mine")
     assert status == 0
     assert "add(a: integer, b?: integer = 1): Add two numbers." in said
 
@@ -81,11 +81,11 @@ def test_a_function_that_fails_has_the_exit_status_of_tools(settings: Path, caps
 
 def test_the_history_has_them_and_people_decide_about_them(settings: Path, capsys: Any) -> None:
     command(capsys, settings, "call", "mine", "add", "a=1")
-    assert command(capsys, settings, "disable", "mine", "fail")[0] == 0
-    assert "add" in command(capsys, settings, "history", "--server", "mine")[1]
-    assert command(capsys, settings, "refresh", "mine")[0] == 0
-    assert command(capsys, settings, "tools", "mine", "--all")[0] == 0
-    assert "functions:mine" in command(capsys, settings, "graph", "--format", "json")[1]
+    assert command(capsys, settings, "tools", "disable", "mine", "fail")[0] == 0
+    assert "add" in command(capsys, settings, "history", "show", "--server", "mine")[1]
+    assert command(capsys, settings, "tools", "refresh", "mine")[0] == 0
+    assert command(capsys, settings, "tools", "list", "mine", "--all")[0] == 0
+    assert "functions:mine" in command(capsys, settings, "history", "graph", "--format", "json")[1]
 
 
 def test_a_function_that_hangs_does_not_keep_the_command_from_ending(settings: Path) -> None:

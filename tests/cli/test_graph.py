@@ -1,4 +1,4 @@
-"""`xai-mcp-agent graph`: what the formats hold is tested where they are made."""
+"""`xai-mcp-agent history graph`: what the formats hold is tested where they are made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(capsys: Any, store: Path, *words: str) -> tuple[int, str, str]:
     """Run the command on that history; its exit status, stdout and stderr."""
     with pytest.raises(SystemExit) as ended:
-        run(["graph", *words, "--store", str(store)])
+        run(["history", "graph", *words, "--store", str(store)])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
 
@@ -78,7 +78,7 @@ def test_where_there_is_no_history_nothing_is_written(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
-        run(["graph", "--out", "g.html"])
+        run(["history", "graph", "--out", "g.html"])
     assert "Nothing is remembered yet" in capsys.readouterr().out
     assert [*tmp_path.iterdir()] == []
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools GROUP`: the tools of a group, by source, and what is not there."""
+"""`xai-mcp-agent tools list GROUP`: the tools of a group, by source, and what is not there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_tools_of_a_group_are_listed_and_a_name_that_is_wrong_is_told(tmp_pa
     file = tmp_path / "mcp_settings.json"
     servers = {"it": entry(tools=tools), "dead": entry(exit=3)}
     file.write_text(json.dumps({"mcpServers": servers, "groups": groups}), encoding="utf-8")
-    told = CliRunner().invoke(app, ["tools", "g", "--json", "--settings", str(file)])
+    told = CliRunner().invoke(app, ["tools", "list", "g", "--json", "--settings", str(file)])
     found = json.loads(told.stdout)
     assert {x: [tool["name"] for tool in y] for x, y in found["tools"].items()} == {
         "it": ["get_a", "get_b"]

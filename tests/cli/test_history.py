@@ -1,4 +1,4 @@
-"""`xai-mcp-agent history`, over a history that real servers left behind."""
+"""`xai-mcp-agent history show`, over a history that real servers left behind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 
 
 def test_the_history_reads_well_in_eighty_columns(capsys: Any):
-    status, out, err = command(capsys, "history", "--server", "it")
+    status, out, err = command(capsys, "history", "show", "--server", "it")
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert max(map(len, lines)) <= 80
@@ -54,7 +54,7 @@ def test_the_history_reads_well_in_eighty_columns(capsys: Any):
 
 
 def test_programs_get_every_event_as_json(capsys: Any):
-    status, out, _ = command(capsys, "history", "--tool", "echo", "--limit", "2", "--json")
+    status, out, _ = command(capsys, "history", "show", "--tool", "echo", "--limit", "2", "--json")
     events = json.loads(out)
     assert status == 0
     assert [(x["change"], x["tool"]) for x in events] == [("unavailable", "echo")] * 2
@@ -63,11 +63,13 @@ def test_programs_get_every_event_as_json(capsys: Any):
 
 
 def test_older_events_are_left_out_and_said_to_be(capsys: Any):
-    _, out, _ = command(capsys, "history", "--limit", "1")
+    _, out, _ = command(capsys, "history", "show", "--limit", "1")
     assert out.startswith("The newest line; --limit shows more")
-    _, out, _ = command(capsys, "history", "--since", "2099-01-01")
+    _, out, _ = command(capsys, "history", "show", "--since", "2099-01-01")
     assert out.startswith("Nothing happened")
-    _, out, _ = command(capsys, "history", "--since", "1h", "--server", "it", "--limit", "1000")
+    _, out, _ = command(
+        capsys, "history", "show", "--since", "1h", "--server", "it", "--limit", "1000"
+    )
     assert "called 3 times" in out
 
 
@@ -85,7 +87,7 @@ def test_older_events_are_left_out_and_said_to_be(capsys: Any):
 def test_what_cannot_be_answered_says_how_to_ask(
     capsys: Any, words: list[str], status: int, hint: str
 ):
-    got, out, err = command(capsys, "history", *words)
+    got, out, err = command(capsys, "history", "show", *words)
     assert (got, out) == (status, "")
     assert hint in err
 
@@ -96,16 +98,16 @@ def test_a_folder_without_settings_may_have_a_history_or_be_shown_another(
     """Nothing is made where there is none."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    status, out, _ = command(capsys, "history")
+    status, out, _ = command(capsys, "history", "show")
     assert status == 0
     assert "Nothing is remembered yet" in out
-    assert command(capsys, "history", "--json")[1] == "[]\n"
+    assert command(capsys, "history", "show", "--json")[1] == "[]\n"
     assert [*tmp_path.iterdir()] == []
     (tmp_path / ".xircuits").symlink_to(project / ".xircuits")
-    assert "called 3 times" in command(capsys, "history")[1]
+    assert "called 3 times" in command(capsys, "history", "show")[1]
     store = str(project / ".xircuits" / "history.db")
     (tmp_path / ".xircuits").unlink()
-    assert "called 3 times" in command(capsys, "history", "--store", store)[1]
+    assert "called 3 times" in command(capsys, "history", "show", "--store", store)[1]
 
 
 def test_no_server_is_started_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
@@ -116,6 +118,6 @@ def test_no_server_is_started_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with Bridge.open() as bridge:
         bridge.connect(wait=True)
     mark.unlink()
-    _, out, _ = command(capsys, "history")
+    _, out, _ = command(capsys, "history", "show")
     assert "it: failed" in out
     assert not mark.exists()

@@ -1,4 +1,4 @@
-"""What `xai-mcp-agent history` tells of a long history: chosen, folded, and followed."""
+"""What `xai-mcp-agent history show` tells of a long history: chosen, folded, and followed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str
 def command(capsys: Any, file: Path, *words: str) -> str:
     """Run the command on that history; what it printed."""
     with pytest.raises(SystemExit) as ended:
-        run(["history", *words, "--store", str(file)])
+        run(["history", "show", *words, "--store", str(file)])
     out, err = capsys.readouterr()
     assert not ended.value.code, err
     return out
@@ -194,7 +194,7 @@ def test_what_an_agent_called_can_be_chosen(file: Path, capsys: Any) -> None:
     record(file, called("search", 1, agent="helper"), called("lend", 2, agent=ODD))
     assert len(told(capsys, file, "--agent", "helper")) == 1
     with pytest.raises(SystemExit):
-        run(["history", "--agent", "helpr", "--store", str(file)])
+        run(["history", "show", "--agent", "helpr", "--store", str(file)])
     assert "Did you mean 'helper'?" in capsys.readouterr().err
 
 
@@ -238,7 +238,7 @@ def test_a_begin_and_an_end_can_be_given(file: Path, capsys: Any) -> None:
     assert len(told(capsys, file, "--until", "2")) == 2
     assert told(capsys, file, "--until", "2000-01-01") == []
     with pytest.raises(SystemExit) as ended:
-        run(["history", "--until", "2", "--follow", "--store", str(file)])
+        run(["history", "show", "--until", "2", "--follow", "--store", str(file)])
     assert ended.value.code == 2
 
 
@@ -288,7 +288,7 @@ def test_whoever_follows_ends_it_with_an_interrupt(file: Path, tmp_path: Path) -
     out = tmp_path / "out.txt"
     with out.open("w") as written:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, "history", "--follow", "--store", str(file)],
+            [sys.executable, "-c", code, "history", "show", "--follow", "--store", str(file)],
             stdout=written, stderr=subprocess.STDOUT, cwd=tmp_path, env=child_environment(tmp_path),
         )  # fmt: skip
         try:

@@ -34,7 +34,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left(capsys: Any) -> int:
-    return len(json.loads(command(capsys, "history", "--json")[1]))
+    return len(json.loads(command(capsys, "history", "show", "--json")[1]))
 
 
 def test_what_would_go_is_told_and_then_removed(capsys: Any):
@@ -50,10 +50,10 @@ def test_what_would_go_is_told_and_then_removed(capsys: Any):
 
 def test_views_from_before_say_that_it_is_not_kept(capsys: Any):
     command(capsys, "history", "prune", "--older-than", "100")
-    status, _, err = command(capsys, "tools", "--at", "200d")
+    status, _, err = command(capsys, "tools", "list", "--at", "200d")
     assert status == 1
     assert "is not kept any more" in err
-    assert command(capsys, "tools", "--at", "50d")[0] == 0
+    assert command(capsys, "tools", "list", "--at", "50d")[0] == 0
 
 
 def test_without_options_the_settings_decide(capsys: Any, tmp_path: Path):

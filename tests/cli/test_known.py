@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools --all`, now and as of another time."""
+"""`xai-mcp-agent tools list --all`, now and as of another time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Run the command; its exit status, stdout and stderr."""
     with pytest.raises(SystemExit) as ended:
-        run(["tools", *words])
+        run(["tools", "list", *words])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent openapi`: what a document comes to."""
+"""`xai-mcp-agent tools list`: what a document comes to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def document(tmp_path: Path) -> str:
 
 
 def test_a_person_reads_the_tools_and_what_is_none(document: str, capsys: Any) -> None:
-    status, out, _ = command(capsys, "openapi", document)
+    status, out, _ = command(capsys, "tools", "list", document)
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "Shop 2: 1 tool."
@@ -50,14 +50,16 @@ def test_a_person_reads_the_tools_and_what_is_none(document: str, capsys: Any) -
 
 
 def test_a_person_reads_where_each_argument_goes(document: str, capsys: Any) -> None:
-    _, out, _ = command(capsys, "openapi", document, "get_thing")
+    _, out, _ = command(capsys, "tools", "list", document, "get_thing")
     assert "at https://shop.example.com/v2" in out
     assert "id__query: in the query, as id (form, exploded)" in out
     assert "url: " in out.partition("As templates")[2]
 
 
 def test_a_program_gets_the_same(document: str, capsys: Any) -> None:
-    status, out, _ = command(capsys, "openapi", document, "--base-url", "http://x.test", "--json")
+    status, out, _ = command(
+        capsys, "tools", "list", document, "--base-url", "http://x.test", "--json"
+    )
     found = json.loads(out)
     assert status == 0
     assert [(x["name"], x["method"], x["path"]) for x in found["tools"]] == [
@@ -70,14 +72,14 @@ def test_a_program_gets_the_same(document: str, capsys: Any) -> None:
 
 def test_a_document_behind_a_url_is_read_and_nothing_is_called(capsys: Any) -> None:
     with bakery() as address:
-        _, out, _ = command(capsys, "openapi", f"{address}/openapi.json")
+        _, out, _ = command(capsys, "tools", "list", f"{address}/openapi.json")
     assert out.startswith("Bakery 1.0: 7 tools.")
 
 
 def test_what_is_no_document_is_told(tmp_path: Path, document: str, capsys: Any) -> None:
-    status, _, errors = command(capsys, "openapi", str(tmp_path / "none.yaml"))
+    status, _, errors = command(capsys, "tools", "list", str(tmp_path / "none.yaml"))
     assert status == 1
     assert "none.yaml cannot be read" in errors
-    status, _, errors = command(capsys, "openapi", document, "get_things")
+    status, _, errors = command(capsys, "tools", "list", document, "get_things")
     assert status == 1
     assert "get_thing" in errors

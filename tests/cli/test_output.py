@@ -76,7 +76,7 @@ def test_who_is_waited_for_is_told_at_a_terminal_and_wiped(
     """A server that starts and says nothing, until its own limit is over."""
     shown = terminal(monkeypatch)
     with pytest.raises(SystemExit):
-        run(["tools", "--settings", silent_server(tmp_path)])
+        run(["tools", "list", "--settings", silent_server(tmp_path)])
     before, wiped, after = shown.getvalue().partition(f"\r{' ' * 79}\r")
     assert ".. waiting for mute: 1 s, at most 1.5 s" in before
     assert wiped
@@ -95,7 +95,7 @@ def test_a_question_tells_whom_it_waits_for(
 
 def test_a_file_gets_nothing_of_a_wait(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
-        run(["tools", "--settings", silent_server(tmp_path)])
+        run(["tools", "list", "--settings", silent_server(tmp_path)])
     out, err = capsys.readouterr()
     assert "\r" not in out + err
     assert "waiting for" not in out + err

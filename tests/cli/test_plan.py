@@ -1,4 +1,4 @@
-"""`xai-mcp-agent plan`: the calls that a request asks for, as text, JSON and a file."""
+"""`xai-mcp-agent plan make`: the calls that a request asks for, as text, JSON and a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEND = "Search books about the sea and borrow one for reader R2"
 def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
     settings: str, capsys: Any
 ) -> None:
-    status, out, err = command(capsys, "plan", LEND, "--settings", settings)
+    status, out, err = command(capsys, "plan", "make", LEND, "--settings", settings)
     assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
     assert "book_id: " in out
     assert "of call 1" in out
@@ -32,12 +32,12 @@ def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
 
 
 def test_where_all_servers_can_be_used_the_status_is_0(settings: str, capsys: Any) -> None:
-    words = ("plan", LEND, "--server", "library", "--settings", settings)
+    words = ("plan", "make", LEND, "--server", "library", "--settings", settings)
     assert command(capsys, *words)[::2] == (0, "")
 
 
 def test_a_server_that_alone_is_planned_with_and_fails_is_told(settings: str, capsys: Any) -> None:
-    words = ("plan", LEND, "--server", "bad", "--settings", settings)
+    words = ("plan", "make", LEND, "--server", "bad", "--settings", settings)
     status, out, err = command(capsys, *words)
     assert status == 1
     assert "Nothing is to be called." in out
@@ -49,7 +49,7 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
 ) -> None:
     file = tmp_path / "plan.json"
     file.write_text("mine", encoding="utf-8")
-    words = ("plan", LEND, "--out", str(file), "--json", "--settings", settings)
+    words = ("plan", "make", LEND, "--out", str(file), "--json", "--settings", settings)
     _, out, err = command(capsys, *words)
     shown = json.loads(out)
     assert list(shown.pop("failed")) == ["bad"]
@@ -57,23 +57,35 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
     assert [x.name for x in read_plan(file).calls][:2] == ["search_books", "borrow_book"]
     (kept,) = tmp_path.glob("plan.json.bak")
     assert str(kept) in err.replace("\n", "")
-    status, _, err = command(capsys, *words[:3], str(tmp_path / "no" / "x"), "--settings", settings)
+    status, _, err = command(capsys, *words[:4], str(tmp_path / "no" / "x"), "--settings", settings)
     assert (status, "cannot be written" in err) == (1, True)
 
 
 def test_only_the_named_servers_are_planned_with(settings: str, capsys: Any) -> None:
-    status, out, _ = command(capsys, "plan", LEND, "--server", "units", "--settings", settings)
+    status, out, _ = command(
+        capsys, "plan", "make", LEND, "--server", "units", "--settings", settings
+    )
     assert "library/" not in out
     assert "Nothing is to be called." in out
     assert status == 1
-    status, _, err = command(capsys, "plan", LEND, "--server", "untis", "--settings", settings)
+    status, _, err = command(
+        capsys, "plan", "make", LEND, "--server", "untis", "--settings", settings
+    )
     assert (status, "units" in err) == (1, True)
 
 
 def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys: Any) -> None:
     answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
     with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
-        words = ("plan", LEND, "--model", "openai:scripted", "--base-url", endpoint.base_url)
+        words = (
+            "plan",
+            "make",
+            LEND,
+            "--model",
+            "openai:scripted",
+            "--base-url",
+            endpoint.base_url,
+        )
         _, out, _ = command(capsys, *words, "--settings", settings)
         assert out.startswith("A plan for: ")
         assert "planned by openai scripted" in out
@@ -84,7 +96,9 @@ def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys:
 
 
 def test_a_provider_alone_is_wrong_usage(settings: str, capsys: Any) -> None:
-    status, out, err = command(capsys, "plan", LEND, "--model", "openai", "--settings", settings)
+    status, out, err = command(
+        capsys, "plan", "make", LEND, "--model", "openai", "--settings", settings
+    )
     assert (status, out) == (2, "")
     assert "Write openai:NAME" in err
 
@@ -93,12 +107,12 @@ def test_a_model_without_a_key_is_reported_in_words_of_the_command_line(
     settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    words = ("plan", LEND, "--model", "openai:x", "--settings", settings, "--json")
+    words = ("plan", "make", LEND, "--model", "openai:x", "--settings", settings, "--json")
     told = " ".join(json.loads(command(capsys, *words)[1])["reasons"])
     assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in told
     assert "AgentModel" not in told
 
 
 def test_nothing_is_planned_for_no_words(settings: str, capsys: Any) -> None:
-    status, _, err = command(capsys, "plan", "  ", "--settings", settings)
+    status, _, err = command(capsys, "plan", "make", "  ", "--settings", settings)
     assert (status, "Say what is to be done" in err) == (2, True)

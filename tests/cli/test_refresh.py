@@ -1,4 +1,4 @@
-"""`xai-mcp-agent refresh`, with a real server whose tools change from start to start."""
+"""`xai-mcp-agent tools refresh`, with a real server whose tools change from start to start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def command(capsys: Any, *words: str) -> tuple[int, str, str]:
     """Run the command; its exit status, stdout and stderr."""
     with pytest.raises(SystemExit) as ended:
-        run(["refresh", *words])
+        run(["tools", "refresh", *words])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
 
@@ -73,7 +73,7 @@ def test_force_writes_every_tool_down(tmp_path: Path, monkeypatch: pytest.Monkey
     (told,) = json.loads(out)["servers"]
     assert (status, told["changes"], told["error"], told["trouble"]) == (0, [], "", "")
     with pytest.raises(SystemExit):
-        run(["history", "--tool", "echo", "--json"])
+        run(["history", "show", "--tool", "echo", "--json"])
     changes = [x["change"] for x in json.loads(capsys.readouterr().out)]
     assert changes.count("confirmed") == 1
 

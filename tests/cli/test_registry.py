@@ -771,4 +771,4 @@ def test_what_is_written_reads_well(folder: Path, capsys: Any) -> None:
     assert "You must give: NOTES_TOKEN: Access token, a secret" in told
     assert "set NOTES_TOKEN, NOTES_DIR in the environment" in told
     assert 'switch it on: remove "disabled" of notes' in told
-    assert "xai-mcp-agent accept notes" in told
+    assert "xai-mcp-agent tools accept notes" in told

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent run-plan`: what it says, its statuses, and that it shows no secret."""
+"""`xai-mcp-agent plan run`: what it says, its statuses, and that it shows no secret."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write(plan: Any) -> str:
 
 def test_it_tells_each_call_and_ends_with_the_last_result(capsys: Any) -> None:
     give = ("--give", "2.paper=the diary")
-    status, out, err = command(capsys, "run-plan", write(TIDY), *give)
+    status, out, err = command(capsys, "plan", "run", write(TIDY), *give)
     assert (status, out.strip()) == (0, "0")
     lines = [x.partition(" in ")[0] for x in err.splitlines()]
     assert lines == [
@@ -65,7 +65,7 @@ def test_it_tells_each_call_and_ends_with_the_last_result(capsys: Any) -> None:
 def test_what_is_missing_has_a_status_of_its_own_and_is_given_later(
     capsys: Any, journal: Callable[[], list[str]]
 ) -> None:
-    words = ("run-plan", write(TIDY), "--state", "tidy.run.json")
+    words = ("plan", "run", write(TIDY), "--state", "tidy.run.json")
     status, out, err = command(capsys, *words)
     assert (status, out) == (3, "")
     assert "missing: 1 of 3 calls were made." in err
@@ -77,7 +77,7 @@ def test_what_is_missing_has_a_status_of_its_own_and_is_given_later(
 
 
 def test_programs_are_told_what_is_missing(capsys: Any) -> None:
-    status, out, _ = command(capsys, "run-plan", write(TIDY), "--json")
+    status, out, _ = command(capsys, "plan", "run", write(TIDY), "--json")
     told = json.loads(out)
     assert (status, told["status"]) == (3, "missing")
     assert told["missing"] == [{"call": 2, "parameter": "paper", "reason": "Which one, too?"}]
@@ -86,18 +86,18 @@ def test_programs_are_told_what_is_missing(capsys: Any) -> None:
 def test_a_call_waits_until_it_is_approved_with_the_usual_command(
     capsys: Any, journal: Callable[[], list[str]]
 ) -> None:
-    words = ("run-plan", write(SHRED), "--source", "shredder", "--state", "shred.run.json")
+    words = ("plan", "run", write(SHRED), "--source", "shredder", "--state", "shred.run.json")
     status, out, err = command(capsys, *words)
     assert status == 3
     assert "waiting: 0 of 1 calls were made." in err
-    assert "xai-mcp-agent approve" in err
+    assert "xai-mcp-agent plan approve" in err
     assert SECRET not in out + err
     assert journal() == []
-    status, out, err = command(capsys, "approve", "shred.run.json")
+    status, out, err = command(capsys, "plan", "approve", "shred.run.json")
     assert status == 0
     assert "1. plan wants to call shred of shredder: waits for an answer" in out
     assert SECRET not in out + err
-    status, out, _ = command(capsys, "approve", "shred.run.json", "--all")
+    status, out, _ = command(capsys, "plan", "approve", "shred.run.json", "--all")
     assert (status, out.splitlines()[-1]) == (0, "Run the plan again: it goes on.")
     status, out, err = command(capsys, *words)
     assert status == 0
@@ -108,9 +108,9 @@ def test_a_call_waits_until_it_is_approved_with_the_usual_command(
 
 
 def test_what_was_refused_fails(capsys: Any, journal: Callable[[], list[str]]) -> None:
-    words = ("run-plan", write(SHRED), "--source", "shredder", "--state", "shred.run.json")
+    words = ("plan", "run", write(SHRED), "--source", "shredder", "--state", "shred.run.json")
     command(capsys, *words)
-    command(capsys, "approve", "shred.run.json", "--no", "1")
+    command(capsys, "plan", "approve", "shred.run.json", "--no", "1")
     status, _, err = command(capsys, *words)
     assert status == 1
     assert "failed: 0 of 1 calls were made." in err
@@ -119,8 +119,8 @@ def test_what_was_refused_fails(capsys: Any, journal: Callable[[], list[str]]) -
 
 
 def test_words_that_give_nothing_are_told(capsys: Any) -> None:
-    assert command(capsys, "run-plan", write(TIDY), "--give", "2.paper")[0] == 2
-    status, _, err = command(capsys, "run-plan", write(TIDY), "--give", "9.paper=1")
+    assert command(capsys, "plan", "run", write(TIDY), "--give", "2.paper")[0] == 2
+    status, _, err = command(capsys, "plan", "run", write(TIDY), "--give", "9.paper=1")
     assert status == 1
     assert "no place for '9.paper'" in err
 
@@ -131,12 +131,12 @@ def test_a_plan_is_drawn_and_makes_the_same_calls(
     count = {"call": 0, "field": "result"}
     two = [TIDY["calls"][0], {"tool": "shredder/file_away", "args": {"paper": count}}]
     plan = write({"calls": two})
-    status, out, err = command(capsys, "draw", plan)
+    status, out, err = command(capsys, "plan", "draw", plan)
     assert (status, err) == (0, "")
     assert "plan_drawn.xircuits, 2 calls, 1 wire" in out
     drawn = nodes_of(json.loads((project / "plan_drawn.xircuits").read_text(encoding="utf-8")))
     assert [x["name"] for x in drawn].count("MCPToolStep") == 2
-    assert command(capsys, "run-plan", plan)[0] == 0
+    assert command(capsys, "plan", "run", plan)[0] == 0
     by_plan = journal()
     (project / "journal").unlink()
     command(capsys, "init", ".")

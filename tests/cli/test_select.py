@@ -1,4 +1,4 @@
-"""`xai-mcp-agent select`: which tools a request would show, and why."""
+"""`xai-mcp-agent tools select`: which tools a request would show, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["settings"]
 
 
 def test_within_the_budget_everything_is_shown(settings: str, capsys: Any) -> None:
-    status, out, err = command(capsys, "select", "lend a book", "--settings", settings)
+    status, out, err = command(capsys, "tools", "select", "lend a book", "--settings", settings)
     assert out.startswith("8 of 8 tools shown, ")
     assert "library_borrow_book: " in out
     assert "all tools fit" in out
@@ -22,7 +22,9 @@ def test_within_the_budget_everything_is_shown(settings: str, capsys: Any) -> No
     assert status == 1
 
 
-@pytest.mark.parametrize("words", [("select", "lend a book"), ("ask", "Convert 5 miles to km")])
+@pytest.mark.parametrize(
+    "words", [("tools", "select", "lend a book"), ("ask", "Convert 5 miles to km")]
+)
 def test_a_variable_that_is_no_budget_is_reported(
     settings: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any, words: tuple[str, ...]
 ) -> None:
@@ -32,7 +34,15 @@ def test_a_variable_that_is_no_budget_is_reported(
 
 
 def test_with_less_the_tools_for_the_question_are_shown(settings: str, capsys: Any) -> None:
-    words = ("select", "lend a book to a reader", "--budget", "500", "--settings", settings)
+    words = (
+        "tools",
+        "select",
+        "lend a book to a reader",
+        "--budget",
+        "500",
+        "--settings",
+        settings,
+    )
     _, out, _ = command(capsys, *words)
     assert "library_borrow_book: " in out
     assert "found or used" in out
@@ -46,12 +56,14 @@ def test_with_less_the_tools_for_the_question_are_shown(settings: str, capsys: A
 
 
 def test_a_budget_too_small_for_anything_says_what_has_no_room(settings: str, capsys: Any) -> None:
-    _, out, _ = command(capsys, "select", "miles", "--budget", "1", "--settings", settings)
+    _, out, _ = command(capsys, "tools", "select", "miles", "--budget", "1", "--settings", settings)
     assert out.startswith("0 of 10 tools shown, 0 of 1 tokens.")
     assert "No room for:" in out
 
 
 @pytest.mark.parametrize("budget", ["0", "-5", "many"])
 def test_a_budget_that_is_none_is_wrong_usage(budget: str, settings: str, capsys: Any) -> None:
-    status, _, _ = command(capsys, "select", "x", "--budget", budget, "--settings", settings)
+    status, _, _ = command(
+        capsys, "tools", "select", "x", "--budget", budget, "--settings", settings
+    )
     assert status == 2

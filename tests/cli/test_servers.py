@@ -1,4 +1,4 @@
-"""`xai-mcp-agent servers`, `tools` and `call`, against real servers over stdio."""
+"""`xai-mcp-agent servers check`, `tools` and `call`, against real servers over stdio."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 
 
 def test_servers_shows_each_with_its_state_or_its_reason(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "servers", "--settings", str(settings))
+    status, out, _ = command(capsys, "servers", "check", "--settings", str(settings))
     assert status == 1
     assert "units: ready, 2 tools in" in out
     assert "stdio, protocol 2026-07-28" in out
@@ -57,7 +57,7 @@ def test_servers_shows_each_with_its_state_or_its_reason(settings: Path, capsys:
 
 
 def test_servers_as_json_has_the_same_facts(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "servers", "--json", "--settings", str(settings))
+    status, out, _ = command(capsys, "servers", "check", "--json", "--settings", str(settings))
     shown = {x["name"]: x for x in json.loads(out)["servers"]}
     store = {"place": str(settings.parent / ".xircuits" / "history.db"), "error": ""}
     assert (status, json.loads(out)["store"]) == (1, store)
@@ -78,7 +78,7 @@ def test_servers_shows_what_each_says_of_itself_without_secrets_and_cut(
     }
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": servers}))
-    status, out, _ = command(capsys, "servers", "--settings", str(file))
+    status, out, _ = command(capsys, "servers", "check", "--settings", str(file))
     assert status == 0
     (line,) = [x for x in out.splitlines() if "Be kind." in x]
     assert line.strip().startswith("Instructions: Be kind.")
@@ -86,7 +86,7 @@ def test_servers_shows_what_each_says_of_itself_without_secrets_and_cut(
     assert len(line) < 250
     assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
     assert "    Instructions (agents are not told): Nobody hears this." in out
-    _, out, _ = command(capsys, "servers", "--json", "--settings", str(file))
+    _, out, _ = command(capsys, "servers", "check", "--json", "--settings", str(file))
     shown = {x["name"]: x for x in json.loads(out)["servers"]}
     assert "hush-hush" not in out
     assert len(shown["it"]["instructions"]) <= 2000
@@ -94,13 +94,13 @@ def test_servers_shows_what_each_says_of_itself_without_secrets_and_cut(
 
 
 def test_tools_lists_how_to_call_each(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "tools", "units", "--settings", str(settings))
+    status, out, _ = command(capsys, "tools", "list", "units", "--settings", str(settings))
     assert status == 0
     assert "convert_units(value: number, from_unit: string, to_unit: string):" in out
 
 
 def test_tools_of_all_servers_go_on_past_a_bad_one(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "tools", "--json", "--settings", str(settings))
+    status, out, _ = command(capsys, "tools", "list", "--json", "--settings", str(settings))
     shown = json.loads(out)
     assert status == 1
     assert [x["name"] for x in shown["tools"]["units"]] == ["convert_units", "list_units"]
@@ -139,7 +139,7 @@ def test_a_tool_that_fails_has_an_exit_status_of_its_own(settings: Path, capsys:
         (["call", "units", "convert_units", "valu=3"], "Did you mean 'value'?"),
         (["call", "units", "convert_units", "value=1", "value=2"], "'value' is given twice"),
         (["call", "units", "convert_units"], '"value" is a required property'),
-        (["tools", "bda"], "Known: bad"),
+        (["tools", "list", "bda"], "Known: bad"),
     ],
 )
 def test_wrong_names_are_answered_with_the_nearest(
@@ -156,7 +156,7 @@ def test_no_settings_file_says_where_it_looked_and_what_to_do(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
-    status, _, err = command(capsys, "servers")
+    status, _, err = command(capsys, "servers", "check")
     assert status == 1
     assert str(tmp_path) in err
     assert "xai-mcp-agent init" in err
@@ -225,7 +225,13 @@ def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seco
 
 @pytest.mark.parametrize(
     "words",
-    [["tools", ""], ["servers", " "], ["call", "", "x"], ["usage", ""], ["disable", "", "x"]],
+    [
+        ["tools", "list", ""],
+        ["servers", "check", " "],
+        ["call", "", "x"],
+        ["tools", "usage", ""],
+        ["tools", "disable", "", "x"],
+    ],
 )
 def test_an_empty_name_is_told_as_one(settings: Path, capsys: Any, words: list[str]):
     """A variable of the shell that is not set gives one; without a name they are about all."""

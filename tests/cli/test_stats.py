@@ -1,4 +1,4 @@
-"""`xai-mcp-agent stats`, over a history that was written without servers."""
+"""`xai-mcp-agent history stats`, over a history that was written without servers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(capsys: Any, store: Path, *words: str) -> str:
     """Run the command on that history; what it printed."""
     with pytest.raises(SystemExit) as ended:
-        run(["stats", *words, "--store", str(store)])
+        run(["history", "stats", *words, "--store", str(store)])
     assert not ended.value.code
     return capsys.readouterr().out
 
@@ -91,8 +91,8 @@ def test_where_nothing_was_ever_kept_that_is_said(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(SystemExit):
-        run(["stats"])
+        run(["history", "stats"])
     assert "Nothing is remembered yet" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        run(["stats", "--json"])
+        run(["history", "stats", "--json"])
     assert json.loads(capsys.readouterr().out) == {"since": None, "tools": [], "sources": []}

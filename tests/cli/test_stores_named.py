@@ -18,7 +18,12 @@ from tests.history.test_runs import listed, recorder
 from xai_mcp_agent.cli.main import run
 
 _NOBODY = 65534
-READERS = [["history"], ["diff", "it"], ["graph"], ["tools", "--at", "1h"]]
+READERS = [
+    ["history", "show"],
+    ["history", "diff", "it"],
+    ["history", "graph"],
+    ["tools", "list", "--at", "1h"],
+]
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def history(folder: Path) -> Path:
     return folder / "history.db"
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda x: x[0])
+@pytest.mark.parametrize("reader", READERS, ids=lambda x: x[1])
 def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
     reader: list[str], folder: Path, capsys: Any
 ):
@@ -83,7 +88,7 @@ def test_a_damaged_database_that_somebody_only_looks_at_is_left_as_it_is(folder:
     file = other_program(folder)
     file.write_bytes(file.read_bytes()[:16] + b"\xde\xad" * 4000)
     before = files(folder)
-    assert command(capsys, "history", "--store", "other.db")[0] == 1
+    assert command(capsys, "history", "show", "--store", "other.db")[0] == 1
     assert files(folder) == before
 
 
@@ -93,18 +98,20 @@ def test_nothing_is_made_where_the_history_will_be_kept(
     other_program(folder)
     before = files(folder)
     monkeypatch.setenv("XAI_MCP_STORE", "other.db")
-    status, out, _ = command(capsys, "history")
+    status, out, _ = command(capsys, "history", "show")
     assert (status, "Nothing is remembered yet" in out) == (0, True)
     assert files(folder) == before
 
 
 def test_the_history_of_another_project_is_shown_when_it_is_named(folder: Path, capsys: Any):
     file = history(folder / "other")
-    status, out, _ = command(capsys, "history", "--store", str(file))
+    status, out, _ = command(capsys, "history", "show", "--store", str(file))
     assert (status, "it: connected for the first time" in out) == (0, True)
 
 
-@pytest.mark.parametrize("reader", [*READERS, ["stats"], ["usage"]], ids=lambda x: x[0])
+@pytest.mark.parametrize(
+    "reader", [*READERS, ["history", "stats"], ["tools", "usage"]], ids=lambda x: x[1]
+)
 def test_a_history_that_is_named_is_read_and_not_written(
     reader: list[str], folder: Path, capsys: Any
 ):
@@ -117,7 +124,7 @@ def test_a_history_that_is_named_is_read_and_not_written(
     assert files(file.parent) == before
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda x: x[0])
+@pytest.mark.parametrize("reader", READERS, ids=lambda x: x[1])
 def test_a_copy_with_its_wal_file_is_read_with_all_in_it_and_not_written(
     reader: list[str], folder: Path, capsys: Any
 ):
@@ -142,7 +149,9 @@ def test_a_backup_that_nobody_may_write_can_be_read(folder: Path):
     for mode in (0o777, 0o555):
         file.parent.chmod(mode)
         before = files(file.parent)
-        assert "connected for the first time" in said_to_nobody("history", "--store", str(file))
+        assert "connected for the first time" in said_to_nobody(
+            "history", "show", "--store", str(file)
+        )
         assert files(file.parent) == before
 
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools` page by page: the words are those of `bridge.list_tools`."""
+"""`xai-mcp-agent tools list` page by page: the words are those of `bridge.list_tools`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told(out: str) -> list[str]:
 
 
 def test_a_page_says_how_to_go_on_and_the_last_one_does_not(settings: str, capsys: Any) -> None:
-    words = ("tools", "--settings", settings, "--limit", "2")
+    words = ("tools", "list", "--settings", settings, "--limit", "2")
     status, out, _ = command(capsys, *words)
     assert status == 0
     assert told(out) == ["shop:", "get_order", "set_order"]
@@ -49,7 +49,7 @@ def test_a_page_says_how_to_go_on_and_the_last_one_does_not(settings: str, capsy
 def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(
     settings: str, capsys: Any
 ) -> None:
-    words = ("tools", "--json", "--settings", settings, "--named", "*_order")
+    words = ("tools", "list", "--json", "--settings", settings, "--named", "*_order")
 
     def listed(*more: str) -> tuple[dict[str, list[str]], int]:
         found = json.loads(command(capsys, *words, *more)[1])
@@ -59,24 +59,24 @@ def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(
     assert listed("--usable") == ({"shop": ["get_order"]}, 1)
     assert listed("--limit", "1", "--offset", "1") == ({"shop": ["set_order"]}, 2)
     assert listed("--named", "mail/*") == ({"mail": ["send"]}, 1)
-    _, out, _ = command(capsys, "tools", "--settings", settings, "--named", "xyz*")
+    _, out, _ = command(capsys, "tools", "list", "--settings", settings, "--named", "xyz*")
     assert out == "No tool is chosen by this.\n"
 
 
 def test_a_wrong_pattern_and_pages_of_the_past_are_refused(settings: str, capsys: Any) -> None:
-    status, _, err = command(capsys, "tools", "--settings", settings, "--named", "regex:(")
+    status, _, err = command(capsys, "tools", "list", "--settings", settings, "--named", "regex:(")
     assert (status, "is no pattern for names" in err) == (1, True)
     for words in (
         ("--all", "--limit", "3"),
         ("--at", "1h", "--named", "x"),
         ("--all", "--as-list"),
     ):
-        status, _, err = command(capsys, "tools", "--settings", settings, *words)
+        status, _, err = command(capsys, "tools", "list", "--settings", settings, *words)
         assert (status, "leave them out" in " ".join(err.split())) == (2, True)
 
 
 def as_list(capsys: Any, settings: str, *words: str) -> tuple[str, str]:
-    status, out, err = command(capsys, "tools", *words, "--as-list", "--settings", settings)
+    status, out, err = command(capsys, "tools", "list", *words, "--as-list", "--settings", settings)
     assert status == 0
     return out, err
 

@@ -47,8 +47,9 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "words",
     [
-        ["servers"], ["servers", "--json"], ["tools", "theirs"], ["call", "theirs", "x"],
-        ["search", "anything"], ["select", "anything"], ["refresh", "theirs"],
+        ["servers", "check"], ["servers", "check", "--json"], ["tools", "list", "theirs"],
+        ["call", "theirs", "x"],
+        ["search", "anything"], ["tools", "select", "anything"], ["tools", "refresh", "theirs"],
         ["ask", "anything"],
     ],
     ids=" ".join,
@@ -87,7 +88,7 @@ def shown_question(screen: Terminal) -> str:
 
 def test_at_a_terminal_it_is_asked_once(stranger: Path) -> None:
     folder = stranger.parent
-    with in_terminal("servers", folder=folder) as screen:
+    with in_terminal("servers", "check", folder=folder) as screen:
         told = shown_question(screen)
         assert "-c" in told
         assert "secret-word" not in told
@@ -95,13 +96,13 @@ def test_at_a_terminal_it_is_asked_once(stranger: Path) -> None:
         screen.expect("theirs:")
         screen.end()
     assert (folder / "started").exists()
-    with in_terminal("servers", folder=folder) as screen:
+    with in_terminal("servers", "check", folder=folder) as screen:
         screen.end()
         assert "Accept?" not in screen.text
 
 
 def test_a_no_starts_nothing(stranger: Path) -> None:
-    with in_terminal("servers", folder=stranger.parent) as screen:
+    with in_terminal("servers", "check", folder=stranger.parent) as screen:
         shown_question(screen)
         screen.type("no")
         assert screen.end() == 1

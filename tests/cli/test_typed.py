@@ -38,15 +38,15 @@ def settings_with(folder: Path, entry: dict[str, Any]) -> None:
     ("words", "told"),
     [
         (("call", UNITS, "convert_units", *MILES), "5 mi = 8.04672 km"),
-        (("tools", UNITS, "--as-list"), '"convert_units", "list_units"'),
-        (("tools", UNITS, "--all"), "never called"),
-        (("refresh", UNITS), "units"),
-        (("explain", UNITS, "convert_units"), "from_unit"),
+        (("tools", "list", UNITS, "--as-list"), '"convert_units", "list_units"'),
+        (("tools", "list", UNITS, "--all"), "never called"),
+        (("tools", "refresh", UNITS), "units"),
+        (("tools", "explain", UNITS, "convert_units"), "from_unit"),
         (("search", "convert miles", "--server", UNITS), f"{NAME}: convert_units("),
-        (("servers", UNITS, "--check"), f"{NAME}: ready, 2 tools"),
+        (("servers", "check", UNITS, "--descriptions"), f"{NAME}: ready, 2 tools"),
         (("rules", "check", UNITS), "There are no rules"),
         (("rules", "why", UNITS, "list_units"), f"{NAME}/list_units"),
-        (("plan", QUESTION, "--server", UNITS), "convert_units"),
+        (("plan", "make", QUESTION, "--server", UNITS), "convert_units"),
         (("ask", QUESTION, "--server", UNITS), "5 mi = 8.04672 km"),
     ],
     ids=lambda x: " ".join(y for y in x if y != UNITS)[:20] if isinstance(x, tuple) else "",
@@ -61,11 +61,11 @@ def test_a_file_of_python_stands_wherever_a_name_does_and_needs_no_settings(
 
 def test_a_url_and_a_command_do_too(nowhere: Path, capsys: Any) -> None:
     started = f"'{warm_python()}' '{UNITS}'"
-    assert '"convert_units"' in command(capsys, "tools", started, "--as-list")[1]
+    assert '"convert_units"' in command(capsys, "tools", "list", started, "--as-list")[1]
     server = FaultHttp()
     server.start()
     try:
-        status, out, _ = command(capsys, "tools", server.url, "--json")
+        status, out, _ = command(capsys, "tools", "list", server.url, "--json")
     finally:
         server.close()
     assert status == 0
@@ -73,7 +73,7 @@ def test_a_url_and_a_command_do_too(nowhere: Path, capsys: Any) -> None:
 
 
 def test_what_cannot_be_reached_is_told_with_its_address(nowhere: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "tools", "http://127.0.0.1:9/mcp")
+    status, _, err = command(capsys, "tools", "list", "http://127.0.0.1:9/mcp")
     assert status == 1
     assert "http://127.0.0.1:9/mcp cannot be reached" in err
 
@@ -88,10 +88,12 @@ def test_another_kind_of_address_is_refused_as_what_was_typed(nowhere: Path, cap
 def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
     """Not even where a program is called so."""
     assert not is_typed(word)
-    assert command(capsys, "tools", word)[0] == (1 if word.strip() else 2)
+    assert command(capsys, "tools", "list", word)[0] == (1 if word.strip() else 2)
 
 
-@pytest.mark.parametrize("words", [["tools"], ["ask", "x", "--server"], ["servers"]])
+@pytest.mark.parametrize(
+    "words", [["tools", "list"], ["ask", "x", "--server"], ["servers", "check"]]
+)
 def test_the_name_that_the_history_has_of_it_is_told_as_one(
     nowhere: Path, capsys: Any, words: list[str]
 ) -> None:
@@ -105,13 +107,13 @@ def test_the_name_that_the_history_has_of_it_is_told_as_one(
 
 def test_what_is_known_of_it_is_told_and_decided_by_that_name(nowhere: Path, capsys: Any) -> None:
     command(capsys, "call", UNITS, "convert_units", *MILES)
-    assert "convert_units: 1 call" in command(capsys, "tools", NAME, "--all")[1]
-    assert command(capsys, "disable", NAME, "list_units")[0] == 0
+    assert "convert_units: 1 call" in command(capsys, "tools", "list", NAME, "--all")[1]
+    assert command(capsys, "tools", "disable", NAME, "list_units")[0] == 0
 
 
 @pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])
 def test_a_path_that_leads_nowhere_is_told_as_one(nowhere: Path, capsys: Any, path: str) -> None:
-    status, _, err = command(capsys, "tools", path)
+    status, _, err = command(capsys, "tools", "list", path)
     assert status == 1
     assert f"there is no file {path!r}" in err
 
@@ -123,7 +125,7 @@ def test_a_name_that_the_settings_have_is_that_server_whatever_it_looks_like(
     text = json.dumps({"mcpServers": {name: {"command": warm_python(), "args": [UNITS]}}})
     (nowhere / "mcp_settings.json").write_text(text, encoding="utf-8")
     assert is_typed(name)
-    assert list(json.loads(command(capsys, "tools", name, "--json")[1])["tools"]) == [name]
+    assert list(json.loads(command(capsys, "tools", "list", name, "--json")[1])["tools"]) == [name]
 
 
 def test_what_the_settings_have_under_a_name_is_used_as_they_say(
@@ -131,7 +133,7 @@ def test_what_the_settings_have_under_a_name_is_used_as_they_say(
 ) -> None:
     """With the headers, limits and decisions that they have for it."""
     settings_with(nowhere, {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}})
-    told = json.loads(command(capsys, "tools", "http://127.0.0.1:9/mcp", "--json")[1])
+    told = json.loads(command(capsys, "tools", "list", "http://127.0.0.1:9/mcp", "--json")[1])
     assert list(told["failed"]) == ["it"]
 
 
@@ -144,7 +146,7 @@ def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothin
     status, out, _ = command(capsys, "call", UNITS, "convert_units", *MILES)
     assert status == 0
     assert "8.04672" in out
-    assert command(capsys, "tools", "it")[0] == 1
+    assert command(capsys, "tools", "list", "it")[0] == 1
     assert not mark.exists()
 
 
@@ -179,25 +181,25 @@ def test_a_folder_called_as_a_package_does_not_make_it_another_server(nowhere: P
 def test_a_decision_on_one_is_none_on_another_of_the_same_name(nowhere: Path, capsys: Any) -> None:
     other = nowhere / "units.py"
     shutil.copy(UNITS, other)
-    assert "switched off" in command(capsys, "disable", UNITS, "list_units")[1]
-    assert "list_units" not in command(capsys, "tools", UNITS, "--usable")[1]
-    assert "list_units" in command(capsys, "tools", str(other), "--usable")[1]
+    assert "switched off" in command(capsys, "tools", "disable", UNITS, "list_units")[1]
+    assert "list_units" not in command(capsys, "tools", "list", UNITS, "--usable")[1]
+    assert "list_units" in command(capsys, "tools", "list", str(other), "--usable")[1]
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("tools", UNITS, "--at", "0s"),
-        ("history", "--server", UNITS),
-        ("diff", UNITS),
-        ("graph", UNITS),
+        ("tools", "list", UNITS, "--at", "0s"),
+        ("history", "show", "--server", UNITS),
+        ("history", "diff", UNITS),
+        ("history", "graph", UNITS),
     ],
     ids=lambda x: x[0],
 )
 def test_what_the_history_has_of_it_is_found_as_it_was_typed(
     nowhere: Path, capsys: Any, words: tuple[str, ...]
 ) -> None:
-    command(capsys, "tools", UNITS)
+    command(capsys, "tools", "list", UNITS)
     status, out, err = command(capsys, *words)
     assert (status, err) == (0, "")
     assert "convert_units" in out
@@ -205,13 +207,13 @@ def test_what_the_history_has_of_it_is_found_as_it_was_typed(
 
 def test_a_secret_in_a_url_is_not_shown(nowhere: Path, capsys: Any) -> None:
     url = "http://me:hush-hush-hush-1234@127.0.0.1:9/mcp?api_key=sk-verysecret12345678"
-    out = "".join(map(str, command(capsys, "tools", url)))
+    out = "".join(map(str, command(capsys, "tools", "list", url)))
     assert "cannot be reached" in out
     assert "hush-hush" not in out
     assert "verysecret" not in out
 
 
 def test_without_settings_both_ways_on_are_said(nowhere: Path, capsys: Any) -> None:
-    _, _, err = command(capsys, "tools", "units")
+    _, _, err = command(capsys, "tools", "list", "units")
     assert "xai-mcp-agent init" in err
     assert "the URL of a server" in err

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent usage`: what agents learned, told to a person, and forgotten."""
+"""`xai-mcp-agent tools usage`: what agents learned, told to a person, and forgotten."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def remembered(capsys: Any, *words: str) -> list[str]:
-    _, out, _ = command(capsys, "usage", "--json", *words)
+    _, out, _ = command(capsys, "tools", "usage", "--json", *words)
     return sorted(x["words"] for x in json.loads(out)["remembered"])
 
 
 def test_it_tells_what_is_remembered_of_which_tool_and_how_often(capsys: Any) -> None:
-    status, out, err = command(capsys, "usage")
+    status, out, err = command(capsys, "tools", "usage")
     lines = out.splitlines()
     assert (status, err, lines[0]) == (0, "", "Remembered: 5 requests.")
     assert "shop.create_invoice (default):" in lines
@@ -58,7 +58,7 @@ def test_one_server_tool_or_toolbelt_is_told_alone(capsys: Any) -> None:
 
 
 def test_programs_get_every_field(capsys: Any) -> None:
-    _, out, _ = command(capsys, "usage", "choir", "--json")
+    _, out, _ = command(capsys, "tools", "usage", "choir", "--json")
     (one,) = json.loads(out)["remembered"]
     named = {x: one[x] for x in ("toolbelt", "kind", "server", "tool", "uses")}
     assert named == {
@@ -68,23 +68,23 @@ def test_programs_get_every_field(capsys: Any) -> None:
 
 
 def test_forgetting_says_what_was_removed_and_leaves_the_rest(capsys: Any) -> None:
-    status, out, _ = command(capsys, "usage", "shop", "--toolbelt", "default", "--forget")
+    status, out, _ = command(capsys, "tools", "usage", "shop", "--toolbelt", "default", "--forget")
     assert status == 0
     assert out.startswith("Forgotten: 2 requests.")
     assert "new invoice" in out
     assert remembered(capsys) == ["a song for ada", "charge ada", "louder"]
-    _, out, _ = command(capsys, "usage", "--forget", "--json")
+    _, out, _ = command(capsys, "tools", "usage", "--forget", "--json")
     assert len(json.loads(out)["forgotten"]) == 3
-    _, out, _ = command(capsys, "usage", "--forget")
+    _, out, _ = command(capsys, "tools", "usage", "--forget")
     assert out == "Nothing is remembered of what tools were used for.\n"
-    _, out, _ = command(capsys, "history")
+    _, out, _ = command(capsys, "history", "show")
     assert out.count("what it was used for is forgotten") > 0
 
 
 def test_it_forgets_while_a_bridge_is_open(project: Path, capsys: Any) -> None:
     with Bridge.open(project / "mcp_settings.json") as bridge:
         assert bridge.history()
-        command(capsys, "usage", "--forget")
+        command(capsys, "tools", "usage", "--forget")
         assert remembered(capsys) == []
         changes = [x.change for x in bridge.history()]
         assert changes.count("forgotten") == 4
@@ -103,7 +103,7 @@ def test_it_forgets_while_a_bridge_is_open(project: Path, capsys: Any) -> None:
 def test_a_name_that_is_not_there_is_told_with_the_nearest(
     capsys: Any, words: list[str], hint: str
 ) -> None:
-    status, out, err = command(capsys, "usage", *words)
+    status, out, err = command(capsys, "tools", "usage", *words)
     assert (status, out) == (1, "")
     assert hint in err
     assert len(remembered(capsys)) == 5
@@ -113,7 +113,7 @@ def test_words_of_strangers_move_no_cursor(project: Path, capsys: Any) -> None:
     agent = LearningAgent(find_place(load_settings(None)))
     agent.learn(ToolKey("mcp", "x\x1b[2J", "y\u202e"), "go \x1b[31mred", toolbelt="z\x07")
     agent.recorder.close(30)
-    _, out, _ = command(capsys, "usage")
+    _, out, _ = command(capsys, "tools", "usage")
     assert not {"\x1b", "\x07", "\u202e"} & set(out)
 
 
@@ -124,6 +124,6 @@ def test_where_nothing_was_ever_kept_nothing_is_made(
     folder.mkdir()
     (folder / "mcp_settings.json").write_text("{}", encoding="utf-8")
     monkeypatch.chdir(folder)
-    assert command(capsys, "usage")[1].startswith("Nothing is remembered")
-    assert command(capsys, "usage", "--forget")[0] == 0
+    assert command(capsys, "tools", "usage")[1].startswith("Nothing is remembered")
+    assert command(capsys, "tools", "usage", "--forget")[0] == 0
     assert not (folder / ".xircuits").exists()

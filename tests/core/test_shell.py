@@ -17,7 +17,7 @@ def test_a_plain_path_stands_as_it_is():
 
 
 def test_a_tool_that_is_called_like_an_option_is_none_in_a_command():
-    assert tool_command("approve", "shop", "buy") == "xai-mcp-agent approve shop buy"
-    assert tool_command("approve", "shop", "--all") == "xai-mcp-agent approve -- shop --all"
+    assert tool_command("approve", "shop", "buy") == "xai-mcp-agent tools approve shop buy"
+    assert tool_command("approve", "shop", "--all") == "xai-mcp-agent tools approve -- shop --all"
     with_option = tool_command("accept", "shop", "--all", options=("--digest", "1a"))
-    assert with_option == "xai-mcp-agent accept --digest 1a -- shop --all"
+    assert with_option == "xai-mcp-agent tools accept --digest 1a -- shop --all"

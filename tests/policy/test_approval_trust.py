@@ -80,7 +80,7 @@ def test_what_this_user_approves_counts_until_it_is_withdrawn(folder: Path) -> N
     with Bridge() as bridge:
         assert shred(bridge, agent()) == "shredded contract"
     with pytest.raises(SystemExit):
-        run(["approve", "shredder", "shred", "--withdraw"])
+        run(["tools", "approve", "shredder", "shred", "--withdraw"])
     (folder / LOCK).write_text(lock, encoding="utf-8")
     with Bridge() as bridge:
         assert "nobody could be asked" in shred(bridge, agent())

@@ -95,7 +95,7 @@ def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(
         assert events_of(bridge)[-1].change == "refused"
         assert (refused.value.server, refused.value.tool) == ("shop", "pay")
         assert any("Pays twice." in line for line in refused.value.lines)
-        assert "read it with `xai-mcp-agent accept shop pay`" in str(refused.value)
+        assert "read it with `xai-mcp-agent tools accept shop pay`" in str(refused.value)
         (choice,) = bridge.accept("shop", "pay", digest=refused.value.digest)
         assert (choice.is_new, choice.lines) == (True, refused.value.lines)
         assert bridge.call_tool("shop", "pay").text == "this is pay"

@@ -117,25 +117,31 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_servers_are_checked_by_a_command(poisoned: Path, capsys: Any):
-    status, out, _ = command(capsys, "servers", "--check", "--settings", str(poisoned))
+    status, out, _ = command(
+        capsys, "servers", "check", "--descriptions", "--settings", str(poisoned)
+    )
     assert status == 3
     assert "Odd in what shop says:" in out
     assert "  instructions: tells a model to keep something from the user: " in out
     assert "  pay, description: tells a model to ignore its instructions: " in out
     assert "Odd in what plain" not in out
-    status, out, _ = command(capsys, "servers", "--check", "--json", "--settings", str(poisoned))
+    status, out, _ = command(
+        capsys, "servers", "check", "--descriptions", "--json", "--settings", str(poisoned)
+    )
     assert status == 3
     marked = {x["name"]: x["marks"] for x in json.loads(out)["servers"]}
     assert [x["tool"] for x in marked["shop"]] == ["", "pay"]
     assert marked["plain"] == []
-    status, out, _ = command(capsys, "servers", "--settings", str(poisoned))
+    status, out, _ = command(capsys, "servers", "check", "--settings", str(poisoned))
     assert status == 0
     assert "Odd" not in out
 
 
 def test_a_check_that_finds_nothing_says_so(poisoned: Path, capsys: Any):
     poisoned.write_text(json.dumps({"mcpServers": {"plain": entry(tools=[listed("x")])}}))
-    status, out, _ = command(capsys, "servers", "--check", "--settings", str(poisoned))
+    status, out, _ = command(
+        capsys, "servers", "check", "--descriptions", "--settings", str(poisoned)
+    )
     assert status == 0
     assert "Checked: nothing odd" in out
 

@@ -365,7 +365,7 @@ def test_a_misspelt_word_in_the_file_is_reported_and_no_tool_is_offered(
     assert not endpoint.requests
     assert hint in " ".join(capsys.readouterr().out.split())
     with pytest.raises(SystemExit):
-        main.run(["servers", "--json"])
+        main.run(["servers", "check", "--json"])
     assert hint in json.loads(capsys.readouterr().out)["decisions"]
 
 

@@ -161,7 +161,7 @@ def test_what_a_server_says_before_it_ends_is_told_as_it_looks(
         assert "died" in caught.value.stderr_tail[0]
         assert clean(str(caught.value))
     with pytest.raises(SystemExit):
-        run(["servers"])
+        run(["servers", "check"])
     out, err = capsys.readouterr()
     assert clean(out + err)
 

@@ -243,7 +243,7 @@ def test_who_adds_a_server_agrees_to_no_loosening(
 ) -> None:
     file = write(tmp_path, rules(rule("deny")))
     for name in ("two", "three"):
-        words = ("add", name, "--settings", str(file), "--no-check", "--", "some-server")
+        words = ("servers", "add", name, "--settings", str(file), "--no-check", "--", "some-server")
         with pytest.raises(SystemExit):
             run(words)
         file.write_text(file.read_text().replace('"deny"', '"ask"'), encoding="utf-8")

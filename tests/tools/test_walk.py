@@ -45,7 +45,7 @@ def entered(name: str) -> Iterator[str]:
         ("an agent's tool call", "agent/"),
         ("`Bridge.call_tool`", "bridge/"),
         ("a change notice", "sources/"),
-        ("`xai-mcp-agent diff`", "cli/"),
+        ("`xai-mcp-agent history diff`", "cli/"),
         ("the node MCPCallTool", "mcp_components.py"),
     ],
 )

@@ -107,7 +107,7 @@ class AgentFilter:
         tools = "1 tool" if len(names) == 1 else f"{len(names):,} tools"
         parts = [f"{tools} ({listed(names, _MOST_NAMES)})"] if names else []
         parts += ["its instructions"] if has_instructions else []
-        command = shown_command("xai-mcp-agent", "accept", source)
+        command = shown_command("xai-mcp-agent", "tools", "accept", source)
         return f"{source}: {' and '.join(parts)} (read it with `{command}`)"
 
     def _plain(self, key: ToolKey) -> str:

@@ -209,7 +209,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
 
     counts = Counter(map(why, engine.catalog.tools(source)))
     reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())
-    command = shown_command("xai-mcp-agent", "tools", source)
+    command = shown_command("xai-mcp-agent", "tools", "list", source)
     step = f"\n  Next step: `{command}` shows each of them." if reasons else ""
     return f"{source}: none of its tools can be used: {reasons or 'it has none'}.{step}"
 

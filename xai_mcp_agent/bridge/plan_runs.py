@@ -279,7 +279,7 @@ class KeptPlan:
 
     def _how_to_go_on(self, key: ToolKey) -> str:
         if self.has_file:
-            command = shown_command("xai-mcp-agent", "approve", str(self._run.file))
+            command = shown_command("xai-mcp-agent", "plan", "approve", str(self._run.file))
             how = f"answer with `{command}`, then run the plan again with this file: it goes on."
         else:
             command = tool_command("approve", key.source, key.name)

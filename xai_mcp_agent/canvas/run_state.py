@@ -84,7 +84,7 @@ class KeptRun:
         calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
         here, file = Path.cwd(), self.file
         name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
-        command = shown_command("xai-mcp-agent", "approve", name)
+        command = shown_command("xai-mcp-agent", "plan", "approve", name)
         how = f"Answer with `{command}`, then run the workflow again: it goes on."
         return [*(f"waits for approval: {x}" for x in calls), how]
 

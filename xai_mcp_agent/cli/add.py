@@ -1,4 +1,4 @@
-"""`xai-mcp-agent add` and `remove`: servers of the settings, as one types them."""
+"""`xai-mcp-agent servers add` and `remove`: servers of the settings, as one types them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REFERENCE = re.compile(r"\$\{[^}]+\}")
 _UNSET = re.compile(r"environment variable (\w+) is not set")
 _HOW = (
     "Put -- before a command that has options of its own: "
-    "xai-mcp-agent add NAME -- npx -y some-server"
+    "xai-mcp-agent servers add NAME -- npx -y some-server"
 )
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)  # of one letter: a drive
 _INSTEAD = {
@@ -182,7 +182,7 @@ def add(
 
 def _what_is_missing(name: str) -> str:
     if is_url(name):
-        better = shown_command("xai-mcp-agent", "add", name_for({"url": name}), "URL")
+        better = shown_command("xai-mcp-agent", "servers", "add", name_for({"url": name}), "URL")
         return f"Give it a name first: {better}"
     return f"Say where {name} is: a URL, or -- and the command that starts it."
 
@@ -297,7 +297,7 @@ def _say_checked(name: str, tools: Sequence[Tool] | None, error: str) -> None:
             say("\n".join(folded(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")))
     if error:
         say(f"error: {error}", to_stderr=True)
-        undo = shown_command("xai-mcp-agent", "remove", name)
+        undo = shown_command("xai-mcp-agent", "servers", "remove", name)
         say(f"It is written all the same; `{undo}` takes it out again.", to_stderr=True)
 
 

@@ -1,8 +1,7 @@
-"""`xai-mcp-agent approve`: calls that wait in the file of a run, and tools approved for good."""
+"""`xai-mcp-agent tools approve`, and `plan approve` for calls that wait in the file of a run."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -25,30 +24,16 @@ from .bridges import open_bridge, server_named
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, says_yes
 from .tools import tell_choices
 
-_BY = "whoever ran `xai-mcp-agent approve`"
+_BY = "whoever ran `xai-mcp-agent plan approve`"
 
 
 def approve(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="[SERVER|RUN_FILE]", help="A server, or the file of a waiting run."),
+    server: Annotated[
+        str | None, typer.Argument(help="The server, as the settings name it.")
     ] = None,
     tools: Annotated[
-        list[str] | None, typer.Argument(help="The server's tools, as it names them.")
+        list[str] | None, typer.Argument(help="Its tools, as the server names them.")
     ] = None,
-    yes: Annotated[
-        list[int] | None, typer.Option("--yes", metavar="CALL", help="Allow this call.")
-    ] = None,
-    no: Annotated[
-        list[int] | None, typer.Option("--no", metavar="CALL", help="Do not make this call.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Allow all other calls of the run.")
-    ] = False,
-    always: Annotated[
-        bool,
-        typer.Option("--for-good", help="Do not ask again about tools approved here."),
-    ] = False,
     digest: Annotated[
         str,
         typer.Option(
@@ -66,26 +51,17 @@ def approve(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve the calls that a stopped run waits for, or a server's tools for all future calls.
+    """Approve a server's tools for all future calls.
 
-    Without --yes, --no or --all it asks about each call in the file. For a server's tools it shows
-    their full descriptions; the approval holds until a tool changes.
+    It shows their full descriptions and asks. The approval holds until a tool changes.
     """
-    if what is not None and not tools and _is_file(what):
-        answers = _answers(yes or [], no or [], "always" if always else "once")
-        _answer_run(Path(what), answers, everything=everything, always=always, as_json=as_json)
-        return
-    if yes or no or everything or always:
-        raise typer.BadParameter("--yes, --no, --all and --for-good are for the file of a run.")
-    if show == bool(what) or (not show and not tools) or (withdraw and digest):
-        raise typer.BadParameter(
-            "Name a server and its tools, or the file of a waiting run, or give --list."
-        )
-    with open_bridge(settings, store=store, as_json=as_json, servers=[what]) as bridge:
+    if show == bool(server) or (not show and not tools) or (withdraw and digest):
+        raise typer.BadParameter("Name a server and its tools, or give --list.")
+    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
         if show:
             _show(bridge, as_json=as_json)
             return
-        server = server_named(bridge, what or "", is_needed=False)
+        server = server_named(bridge, server or "", is_needed=False)
         choices = _decide(bridge, server, tools or [], digest, withdraw=withdraw, as_json=as_json)
     tell_choices(choices, as_json=as_json)
 
@@ -93,8 +69,29 @@ def approve(
 # Calls of a run
 
 
-def _is_file(what: str) -> bool:
-    return os.path.isfile(what) or os.sep in what or what.endswith(".json")
+def approve_run(
+    file: Annotated[Path, typer.Argument(metavar="RUN_FILE", help="The file of a waiting run.")],
+    yes: Annotated[
+        list[int] | None, typer.Option("--yes", metavar="CALL", help="Allow this call.")
+    ] = None,
+    no: Annotated[
+        list[int] | None, typer.Option("--no", metavar="CALL", help="Do not make this call.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Allow all other calls of the run.")
+    ] = False,
+    always: Annotated[
+        bool,
+        typer.Option("--for-good", help="Do not ask again about tools approved here."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve the calls that a stopped run of an agent or a plan waits for.
+
+    Without --yes, --no or --all it asks about each call in the file.
+    """
+    answers = _answers(yes or [], no or [], "always" if always else "once")
+    _answer_run(file, answers, everything=everything, always=always, as_json=as_json)
 
 
 def _answers(
@@ -164,7 +161,7 @@ def _tell(run: WaitingRun) -> None:
         if call.answer is None:
             say("\n".join(f"   {x}" for x in told(call.request)))
     if any(x.answer is None for x in run.calls):
-        command = shown_command("xai-mcp-agent", "approve", str(run.file))
+        command = shown_command("xai-mcp-agent", "plan", "approve", str(run.file))
         say(f"Answer with `{command}` and --yes, --no or --all.")
     else:
         what = "plan" if run.plan else "workflow"

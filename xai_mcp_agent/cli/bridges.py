@@ -97,12 +97,17 @@ def require_settings(bridge: Bridge) -> None:
         XaiMcpError: so it is; says where a file was looked for.
     """
     if not bridge.settings.file and not bridge.settings.added:
-        looked = "".join(f"\n  {place}" for place in bridge.settings.searched)
-        raise XaiMcpError(
-            f"No mcp_settings.json was found. Looked for:{looked}\n"
-            "Run `xai-mcp-agent init` to write one, or name yours with --settings. Without one, "
-            "give the URL of a server, or the command that starts it, in place of a name."
-        )
+        raise no_settings(bridge.settings)
+
+
+def no_settings(settings: Settings) -> XaiMcpError:
+    """Names the places where a settings file was looked for, and what to do without one."""
+    looked = "".join(f"\n  {place}" for place in settings.searched)
+    return XaiMcpError(
+        f"No mcp_settings.json was found. Looked for:{looked}\n"
+        "Run `xai-mcp-agent init` to write one, or name yours with --settings. Without one, "
+        "give the URL of a server, or the command that starts it, in place of a name."
+    )
 
 
 def _is_beside(word: str, settings: Settings) -> bool:

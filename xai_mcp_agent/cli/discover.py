@@ -1,4 +1,4 @@
-"""`xai-mcp-agent discover`: MCP servers that other programs of this machine know, to be taken."""
+"""`servers discover`: MCP servers that other programs of this machine know, to be taken."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _take(
         say(f"Written: {name}, as {server.host} has it, in {file}")
         for note in notes[name]:
             say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
-    say("Try them: xai-mcp-agent servers")
+    say("Try them: xai-mcp-agent servers check")
 
 
 def _references(entry: JsonObject) -> list[str]:
@@ -106,7 +106,9 @@ def _chosen(word: str, known: Sequence[HostServer]) -> tuple[str, HostServer]:
         found = _called(meant, known)
     if not found:
         names = [x.name for x in known]
-        near = did_you_mean(meant, names) or "`xai-mcp-agent discover` shows which there are."
+        near = (
+            did_you_mean(meant, names) or "`xai-mcp-agent servers discover` shows which there are."
+        )
         text = f"No other program knows a server {meant!r}. {near}"
         raise UnknownServer(text, meant, nearest(meant, names))
     if any(x.entry != found[0].entry for x in found):
@@ -137,7 +139,7 @@ def _lines(found: Sequence[HostFile]) -> Iterator[str]:
             yield from folded(f"{server.name}{off}: {_told(server.entry)}", "  ", "      ")
     if any(x.servers for x in found):
         yield ""
-        yield "To have one in your settings: xai-mcp-agent discover --take NAME"
+        yield "To have one in your settings: xai-mcp-agent servers discover --take NAME"
 
 
 def _told(entry: JsonObject) -> str:

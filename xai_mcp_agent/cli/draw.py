@@ -1,4 +1,4 @@
-"""`xai-mcp-agent draw`: a recorded run, or a plan, as a workflow that needs no model."""
+"""`xai-mcp-agent plan draw`: a recorded run, or a plan, as a workflow that needs no model."""
 
 from __future__ import annotations
 

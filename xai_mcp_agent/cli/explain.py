@@ -1,4 +1,4 @@
-"""`xai-mcp-agent explain`: all there is to know of one tool, or why it is chosen for a request."""
+"""`tools explain`: all there is to know of one tool, or why it is chosen for a request."""
 
 from __future__ import annotations
 

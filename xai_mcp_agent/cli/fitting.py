@@ -1,4 +1,4 @@
-"""`xai-mcp-agent suggest` and `check-wires`: what comes next, and whether calls fit together."""
+"""`tools suggest` and `check-wires`: what comes next, and whether calls fit together."""
 
 from __future__ import annotations
 

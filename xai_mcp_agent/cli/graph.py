@@ -1,4 +1,4 @@
-"""`xai-mcp-agent graph`: what there ever was, and what fits together; no server is started."""
+"""`history graph`: what there ever was, and what fits together; no server is started."""
 
 from __future__ import annotations
 

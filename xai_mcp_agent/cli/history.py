@@ -1,4 +1,4 @@
-"""`xai-mcp-agent history` and `diff`: what the history tells; no server is started."""
+"""`xai-mcp-agent history show` and `diff`: what the history tells; no server is started."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ _USUAL_LIMIT = 1000
 
 
 def history(
-    context: typer.Context,
     server: Annotated[str | None, typer.Option(help="Only this server and its tools.")] = None,
     tool: Annotated[str | None, typer.Option(help="Only tools of this name.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only calls of this agent.")] = None,
@@ -86,8 +85,6 @@ def history(
     Similar events share a line, and so do sessions without changes; --all shows each. Times are
     local; in JSON they are UTC.
     """
-    if context.invoked_subcommand is not None:
-        return
     if follow and until is not None:
         raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
     server = name_in_history(server, settings)

@@ -390,7 +390,7 @@ def _next_steps(folder: Path, workshop: bool) -> Iterator[str]:
     yield "  xircuits start           (or: jupyter lab)"
     if workshop:
         yield f"      then open {WORKSHOP}/README.md: five lessons"
-        yield "  xai-mcp-agent check-lessons .    shows which goals are met"
+        yield "  xai-mcp-agent workshop check .    shows which goals are met"
         return
     yield f"      then open {FIRST_EXAMPLE}, press Alt+Q and ask"
-    yield "  xai-mcp-agent servers    shows the MCP servers this folder knows"
+    yield "  xai-mcp-agent servers check    shows the MCP servers this folder knows"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import Annotated, Any
 
@@ -11,10 +11,10 @@ import typer
 
 from ..core.errors import XaiMcpError
 from ..core.util import installed_version
-from . import rules
+from . import registry, rules
 from .add import AddCommand, add, remove
 from .adopt.command import adopt
-from .approve import approve
+from .approve import approve, approve_run
 from .ask import ask
 from .discover import discover
 from .draw import draw
@@ -23,20 +23,15 @@ from .fitting import check_wires, suggest
 from .graph import graph
 from .history import diff, history, prune
 from .init import init
-from .openapi import openapi
 from .output import keep_stdout_for_json, prepare_streams, print_error, say
 from .plan import plan
-from .registry import add as registry_add
-from .registry import search as registry_search
-from .registry import show as registry_show
-from .registry import sync as registry_sync
 from .run_plan import run_plan
 from .search import search
 from .select import select
 from .serve import serve
-from .servers import call, login, logout, servers
+from .servers import call, check, list_servers, login, logout
 from .stats import stats
-from .tools import accept, disable, enable, refresh, tools
+from .tools import accept, disable, enable, list_tools, refresh
 from .trust import trust
 from .usage import usage
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
@@ -44,40 +39,86 @@ from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 # What is raised by what reads the command line: click, or the copy of it that typer has.
 _WrongUsage: Any = next(x for x in typer.BadParameter.__mro__ if x.__name__ == "ClickException")
 
-app = typer.Typer(
-    name="xai-mcp-agent",
-    help="Agents with the tools of MCP servers, on the Xircuits canvas and outside it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+_STYLE: dict[str, Any] = {
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
+_HELP = "Agents with the tools of MCP servers, on the Xircuits canvas and outside it."
+_COMMANDS = (init, ask, call, serve, trust, login, logout, adopt, search)
+_GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "servers": (
+        "List and check the servers of your settings; add and remove them.",
+        {
+            "list": list_servers,
+            "check": check,
+            "add": add,
+            "remove": remove,
+            "discover": discover,
+        },
+    ),
+    "tools": (
+        "List, explain, switch off, accept and approve tools.",
+        {
+            "list": list_tools,
+            "explain": explain,
+            "select": select,
+            "suggest": suggest,
+            "enable": enable,
+            "disable": disable,
+            "accept": accept,
+            "approve": approve,
+            "refresh": refresh,
+            "usage": usage,
+        },
+    ),
+    "plan": (
+        "Make, check and run plans, and draw them as workflows.",
+        {
+            "make": plan,
+            "run": run_plan,
+            "approve": approve_run,
+            "check": check_wires,
+            "draw": draw,
+        },
+    ),
+    "history": (
+        "Show what happened to servers and tools. Starts no server.",
+        {"show": history, "diff": diff, "stats": stats, "graph": graph, "prune": prune},
+    ),
+    "rules": (
+        "Show what rules say about tools; manage the rules of the store.",
+        {
+            "check": rules.check,
+            "why": rules.why,
+            "list": rules.list_rules,
+            "put": rules.put,
+            "remove": rules.remove,
+        },
+    ),
+    "registry": (
+        "Find servers in registries, and add them to your settings.",
+        {
+            "sync": registry.sync,
+            "search": registry.search,
+            "show": registry.show,
+            "add": registry.add,
+        },
+    ),
+    "workshop": (
+        "Check the lessons of the workshop, and restore them.",
+        {"check": check_lessons, "reset": reset_lesson, "solution": lesson_solution},
+    ),
+}
 
-# In the order of the help text.
-for _command in (
-    init, ask, add, remove, discover, servers, tools, openapi, search, explain, select, suggest,
-    plan, call, run_plan, serve, check_wires, draw, stats, diff, graph, usage, refresh,
-    trust, disable, enable, accept, approve, login, logout, adopt, check_lessons, reset_lesson,
-    lesson_solution,
-):  # fmt: skip
-    _class = AddCommand if _command is add else None
-    app.command(_command.__name__.replace("_", "-"), cls=_class)(_command)
-
-_history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-_history.callback(invoke_without_command=True)(history)
-_history.command("prune")(prune)
-app.add_typer(_history, name="history")
-app.add_typer(rules.app, name="rules")
-
-_registry = typer.Typer(
-    rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True,
-    help="Find servers in registries, and add them to the settings, switched off.",
-)  # fmt: skip
-for _name, _command in {
-    "search": registry_search, "show": registry_show, "add": registry_add, "sync": registry_sync,
-}.items():  # fmt: skip
-    _registry.command(_name)(_command)
-app.add_typer(_registry, name="registry")
+app = typer.Typer(name="xai-mcp-agent", help=_HELP, **_STYLE)
+for _command in _COMMANDS:
+    app.command(_command.__name__)(_command)
+for _name, (_help, _commands) in _GROUPS.items():
+    _group = typer.Typer(help=_help, **_STYLE)
+    for _word, _command in _commands.items():
+        _group.command(_word, cls=AddCommand if _command is add else None)(_command)
+    app.add_typer(_group, name=_name)
 
 
 def _print_version(wanted: bool) -> None:

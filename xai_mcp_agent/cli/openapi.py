@@ -1,41 +1,31 @@
-"""`xai-mcp-agent openapi`: what the document of a service comes to, without calling anything."""
+"""`xai-mcp-agent tools list DOCUMENT`: the tools of an OpenAPI document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ..console.text import count, wrap
 from ..core.json import JsonObject
 from ..core.schemas import signature
-from .output import AsJson, echo_json, say, text_width
+from .output import echo_json, say, text_width
 
 if TYPE_CHECKING:
     from ..sources.openapi import Operation, Service
 
 _INDENT = "    "
+_NAMES = {"openapi", "swagger", "api-docs"}  # of documents that services make themselves
 
 
-def openapi(
-    where: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The service's document.")],
-    tool: Annotated[
-        str | None,
-        typer.Argument(help="Show only this tool, and where each of its arguments goes."),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            "--base-url", help="The address of the service, instead of the one in the document."
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show which tools the OpenAPI document of a service gives, and what cannot be a tool, and why.
+def is_document(word: str) -> bool:
+    """Whether a word names an OpenAPI document, and no server: by the end of its path."""
+    path = urlsplit(word).path.lower()
+    return path.endswith((".json", ".yaml", ".yml")) or bool(_NAMES & set(path.split("/")))
 
-    It reads only the document and calls nothing.
-    """
+
+def show_document(where: str, tool: str | None, base_url: str | None, *, as_json: bool) -> None:
+    """Print the tools of a document, or where each argument of one tool goes. Calls nothing."""
     from ..sources.openapi import load_service
 
     service = load_service(where, base_url)

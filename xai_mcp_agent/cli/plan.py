@@ -1,4 +1,4 @@
-"""`xai-mcp-agent plan`: the calls that a request asks for."""
+"""`xai-mcp-agent plan make`: the calls that a request asks for."""
 
 from __future__ import annotations
 

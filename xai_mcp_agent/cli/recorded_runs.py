@@ -1,4 +1,4 @@
-"""What `xai-mcp-agent draw` can draw: plans in files, and runs of agents that were recorded."""
+"""What `plan draw` can draw: plans in files, and runs of agents that were recorded."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
     if missing:
         steps.append(f"  set {', '.join(missing)} in the environment, or write values into {file}")
     steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
-    command = shown_command("xai-mcp-agent", "accept", offer.name)
+    command = shown_command("xai-mcp-agent", "tools", "accept", offer.name)
     steps.append(f"  {command}    accepts its tools, which are locked")
     return steps
 

@@ -25,11 +25,6 @@ from .servers import read_arguments
 if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules
 
-app = typer.Typer(
-    help="Show what rules say about tools without calling them; manage the rules of the store.",
-    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
-)  # fmt: skip
-
 _NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NONE = 'There are no rules: the settings have no section "rules".'
 
@@ -37,7 +32,6 @@ Agent = Annotated[str, typer.Option(help="Judge as for an agent of this name.")]
 Toolbelt = Annotated[str, typer.Option(help="Judge as for the toolbelt of this name.")]
 
 
-@app.command("check")
 def check(
     server: Annotated[
         str | None,
@@ -67,7 +61,6 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("why")
 def why(
     server: ServerName,
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
@@ -95,14 +88,12 @@ def why(
         say(ruled_text(ruled, text_width()))
 
 
-@app.command("list")
 def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
     """List the rules in the store."""
     with open_bridge(settings, as_json=as_json) as bridge:
         _show(bridge, bridge.stored_rules(), as_json=as_json)
 
 
-@app.command("put")
 def put(
     file: Annotated[str, typer.Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
     only: Annotated[bool, typer.Option("--only", help="Remove all other rules.")] = False,
@@ -116,7 +107,6 @@ def put(
         _show(bridge, bridge.put_rules(given, only=only), as_json=as_json)
 
 
-@app.command("remove")
 def remove(
     names: Annotated[list[str], typer.Argument(help="The names of the rules.")],
     settings: SettingsFile = None,

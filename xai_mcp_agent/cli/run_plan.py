@@ -1,4 +1,4 @@
-"""`xai-mcp-agent run-plan`: the calls of a plan, made one after another."""
+"""`xai-mcp-agent plan run`: the calls of a plan, made one after another."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..views.found import found_json, found_text
 from .bridges import open_bridge, require_settings, servers_named
 from .output import AsJson, OnlyServers, SettingsFile, StoreOption, echo_json, say, text_width
 
-_NOTHING = "No tool has any of these words. `xai-mcp-agent tools` lists all that there are."
+_NOTHING = "No tool has any of these words. `xai-mcp-agent tools list` lists all that there are."
 
 
 def search(

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent select`: which tools a request to a model would show."""
+"""`xai-mcp-agent tools select`: which tools a request to a model would show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent servers`, `call`, `login` and `logout`: the configured servers, one by one."""
+"""`xai-mcp-agent servers list` and `check`, `call`, `login` and `logout`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.questions import SignInRequest
 from ..core.schemas import properties, signature, value_from_text
-from ..core.tools import Tool
+from ..core.tools import MCP, Tool
+from ..settings.load import load_settings
+from ..settings.models import Settings
 from ..views.servers import (
     marks_text,
     result_json,
@@ -33,7 +35,7 @@ from ..views.servers import (
     store_text,
 )
 from ..views.tools import unknown_text
-from .bridges import open_bridge, require_settings, server_named, servers_named
+from .bridges import no_settings, open_bridge, require_settings, server_named, servers_named
 from .component_files import clash_lines, find_clashes
 from .given import LIMIT_WORDS, Timeout, in_our_words
 from .output import AsJson, ServerName, SettingsFile, echo_json, say, say_result
@@ -45,22 +47,58 @@ _MARKED = 3  # the exit status where what servers say has something odd in it
 _TOOL_FAILED = 3  # the exit status where the tool itself answered with an error
 
 
-def servers(
+def list_servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """List the servers in your settings, and what each starts or reaches. Starts no server."""
+    loaded = load_settings(settings)
+    if not loaded.file:
+        raise no_settings(loaded)
+    shown = [_listed(name, loaded) for name in loaded.names]
+    if as_json:
+        echo_json({"settings": loaded.file, "servers": shown, "groups": loaded.group_names})
+        return
+    say(f"Servers in {loaded.file}:")
+    for server in shown:
+        say(f"  {server['name']}: {server['kind']}, {server['state']}")
+        for line in (*server["facts"], *([server["problem"]] if server["problem"] else [])):
+            say(f"      {line}")
+    if loaded.group_names:
+        say(f"Groups: {', '.join(loaded.group_names)}")
+
+
+def _listed(name: str, loaded: Settings) -> JsonObject:
+    source, problem, kind = (
+        loaded.sources.get(name),
+        loaded.problems.get(name),
+        loaded.kind_of(name),
+    )
+    state = "disabled" if source and source.disabled else "wrong" if problem else "enabled"
+    return {
+        "name": name,
+        "kind": kind.name if kind else MCP.name,
+        "state": state,
+        "facts": [fact for part in loaded.parts if part.source == name for fact in part.facts],
+        "problem": str(problem or ""),
+    }
+
+
+def check(
     only: Annotated[
         list[str] | None,
         typer.Argument(metavar="SERVER", help="Only these servers: names, URLs or commands."),
     ] = None,
     settings: SettingsFile = None,
-    check: Annotated[
+    descriptions: Annotated[
         bool,
-        typer.Option("--check", help="Also check the descriptions of tools for suspicious text."),
+        typer.Option(
+            "--descriptions", help="Also check the descriptions of tools for suspicious text."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start the servers in your settings, or the ones you name, and show their state.
 
     The exit status is 1 if a server cannot be used or the decisions about tools cannot be read.
-    With --check it is 3 if a server describes its tools in a suspicious way.
+    With --descriptions it is 3 if a server describes its tools in a suspicious way.
     """
     with open_bridge(settings, as_json=as_json, servers=only or ()) as bridge:
         names = servers_named(bridge, only or ())
@@ -70,7 +108,7 @@ def servers(
         if bridge.settings.file and not as_json:
             say(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, names, quiet=as_json)
-        marks = _marks(bridge, names) if check else None
+        marks = _marks(bridge, names) if descriptions else None
         unknown = bridge.decisions_trouble()
         _tell(bridge, found, marks, unknown, as_json=as_json)
     if unknown or any(x.error for x in found):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,9 +79,8 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
         raise SettingsError(str(file), name, problem, "Choose another name.")
     if taken:
         problem = "there is a source of this name, which is no MCP server and would stay."
-        fix = (
-            f"Take it out first (xai-mcp-agent remove {shlex.quote(name)}), or choose another name."
-        )
+        command = shown_command("xai-mcp-agent", "servers", "remove", name)
+        fix = f"Take it out first ({command}), or choose another name."
         raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
 
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent stats`: how often tools are called, and how that goes; no server is started."""
+"""`history stats`: how often tools are called, and how that goes; no server is started."""
 
 from __future__ import annotations
 

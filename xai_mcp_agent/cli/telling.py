@@ -1,4 +1,4 @@
-"""What `xai-mcp-agent history` prints: the newest lines, and those that come while it follows."""
+"""What `history show` prints: the newest lines, and those that come while it follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools`, `refresh`, `enable`, `disable` and `accept`: the tools of servers."""
+"""`xai-mcp-agent tools list`, `refresh`, `enable`, `disable` and `accept`: the tools of servers."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from ..views.tools import (
 )
 from .bridges import name_in_history, open_bridge, require_settings, server_named
 from .history import opened, say_nothing_yet, shown_at
+from .openapi import is_document, show_document
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .tools_page import Listed, ToolsPage, names_to_paste
 from .waits import shown_wait, start_limit
@@ -51,10 +52,22 @@ Server = Annotated[
 Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names them.")]
 
 
-def tools(
+def list_tools(
     server: Annotated[
         str | None,
-        typer.Argument(help="Only this server or group: its name, its URL or its command."),
+        typer.Argument(
+            metavar="SERVER|DOCUMENT",
+            help="Only this server or group: its name, its URL or its command. Or the file or URL "
+            "of an OpenAPI document.",
+        ),
+    ] = None,
+    tool: Annotated[
+        str | None,
+        typer.Argument(help="Of an OpenAPI document: only this tool, and where its arguments go."),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", help="The address of the service of an OpenAPI document."),
     ] = None,
     named: Annotated[
         str,
@@ -92,7 +105,13 @@ def tools(
     names for one server, `server/tool` for a group or all servers. --all shows every tool ever
     seen, with its calls and errors, and when and why it disappeared. --at shows the tools known at
     that time and starts no server.
+
+    For an OpenAPI document (its name ends in .json, .yaml or .yml) it shows which tools it gives,
+    and what cannot be a tool, and why. It reads only the document and calls nothing.
     """
+    if server and (tool or base_url or is_document(server)):
+        show_document(server, tool, base_url, as_json=as_json)
+        return
     page = ToolsPage(named, usable, limit, offset)
     if (as_list or page != ToolsPage()) and (everything or at is not None):
         raise typer.BadParameter(_NO_PAGES)

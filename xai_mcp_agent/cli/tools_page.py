@@ -1,4 +1,4 @@
-"""One page of the tools that `xai-mcp-agent tools` lists."""
+"""One page of the tools that `xai-mcp-agent tools list` lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent usage`: what agents learned from using tools, and forgetting it."""
+"""`xai-mcp-agent tools usage`: what agents learned from using tools, and forgetting it."""
 
 from __future__ import annotations
 

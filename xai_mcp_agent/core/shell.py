@@ -14,8 +14,8 @@ def shown_command(*words: str, windows: bool = os.name == "nt") -> str:
 
 
 def tool_command(verb: str, server: str, *tools: str, options: Sequence[str] = ()) -> str:
-    """A command of ours about tools of a server, whose names may look like options."""
+    """A command of `tools` about tools of a server, whose names may look like options."""
     names = (server, *tools)
     if any(x.startswith("-") for x in names):
-        return shown_command("xai-mcp-agent", verb, *options, "--", *names)
-    return shown_command("xai-mcp-agent", verb, *names, *options)
+        return shown_command("xai-mcp-agent", "tools", verb, *options, "--", *names)
+    return shown_command("xai-mcp-agent", "tools", verb, *names, *options)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WHAT_TO_DO = (
     "Nothing is blocked by this. Read it; a tool that you do not trust is switched off with "
-    "`xai-mcp-agent disable SERVER TOOL`."
+    "`xai-mcp-agent tools disable SERVER TOOL`."
 )
 _INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
 

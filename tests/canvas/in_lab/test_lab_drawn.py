@@ -34,7 +34,7 @@ def drawn(request: pytest.FixtureRequest, folder: Path) -> str:
     transcript = folder / f"{name}_runs.jsonl"
     script = compile_workflow(example, folder / f"{name}_recorded.py")
     assert run_script(script, XAI_MCP_TRANSCRIPT=str(transcript)).status == 0
-    words = ["draw", str(transcript), "--tools-from", str(example), "--out"]
+    words = ["plan", "draw", str(transcript), "--tools-from", str(example), "--out"]
     with pytest.raises(SystemExit) as ended:
         run([*words, str(folder / f"{name}_drawn")])
     assert not ended.value.code

@@ -224,7 +224,7 @@ def test_a_deleted_workflow_is_missed_and_the_way_back_told(folder: Path) -> Non
     (folder / HOME / FIRST.workflow).unlink()
     sentence = problem_of(check_lesson(folder, FIRST))
     assert f"There is no {HOME}/call_a_tool.xircuits" in sentence
-    assert f"xai-mcp-agent reset-lesson 1 {folder}" in sentence
+    assert f"xai-mcp-agent workshop reset 1 {folder}" in sentence
 
 
 def test_an_empty_workflow_is_told_of(folder: Path) -> None:
@@ -300,16 +300,16 @@ def test_check_lessons_shows_goals_and_the_next_steps_in_eighty_columns(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "executable", warm_python())
     save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
-    assert exit_status("check-lessons", ".", "1") == 0
+    assert exit_status("workshop", "check", ".", "1") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("1_call_a_tool: Call a tool (4 of 4 goals, ")
     assert lines[1:5] == [f"  [x] {x.sentence}" for x in FIRST.all_goals]
     assert lines[-1] == "1 of 1 lesson done."
     (folder / HOME / FIRST.workflow).unlink()
-    assert exit_status("check-lessons", "call_a_tool") == 1, "the current folder"
+    assert exit_status("workshop", "check", "call_a_tool") == 1, "the current folder"
     shown = capsys.readouterr().out
     assert "  [ ] The workflow ran to its end." in shown
-    assert "Stuck? A solution: xai-mcp-agent lesson-solution 1" in shown
+    assert "Stuck? A solution: xai-mcp-agent workshop solution 1" in shown
     assert max(len(line) for line in (*lines, *shown.splitlines())) <= WIDTH
 
 
@@ -321,7 +321,7 @@ def test_several_folders_are_shown_in_a_table(
     names = ["anna", "ben", "a-learner-with-a-very-long-name-for-a-folder"]
     for name in names:
         (tmp_path / name).mkdir()
-    assert exit_status("check-lessons", *names) == 1
+    assert exit_status("workshop", "check", *names) == 1
     lines = capsys.readouterr().out.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("folder "))
     assert lines[start].split() == ["folder", "1", "2", "3", "4", "5"]
@@ -340,7 +340,7 @@ def test_a_folders_name_moves_no_cursor_and_ends_no_row(
 ) -> None:
     for name in ("an\nna", "b\x1b[2Jen\u202e"):
         (tmp_path / name / "workshop").mkdir(parents=True)
-    assert exit_status("check-lessons", *map(str, tmp_path.iterdir()), "1") == 1
+    assert exit_status("workshop", "check", *map(str, tmp_path.iterdir()), "1") == 1
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "\u202e" not in shown
@@ -361,9 +361,9 @@ def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder.parent)
-    assert exit_status("check-lessons", folder.name, ".", "1") == 1
+    assert exit_status("workshop", "check", folder.name, ".", "1") == 1
     assert capsys.readouterr().out.splitlines()[-3].split() == ["lab", "-"]
-    assert exit_status("check-lessons", folder.name, "1") == 1
+    assert exit_status("workshop", "check", folder.name, "1") == 1
     shown = capsys.readouterr().out
     assert "1_call_a_tool: Call a tool (not begun)" in shown
     assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in " ".join(shown.split())
@@ -503,7 +503,7 @@ def test_what_may_come_out_otherwise_is_not_kept(folder: Path, kept: KeptChecks)
 
 
 def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status("check-lessons", str(bare / "workshop"), "1", "--json") == 1
+    assert exit_status("workshop", "check", str(bare / "workshop"), "1", "--json") == 1
     (found,) = json.loads(capsys.readouterr().out)["checked"]
     assert (found["folder"], found["lesson"], found["is_done"]) == (str(bare), FIRST.folder, False)
     assert found["goals"][0]["sentence"] == "The workflow ran to its end."
@@ -515,7 +515,7 @@ def test_a_name_that_is_neither_folder_nor_lesson_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert exit_status("check-lessons", *words) == 1
+    assert exit_status("workshop", "check", *words) == 1
     assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in capsys.readouterr().err
 
 
@@ -526,7 +526,7 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(
     (home / "notes.txt").write_text("mine", encoding="utf-8")
     for text in ("first try", "second try"):
         (home / FIRST.workflow).write_text(text, encoding="utf-8")
-        assert exit_status("reset-lesson", "1", str(bare)) == 0
+        assert exit_status("workshop", "reset", "1", str(bare)) == 0
     assert (home / FIRST.workflow).read_text(encoding="utf-8") == start
     assert (home / "README.md").is_file()
     kept = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
@@ -542,7 +542,7 @@ def test_a_reset_of_what_is_in_order_changes_nothing(
     bare: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
-        assert exit_status("reset-lesson", "call_a_tool", str(bare), "--json") == 0
+        assert exit_status("workshop", "reset", "call_a_tool", str(bare), "--json") == 0
         report = json.loads(capsys.readouterr().out)
     assert report == {"lesson": FIRST.folder, "restored": [], "kept": []}
     assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, "README.md"}
@@ -551,7 +551,7 @@ def test_a_reset_of_what_is_in_order_changes_nothing(
 def test_an_unknown_lesson_is_refused_with_the_known_ones(
     bare: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_status("reset-lesson", "9", str(bare)) == 1
+    assert exit_status("workshop", "reset", "9", str(bare)) == 1
     assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in capsys.readouterr().err
 
 
@@ -559,7 +559,7 @@ def test_a_solution_is_put_beside_the_lesson(
     bare: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
-        assert exit_status("lesson-solution", "1", str(bare)) == 0
+        assert exit_status("workshop", "solution", "1", str(bare)) == 0
     solution = bare / HOME / "call_a_tool_solution.xircuits"
     assert str(solution) in capsys.readouterr().out
     assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, solution.name}
@@ -574,7 +574,7 @@ def test_a_solution_is_not_written_to_where_a_link_leads(bare: Path, is_there: b
     (bare / HOME).mkdir(parents=True, exist_ok=True)
     solution = bare / HOME / "call_a_tool_solution.xircuits"
     solution.symlink_to(elsewhere)
-    assert exit_status("lesson-solution", "1", str(bare)) == 0
+    assert exit_status("workshop", "solution", "1", str(bare)) == 0
     assert solution.is_file()
     assert not solution.is_symlink()
     assert elsewhere.exists() == is_there
@@ -593,7 +593,7 @@ def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
     assert [x.name for x in bare.iterdir()] == ["workshop"]
     assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
     assert len(list((bare / HOME).glob("*.xircuits"))) == 2
-    assert exit_status("check-lessons", ".", "1") == 1
+    assert exit_status("workshop", "check", ".", "1") == 1
     assert not (bare / "workshop" / "workshop").exists()
 
 

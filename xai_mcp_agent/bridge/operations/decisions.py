@@ -30,7 +30,7 @@ from .tools import Tools
 
 _MOST_NAMES = 5
 _RECORD_SECONDS = 10.0  # to read tools from the history that are not listed now
-_BY = "whoever ran `xai-mcp-agent approve`"
+_BY = "whoever ran `xai-mcp-agent tools approve`"
 _NOT_KNOWN = "what it says is not known here: connect the server, and accept it then"
 _MOST_QUESTIONS = 5  # about definitions that change while the person reads
 _MOST_REVIEWS = 50  # more than anybody reads in a question

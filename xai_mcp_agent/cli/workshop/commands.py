@@ -1,4 +1,4 @@
-"""`xai-mcp-agent check-lessons`, `reset-lesson`, `lesson-solution`: for learners and teachers."""
+"""`xai-mcp-agent workshop check`, `reset-lesson`, `lesson-solution`: for learners and teachers."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def _summary(
     for home, number in zip(homes, range(0, len(found), len(lessons)), strict=True):
         row = found[number : number + len(lessons)]
         yield f"{_short(str(home)):{_NAME_WIDTH}} " + " ".join(f"{_cell(x):>6}" for x in row)
-    yield "For what is missing and what to do: xai-mcp-agent check-lessons FOLDER"
+    yield "For what is missing and what to do: xai-mcp-agent workshop check FOLDER"
 
 
 def _cell(checked: Checked) -> str:

@@ -187,7 +187,9 @@ def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Probl
     if lost := is_lost(folder):
         return lost
     if workflow is None:
-        command = shown_command("xai-mcp-agent", "reset-lesson", str(lesson.number), str(folder))
+        command = shown_command(
+            "xai-mcp-agent", "workshop", "reset", str(lesson.number), str(folder)
+        )
         return Problem(
             f"There is no {WORKSHOP}/{lesson.folder}/{lesson.workflow}. To get it back, run: "
             f"{command}"
@@ -312,7 +314,7 @@ def _where(events: list[JsonObject]) -> str:
     match last.get("event"):
         case "NodeStarted":
             waited = f" {last['node']} was still waiting for its server."
-            return f"{waited} See what that says: xai-mcp-agent servers"
+            return f"{waited} See what that says: xai-mcp-agent servers check"
         case "ToolStarted":
             return f" The tool {last['tool']} was still running."
         case _:

@@ -212,7 +212,7 @@ class DocumentReader:
         try:
             return await self._in_thread(convert_document)
         except BadDocument as cause:
-            raise self._failed(str(cause), "Check it with `xai-mcp-agent openapi`.") from None
+            raise self._failed(str(cause), "Check it with `xai-mcp-agent tools list`.") from None
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
         """Do something in a thread that may be left: disks hang."""
