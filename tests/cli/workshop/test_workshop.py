@@ -582,14 +582,14 @@ def test_a_solution_is_not_written_to_where_a_link_leads(bare: Path, is_there: b
 
 
 @pytest.mark.parametrize("inside", ["workshop", HOME])
-@pytest.mark.parametrize("command", ["reset-lesson", "lesson-solution"])
+@pytest.mark.parametrize("command", ["reset", "solution"])
 def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
     bare: Path, monkeypatch: pytest.MonkeyPatch, inside: str, command: str
 ) -> None:
     """The lab opens a terminal where its file browser is."""
     monkeypatch.chdir(bare / inside)
     (bare / HOME / FIRST.workflow).write_text("mine", encoding="utf-8")
-    assert exit_status(command, "1") == 0
+    assert exit_status("workshop", command, "1") == 0
     assert [x.name for x in bare.iterdir()] == ["workshop"]
     assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
     assert len(list((bare / HOME).glob("*.xircuits"))) == 2
@@ -597,11 +597,11 @@ def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
     assert not (bare / "workshop" / "workshop").exists()
 
 
-@pytest.mark.parametrize("command", ["reset-lesson", "lesson-solution"])
+@pytest.mark.parametrize("command", ["reset", "solution"])
 def test_a_wrong_name_of_a_folder_makes_no_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    assert exit_status(command, "1", str(tmp_path / "lerner")) == 1
+    assert exit_status("workshop", command, "1", str(tmp_path / "lerner")) == 1
     assert "xai-mcp-agent init --workshop" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

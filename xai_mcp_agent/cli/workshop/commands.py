@@ -1,4 +1,4 @@
-"""`xai-mcp-agent workshop check`, `reset-lesson`, `lesson-solution`: for learners and teachers."""
+"""`xai-mcp-agent workshop check`, `reset` and `solution`: for learners and teachers."""
 
 from __future__ import annotations
 
@@ -267,13 +267,13 @@ def _lines(checked: Checked) -> Iterator[str]:
     if checked.output and not checked.is_done:
         yield f"  What it printed: {checked.output}"
     if not checked.is_done:
-        yield f"  Stuck? A solution: {_command('lesson-solution', lesson, checked)}"
+        yield f"  Stuck? A solution: {_command('solution', lesson, checked)}"
     yield ""
 
 
 def _command(name: str, lesson: Lesson, checked: Checked) -> str:
     where = [] if Path(checked.folder) == Path() else [checked.folder]
-    return shown_command("xai-mcp-agent", name, str(lesson.number), *where)
+    return shown_command("xai-mcp-agent", "workshop", name, str(lesson.number), *where)
 
 
 def _summary(
