@@ -33,23 +33,32 @@ def _rules() -> Iterator[dict[str, Any]]:
 
 def rows() -> Iterator[Row]:
     """Measure the processor time, of the quickest round."""
-    book = RuleBook(settings_from({"mcpServers": {}, "rules": [*_rules()]}).rules, str)
+    rules = settings_from({"mcpServers": {}, "rules": [*_rules()]}).rules
+    book = RuleBook(rules, str)
     caller, now = Caller("agent", "helper"), datetime(2026, 11, 23, 12, 0)
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     tools = [Tool(ToolKey("mcp", "s", f"send_{x}_write_{x}"), "", schema) for x in range(_TOOLS)]
-    one = _least(book, lambda: (
-        Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now) for x in range(_CALLS)
-    ))  # fmt: skip
+
+    def calls() -> Iterator[Facts]:
+        for x in range(_CALLS):
+            yield Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now)
+
+    def offer() -> Iterator[Facts]:
+        return (Facts(x, caller) for x in tools)
+
+    one = _least(lambda: book, calls)
     yield Row(f"{_RULES} rules, one call", one / _CALLS * 1e3, " ms", _TARGET_MS)
-    seconds = _least(book, lambda: (Facts(x, caller) for x in tools))
-    yield Row(f"{_RULES} rules, which of {_TOOLS:,} tools to offer", seconds, " s")
+    first = _least(lambda: RuleBook(rules, str), offer)
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} new tools to offer", first, " s")
+    again = _least(lambda: book, offer)
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} known tools to offer", again, " s", 0.1)
 
 
-def _least(book: RuleBook, calls: Callable[[], Iterable[Facts]]) -> float:
-    """The seconds of processor time of the quickest round. Facts keep what was asked of them."""
+def _least(book_of: Callable[[], RuleBook], calls: Callable[[], Iterable[Facts]]) -> float:
+    """The seconds of processor time of the quickest round."""
     rounds: list[float] = []
     for _ in range(_ROUNDS):
-        started = time.process_time()
+        book, started = book_of(), time.process_time()
         for call in calls():
             book.ruling(call)
         rounds.append(time.process_time() - started)

@@ -95,7 +95,7 @@ def guard(*patterns: str) -> Fits:
     starred = [y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)]
 
     def is_held(name: str) -> bool:
-        if letters(name) in plain:
+        if plain and letters(name) in plain:
             return True
         if not (starred or regexes):
             return False

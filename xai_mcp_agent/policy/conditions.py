@@ -27,6 +27,7 @@ from ..settings.conditions import (
     ANNOTATIONS,
     ANY_ARGUMENT,
     ARGUMENT,
+    CERTAIN,
     DAYS,
     DERIVED,
     EARLIER,
@@ -202,6 +203,7 @@ class Test:
     words: str
     prefix: str
     reads_files: bool
+    is_certain: bool
 
     @staticmethod
     def of(condition: Condition, prefix: str = "") -> Test:
@@ -221,6 +223,7 @@ class Test:
             " or ".join(x.words for x in condition.checks),
             prefix,
             any(x.how == "inside" for x in condition.checks),
+            condition.field in CERTAIN,
         )
 
     def holds(self, facts: Facts, words: Words, *, every: bool, unknown: bool = False) -> bool:
@@ -231,7 +234,8 @@ class Test:
         checks = self.letting if every else self.holding
         if self.field == DERIVED:
             unwanted = words(not every, not unknown) if checks.negative else ()
-            return checks.fit(words(every, unknown), unwanted)
+            own = own_words(words(every, unknown), self.prefix)
+            return checks.fit(own, own_words(unwanted, self.prefix))
         values = facts.values(self.field)
         if values is None:
             return unknown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -48,8 +48,7 @@ ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 
 _OF_STORE = "store:"  # the prefix of words derived by rules of the store
 _MAX_QUICK_CHECKS = 2_000  # of values against conditions: some milliseconds
-_MAX_SHARED = 1_000
-_SHARED = ("server", "kind", "agent", "toolbelt")  # equal for many calls
+_MAX_TOOLS = 50_000  # whose certain facts are kept, of all agents
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -81,9 +80,35 @@ def reason(ruling: Ruling) -> str:
     return f"{verdict}, because {ruling.why}" if ruling.why else verdict
 
 
+@dataclass(frozen=True, slots=True)
+class _OpenRule:
+    """A rule about a tool, with the conditions that a call decides.
+
+    The certain ones hold if a rule that `holds` calls back asks, or one that `lets` them through.
+    """
+
+    rule: Rule
+    prefix: str
+    when: tuple[Test, ...]
+    unless: tuple[Test, ...]
+    holds: bool
+    lets: bool
+
+    def applies(self, facts: Facts, words: Words, *, every: bool, unknown: bool) -> bool:
+        """Whether it applies. An exception must hold for every value."""
+        if not (self.lets if every else self.holds):
+            return False
+        if not all(x.holds(facts, words, every=every, unknown=unknown) for x in self.when):
+            return False
+        excepts = (x.holds(facts, words, every=True, unknown=not unknown) for x in self.unless)
+        return not self.unless or not all(excepts)
+
+
 @dataclass(frozen=True)
 class _Ready:
-    """A rule with its tests; the words that it derives and reads have this `prefix`."""
+    """A rule with its tests, the certain ones apart. The words that it derives and reads have this
+    `prefix`.
+    """
 
     rule: Rule
     when: tuple[Test, ...]
@@ -97,6 +122,23 @@ class _Ready:
         )
         return _Ready(rule, when, unless, prefix)
 
+    def open(self, facts: Facts) -> _OpenRule | None:
+        """The rule for calls with these certain facts; None if it applies to none of them."""
+        word = self.rule.word
+        lets = (word == "allow" or bool(self.rule.derived)) and self._is_about(facts, every=True)
+        holds = word != "allow" and self._is_about(facts, every=False)
+        if not (lets or holds):
+            return None
+        unless = tuple(x for x in self.unless if not x.is_certain)
+        excepts = all(x.holds(facts, _no_words, every=True) for x in self.unless if x.is_certain)
+        if self.unless and excepts and not unless:
+            return None
+        when = tuple(x for x in self.when if not x.is_certain)
+        return _OpenRule(self.rule, self.prefix, when, unless if excepts else (), holds, lets)
+
+    def _is_about(self, facts: Facts, *, every: bool) -> bool:
+        return all(x.holds(facts, _no_words, every=every) for x in self.when if x.is_certain)
+
     def named(self, field: str) -> tuple[str, ...]:
         """The patterns for this field of which one must fit; empty if there are none."""
         for condition in self.rule.when:
@@ -104,18 +146,6 @@ class _Ready:
             if condition.field == field and are_patterns:
                 return tuple(x.what for x in condition.checks)
         return ()
-
-    def may_be_about(self, facts: Facts) -> bool:
-        """Whether it may apply to calls with these shared facts."""
-        shared = (x for x in self.when if x.field in _SHARED)
-        return all(x.holds(facts, _no_words, every=False) for x in shared)
-
-    def applies(self, facts: Facts, words: Words, *, every: bool, unknown: bool) -> bool:
-        """Whether it applies. An exception must hold for every value."""
-        if not all(x.holds(facts, words, every=every, unknown=unknown) for x in self.when):
-            return False
-        excepts = (x.holds(facts, words, every=True, unknown=not unknown) for x in self.unless)
-        return not self.unless or not all(excepts)
 
     def why(self, facts: Facts, mask: Mask) -> str:
         conditions = ", and ".join(x.describe(facts, mask) for x in self.when)
@@ -159,10 +189,10 @@ def _no_words(every: bool, unknown: bool) -> tuple[()]:
 
 
 class _Derived:
-    """The words that rules derive from a call, made on demand."""
+    """The words that rules derive from a call, with their prefixes; worked out on demand."""
 
-    def __init__(self, rules: Sequence[_Ready], facts: Facts) -> None:
-        self._rules = rules
+    def __init__(self, rules: Sequence[_OpenRule], facts: Facts) -> None:
+        self._rules = [x for x in rules if x.rule.derived]
         self._facts = facts
         self._words: dict[tuple[bool, bool], set[str]] = {}
 
@@ -182,17 +212,25 @@ class _Derived:
         while len(words) > size:
             size = len(words)
             for one in self._rules:
-                word = one.rule.derived
-                applies = partial(one.applies, self._facts, so_far, every=every, unknown=unknown)
-                if word not in words and applies():
-                    words.add(word)
+                if one.applies(self._facts, so_far, every=every, unknown=unknown):
+                    words.add(one.prefix + one.rule.derived)
         return words
+
+
+@dataclass(slots=True)
+class _About:
+    """The rules about a tool, and the ruling on calls of it of which nothing else is known."""
+
+    tool: Tool
+    rules: list[_OpenRule]
+    ruling: Ruling | None = None
 
 
 class RuleBook:
     """The rules of some settings and of the store. `mask` hides secrets in reasons.
 
     Neither sees the words of the other: the store could otherwise derive a word that lets through.
+    Certain conditions are asked once for each version of a tool and each agent.
     """
 
     def __init__(self, rules: Sequence[Rule], mask: Mask, stored: Sequence[Rule] = ()) -> None:
@@ -205,34 +243,36 @@ class RuleBook:
         self.limits = {x.name: x.limit for x in self.rules if x.limit is not None}
         self._mask = mask
         ready = [*map(_Ready.of, rules), *(_Ready.of(x, _OF_STORE) for x in apart)]
-        self._ready = ready
-        self._deciding = [x for x in ready if not x.rule.derived]
-        self._deriving = _by_prefix(ready)
-        self._about_shared: dict[Hashable, _Index] = {}
+        self._index = _Index(ready)
+        self._by_name = {x.rule.name: x for x in ready}
+        self._of_tool: dict[tuple[ToolKey, str, str], _About] = {}
         self._reads_files = any(x.reads_files for y in ready for x in (*y.when, *y.unless))
 
     def __bool__(self) -> bool:
-        return bool(self._deciding)
+        return any(not x.derived for x in self.rules)
 
     @cached_property
     def hides(self) -> bool:
         """Whether a rule may deny a tool by certain facts alone."""
         fields = {*CERTAIN, DERIVED}
-        return any(
-            x.rule.word == "deny" and all(y.field in fields for y in x.when) for x in self._deciding
-        )
+        return any(x.word == "deny" and all(y.field in fields for y in x.when) for x in self.rules)
 
     def is_quick(self, facts: Facts) -> bool:
         """Whether a ruling takes milliseconds: few rules, few values, and no files."""
-        deriving = sum(map(len, self._deriving.values()))
-        rounds = len(self._deciding) + deriving * (1 + deriving)
-        values = facts.count_values(_MAX_QUICK_CHECKS // max(rounds, 1))
-        return not self._reads_files and rounds * values <= _MAX_QUICK_CHECKS
+        most = _MAX_QUICK_CHECKS // max(len(self.rules), 1)
+        return not self._reads_files and facts.count_values(most) <= most
 
     def ruling(self, facts: Facts) -> Ruling:
         """The ruling of the strongest rule on a call."""
         about = self._about(facts)
-        words = {prefix: _Derived(x, facts) for prefix, x in _by_prefix(about).items()}
+        if facts.arguments is not None or facts.now is not None:
+            return self._ruling(facts, about.rules)
+        if about.ruling is None:
+            about.ruling = self._ruling(facts, about.rules)
+        return about.ruling
+
+    def _ruling(self, facts: Facts, about: Sequence[_OpenRule]) -> Ruling:
+        words = _Derived(about, facts)
         strongest, limits, perhaps = Ruling(), list[str](), list[Ruling]()
         prefer, preferring = 0.0, list[str]()
         for one in about:
@@ -240,7 +280,7 @@ class RuleBook:
             if rule.derived:
                 continue
             # A rule that lets through must hold for each value, one that holds back for one value.
-            applies = partial(one.applies, facts, words[one.prefix], every=rule.word == "allow")
+            applies = partial(one.applies, facts, words, every=rule.word == "allow")
             if not applies(unknown=False):
                 is_held = rule.word in ("ask", "deny") and not facts.is_of_a_call
                 if is_held and applies(unknown=True):
@@ -251,39 +291,27 @@ class RuleBook:
                 prefer += rule.prefer
                 preferring.append(rule.name)
             elif (rank(rule.word), strongest.rule) > (rank(strongest.word), rule.name):
-                why = masked_and_cut(one.why(facts, self._mask), self._mask)
-                strongest = Ruling(rule.word, rule.name, why)
-        derived = (prefix + x for prefix, y in words.items() for x in y(False, False))
+                strongest = Ruling(rule.word, rule.name)
+        if strongest.rule:
+            why = self._by_name[strongest.rule].why(facts, self._mask)
+            strongest = replace(strongest, why=masked_and_cut(why, self._mask))
         return replace(
-            strongest, words=frozenset(derived), limits=tuple(limits), prefer=prefer,
+            strongest, words=frozenset(words(False, False)), limits=tuple(limits), prefer=prefer,
             preferred_by=tuple(preferring), perhaps=tuple(perhaps),
         )  # fmt: skip
 
-    def counts(self, name: str, facts: Facts) -> bool:
-        """Whether the limit of this name counts a call, as far as certain facts say."""
-        return any(
-            x.applies(facts, _Derived(self._deriving[x.prefix], facts), every=False, unknown=False)
-            for x in self._deciding
-            if x.rule.name == name
-        )
-
-    def _about(self, facts: Facts) -> list[_Ready]:
-        """The rules that may apply to a call: few are about every server and agent."""
-        shared = tuple(map(facts.values, _SHARED))
-        if shared not in self._about_shared:
-            if len(self._about_shared) >= _MAX_SHARED:
-                self._about_shared.clear()
-            rules = [x for x in self._ready if x.may_be_about(facts)]
-            self._about_shared[shared] = _Index(rules)
-        return self._about_shared[shared].about(facts.tool.key)
-
-
-def _by_prefix(rules: Sequence[_Ready]) -> dict[str, list[_Ready]]:
-    """The rules that derive words, by their prefix."""
-    return {
-        prefix: [x for x in rules if x.rule.derived and x.prefix == prefix]
-        for prefix in ("", _OF_STORE)
-    }
+    def _about(self, facts: Facts) -> _About:
+        """The rules that may apply to a call, as far as certain facts say."""
+        tool, caller = facts.tool, facts.caller
+        key = tool.key, caller.name, caller.toolbelt
+        about = self._of_tool.get(key)
+        if about is None or about.tool is not tool:
+            if len(self._of_tool) >= _MAX_TOOLS:
+                self._of_tool.clear()
+            certain = Facts(tool, caller)
+            opened = (x.open(certain) for x in self._index.about(tool.key))
+            about = self._of_tool[key] = _About(tool, [x for x in opened if x is not None])
+        return about
 
 
 def rank(word: RuleWord) -> int:
@@ -420,12 +448,14 @@ class RuleGate:
                 return
             calls = await self._calls_of_today()
             now, clock = datetime.now(UTC), time.monotonic()
+            seconds = defaultdict[str, list[float]](list)
+            for call in calls:
+                for name in self.book.ruling(Facts(call.tool, call.caller)).limits:
+                    seconds[name].append(clock - (now - call.time).total_seconds())
             for name in (x for x, limit in self.book.limits.items() if limit.period == "day"):
-                counted = [x for x in calls if self.book.counts(name, Facts(x.tool, x.caller))]
                 # Calls that are running are not in the history yet.
-                if len(counted) > self._count_lately(name, self.book.limits[name]):
-                    seconds = sorted(clock - (now - x.time).total_seconds() for x in counted)
-                    self._used[name] = deque(seconds)
+                if len(seconds[name]) > self._count_lately(name, self.book.limits[name]):
+                    self._used[name] = deque(sorted(seconds[name]))
             self._is_today_counted = True
 
     def _count_lately(self, name: str, limit: Limit) -> int:
