@@ -127,17 +127,18 @@ def _model_rows(column: str) -> list[Row]:
 def test_every_provider_and_protocol_is_on_the_page() -> None:
     providers = [x for r in _model_rows("what it asks") for x in r.codes("`agent_provider`")]
     assert providers == list(PROVIDERS)
-    assert [x for r in _model_rows("what happens") for x in r.codes("value")] == list(
-        get_args(ProtocolChoice)
-    )
+    protocols = [x for r in _model_rows("what happens") for x in r.codes("`tool_protocol`")]
+    assert protocols == list(get_args(ProtocolChoice))
 
 
 def test_every_setting_of_a_model_is_on_the_page_and_a_port() -> None:
-    said = {x for r in _model_rows("port of AgentModel") for x in r.codes("port of AgentModel")}
+    column = "port of AgentModel and AgentModelLimits"
+    said = {x for r in _model_rows(column) for x in r.codes(column)}
     of_runs = {"context_tokens", "max_run_tokens", "max_run_cost"}
     prices = {"input_price", "output_price"}
     assert said == {*(x.name for x in fields(ModelSettings)), *of_runs, *prices}
-    assert said <= {port.name for port in our_components()["AgentModel"].ports}
+    nodes = [x for name, x in our_components().items() if name.startswith("AgentModel")]
+    assert said <= {port.name for node in nodes for port in node.ports}
 
 
 def test_every_placeholder_of_a_prompt_is_on_the_page() -> None:

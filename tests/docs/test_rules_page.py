@@ -13,7 +13,7 @@ from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rules import RuleBook
 from xai_mcp_agent.settings.conditions import FIELDS
 
-PAGE = ROOT / "docs" / "rules.md"
+PAGE = ROOT / "docs" / "decisions.md"
 
 
 def test_the_rules_on_the_page_can_be_read(tmp_path: Path) -> None:

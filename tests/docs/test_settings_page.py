@@ -56,21 +56,8 @@ JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "npm_config_registry"
 BY_ITSELF = "by itself"
 
 
-def documented() -> dict[str, tuple[str, str]]:
-    """The type and the default that the page gives for each key."""
-    rows = [row for row in rows_of(PAGE) if "key" in row.cells]
-    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes("key")}
-
-
-def documented_auth() -> dict[str, tuple[str, str]]:
-    """The same for the keys under `auth`."""
-    column = "under `auth`"
-    rows = [row for row in rows_of(PAGE) if column in row.cells]
-    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
-
-
-def documented_entries(column: str) -> dict[str, tuple[str, str]]:
-    """The same for the keys of an entry in another section."""
+def documented(column: str) -> dict[str, tuple[str, str]]:
+    """The type and the default that the page gives for each key in tables with this head."""
     rows = [row for row in rows_of(PAGE) if column in row.cells]
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
@@ -100,24 +87,10 @@ def _default(field: Field[Any]) -> str:
     return f"`{json.dumps(int(value) if isinstance(value, float) else value)}`"
 
 
-def test_every_key_of_a_server_is_on_the_page_with_its_type_and_default() -> None:
-    said = {key: (kind, default) for key, (kind, default) in documented().items()}
-    by_itself = {key for key, (_, default) in said.items() if default == BY_ITSELF}
-    assert by_itself == {"type", "transport"}
-    wanted = {
-        key: (kind, BY_ITSELF if key in by_itself else default)
-        for key, (kind, default) in accepted(ServerEntry).items()
-    }
-    assert said == wanted
-
-
-def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented_auth() == accepted(AuthSettings)
-
-
 @pytest.mark.parametrize(
     ("column", "cls"),
     [
+        ("key", ServerEntry),
         ("of functions", FunctionSettings),
         ("of built-in tools", BuiltinSettings),
         ("of OpenAPI services", OpenApiSettings),
@@ -125,10 +98,18 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None
         ("of workflows", WorkflowSettings),
     ],
 )
-def test_every_key_of_an_entry_is_on_the_page_with_its_type_and_default(
+def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(
     column: str, cls: type
 ) -> None:
-    assert documented_entries(column) == accepted(cls)
+    """Its own table wins over that of every source."""
+    keys = accepted(cls)
+    common = {key: x for key, x in documented("of every source").items() if key in keys}
+    by_itself = {key: ("text", BY_ITSELF) for key in ("type", "transport") if key in keys}
+    assert {**common, **documented(column)} == {**keys, **by_itself}
+
+
+def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
+    assert documented("under `auth`") == accepted(AuthSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
@@ -171,23 +152,3 @@ def test_a_json_block_on_a_page_is_valid_settings(
     assert read.problems == {}
     assert read.notes == ()
     assert read.servers
-
-
-def test_the_examples_in_the_tables_are_values_of_their_keys() -> None:
-    for row in rows_of(PAGE):
-        if "example" not in row.cells:
-            continue
-        for key in row.codes("key"):
-            for example in row.codes("example"):
-                value = json.loads(example)
-                server = {"command": "x", key: value}
-                if (
-                    key in ("url", "serverUrl", "httpUrl", "headers", "auth", "oauth")
-                    or value == "sse"
-                ):
-                    server = {"url": "https://example.org/mcp", key: value}
-                read = settings_from(
-                    {"mcpServers": {"it": server}},
-                    environ={"TOKEN": "a-value", "MY_TOKEN": "a-value"},
-                )
-                assert (read.problems, read.notes) == ({}, ()), (key, example)

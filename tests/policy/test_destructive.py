@@ -81,7 +81,7 @@ def test_what_a_tool_says_of_its_effects_counts_more_than_its_name():
 
 
 def test_the_list_of_verbs_is_in_the_docs():
-    docs = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text(encoding="utf-8")
     assert ", ".join(f"`{x}`" for x in DESTRUCTIVE_VERBS) in docs
 
 
