@@ -7,21 +7,19 @@ harm a terminal, whatever the source wrote.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..core.json import JsonObject, as_list, as_object
+from ..core.json import JsonObject, as_list, as_object, is_list, is_object
 from ..core.schemas import types_of
 from .event import Subject
 from .renames import as_if_named, likely_renames
-from .wording import LINE_CHARS, from_to, is_same, plain, quoted, shown
+from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, shown
 
-_MAX_DEPTH = 20  # schemas may be as deep as a server likes, and refer to themselves
-_LABEL_DEPTH = 3
-_LABELS = 4  # of the alternatives of a type
-_MOST_ALTERNATIVES = 100  # each is compared with each
+_MAX_DEPTH = 20  # schemas refer to themselves
+_LABEL_DEPTH, _MOST_LABELS = 3, 4
 _MOST_VALUES = 10  # of an enum, in one line
 _LABEL_CHARS, _NAME_CHARS, _SOURCE_CHARS = 24, 26, 40
 _MISSING = object()
@@ -97,7 +95,7 @@ def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> li
 
 
 def _renames(gone: ToolsDefined, came: ToolsDefined) -> dict[Subject, Subject]:
-    """The likely ones, of each source."""
+    """The likely renames of each source."""
     old, new = _by_source(gone), _by_source(came)
     return {
         replace(source, tool=was): replace(source, tool=name)
@@ -137,41 +135,28 @@ def difference(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
 
 def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
     """As `difference`, and then every new text that it does not show whole."""
-    lines = difference(before, after)
-    texts = list(_texts_not_in(lines, before, after))
-    more = [f"and {len(texts) - _MOST_TEXTS} more new texts"] if len(texts) > _MOST_TEXTS else []
-    return (*lines, *(_in_full(path, text) for path, text in texts[:_MOST_TEXTS]), *more)
-
-
-def _texts_not_in(
-    lines: Sequence[str], before: JsonObject, after: JsonObject
-) -> Iterator[tuple[str, str]]:
-    """The new texts that stand in no line as a whole, each with where it is."""
-    old = {text for _, text in _texts(before)}
-    for path, text in _texts(after):
+    lines, texts = difference(before, after), list[str]()
+    old = {text for _, text in _texts("", before)}
+    for path, text in _texts("", after):
         if text not in old and not any(plain(text, len(line)) in line for line in lines):
             old.add(text)
-            yield path, text
+            texts.append(_in_full(path, text))
+    more = [f"and {len(texts) - _MOST_TEXTS} more new texts"] if len(texts) > _MOST_TEXTS else []
+    return (*lines, *texts[:_MOST_TEXTS], *more)
 
 
-def _texts(definition: JsonObject) -> Iterator[tuple[str, str]]:
-    """Every text in it that is not the protocol's own, with where it is. However deep."""
-    waiting: list[tuple[str, Any]] = list(reversed(definition.items()))
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, dict):
-            fields = cast("dict[str, Any]", value)
-            yield from ((path, x) for x in fields if _is_of_the_source(path, x))
-            waiting += [(f"{path}.{x}", y) for x, y in reversed(fields.items())]
-        elif isinstance(value, list):
-            waiting += [(path, x) for x in reversed(cast("list[Any]", value))]
-
-
-def _is_of_the_source(path: str, name: str) -> bool:
-    """Whether a name of a field was thought out by whoever made the tool."""
-    return len(name) > _LONGEST_KEYWORD or path.rpartition(".")[2] in _WITH_NAMES
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every text in a definition that is not the protocol's own, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif is_object(value):
+        for name, inner in value.items():
+            if len(name) > _LONGEST_KEYWORD or path.rpartition(".")[2] in _WITH_NAMES:
+                yield path, name
+            yield from _texts(f"{path}.{name}" if path else name, inner)
+    elif is_list(value):
+        for inner in value:
+            yield from _texts(path, inner)
 
 
 def _in_full(path: str, text: str) -> str:
@@ -225,7 +210,7 @@ def _schema_lines(noun: str, old: Any, new: Any) -> Iterator[str]:
     elif new is None:
         yield f"{at}: not described any more"
     else:
-        yield from _SchemaComparison(old, new).lines(at)
+        yield from _SchemaComparison(old, new).lines(at, old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +223,12 @@ class _Place:
 
     def __str__(self) -> str:
         path = quoted(self.path, _NAME_CHARS, keep_end=True)
-        if not self.type:
-            whole = "Result" if self.noun.startswith("Result") else "Parameters"
-            return f"{self.noun} {path}" if self.path else whole
-        noun = "Result type" if self.noun.startswith("Result") else "Type"
-        name = quoted(self.type, _NAME_CHARS)
-        return f"Field {path} of {noun.lower()} {name}" if self.path else f"{noun} {name}"
+        is_result = self.noun.startswith("Result")
+        if self.type:
+            noun, name = "Result type" if is_result else "Type", quoted(self.type, _NAME_CHARS)
+            return f"Field {path} of {noun.lower()} {name}" if self.path else f"{noun} {name}"
+        whole = "Result" if is_result else "Parameters"
+        return f"{self.noun} {path}" if self.path else whole
 
     def field(self, name: str) -> _Place:
         name = name or "(no name)"
@@ -255,13 +240,10 @@ class _SchemaComparison:
 
     def __init__(self, old: Any, new: Any) -> None:
         self._old, self._new = old, new
-        self._met: set[tuple[str, str]] = set()
+        self._compared: set[tuple[str, str]] = set()
 
-    def lines(self, at: _Place) -> Iterator[str]:
+    def lines(self, at: _Place, old: Any, new: Any, depth: int = 0) -> Iterator[str]:
         """A line for each thing that changed; at least one if the schemas differ at all."""
-        return self._compare(at, self._old, self._new, 0)
-
-    def _compare(self, at: _Place, old: Any, new: Any, depth: int) -> Iterator[str]:
         if not is_same(old, new):
             yield from [*self._parts(at, old, new, depth)] or _value_lines(f"{at}:", old, new)
 
@@ -270,15 +252,13 @@ class _SchemaComparison:
             return
         refs = _ref_of(old), _ref_of(new)
         if refs[0] != refs[1]:
-            if refs in self._met:
+            if refs in self._compared:
                 return
-            self._met.add(refs)
+            self._compared.add(refs)
             old, new = _resolved(old, self._old), _resolved(new, self._new)
-        if old is False or new is False:
-            yield f"{at}: type {type_label(old, self._old)} → {type_label(new, self._new)}"
-            return
         before, after = _as_choices(as_object(old), as_object(new))
-        labels = type_label(before, self._old, 0), type_label(after, self._new, 0)
+        both = (old, new) if False in (old, new) else (before, after)
+        labels = type_label(both[0], self._old, 0), type_label(both[1], self._new, 0)
         if labels[0] != labels[1]:
             yield f"{at}: type {labels[0]} → {labels[1]}"
         yield from self._properties(at, before, after, depth)
@@ -302,34 +282,34 @@ class _SchemaComparison:
             else:
                 if (name in was_needed) != (name in is_needed):
                     yield f"{here} is {'required' if name in is_needed else 'optional'} now"
-                yield from self._compare(here, old.get(name), new.get(name), depth + 1)
+                yield from self.lines(here, old.get(name), new.get(name), depth + 1)
 
     def _word(self, at: _Place, word: str, was: Any, now: Any, depth: int) -> Iterator[str]:
         """Lines of one keyword; what types and properties say is in other lines already."""
-        both: list[Any] = [x for x in (was, now) if x is not _MISSING]
-        are_objects = all(isinstance(x, dict) for x in both)
+        old, new = as_list(was), as_list(now)
+        are_lists, are_schemas = is_list(was) and is_list(now), _is_schema(was) and _is_schema(now)
+        lines: list[str] = []
         match word:
-            case "type" if all(isinstance(x, str) or _is_texts(x) for x in both):
-                pass
-            case "properties" if are_objects:
-                pass
-            case "items" if _is_schema(was) and _is_schema(now):
-                yield from self._compare(replace(at, path=f"{at.path}[]"), was, now, depth + 1)
-            case "additionalProperties" if isinstance(was, dict) and isinstance(now, dict):
-                yield from self._compare(at.field("*"), was, now, depth + 1)
+            case "type" | "properties" | "required":
+                return  # that only their order changed is shown where nothing else is
+            case "items" if are_schemas:
+                lines += self.lines(replace(at, path=f"{at.path}[]"), was, now, depth + 1)
+            case "additionalProperties" if is_object(was) and is_object(now):
+                lines += self.lines(at.field("*"), was, now, depth + 1)
             case "additionalProperties" if was is False or now is False:
-                yield f"{at}: others than those named are {'accepted' if now else 'refused'} now"
-            case "enum" if isinstance(was, list) and isinstance(now, list):
-                yield from _enum_lines(at, cast("list[Any]", was), cast("list[Any]", now))
-            case "required" if all(map(_is_texts, both)):
-                if len(both) > 1 and _has_same_members(as_list(was), as_list(now)):
-                    yield f"{at}: {word} listed differently, and means the same"
-            case "anyOf" | "oneOf" | "allOf" if _is_short_list(was) and _is_short_list(now):
-                yield from self._alternatives(at, as_list(was), as_list(now), depth)
-            case "$defs" | "definitions" if are_objects:
-                yield from self._named_types(at, as_object(was), as_object(now), depth)
+                lines.append(
+                    f"{at}: others than those named are {'accepted' if now else 'refused'} now"
+                )
+            case "enum" if are_lists:
+                lines += _enum_lines(at, old, new)
+            case "anyOf" | "oneOf" | "allOf" if are_lists:
+                yield from self._alternatives(at, old, new, depth)
+                return
+            case "$defs" | "definitions":
+                lines += self._named_types(at, as_object(was), as_object(now), depth)
             case _:
-                yield from _value_lines(f"{at}: {plain(word, _NAME_CHARS)}", was, now)
+                pass
+        yield from lines or _value_lines(f"{at}: {plain(word, _NAME_CHARS)}", was, now)
 
     def _alternatives(
         self, at: _Place, was: list[Any], now: list[Any], depth: int
@@ -342,7 +322,7 @@ class _SchemaComparison:
             label = type_label(old, self._old, 0)
             twins = (i for i, x in enumerate(came) if type_label(x, self._new, 0) == label)
             if (twin := next(twins, None)) is not None:
-                yield from self._compare(at, old, came.pop(twin), depth + 1)
+                yield from self.lines(at, old, came.pop(twin), depth + 1)
             elif label in of_new:
                 yield f"{at}: one of its forms ({label}) was removed"
         for new in came:
@@ -359,29 +339,19 @@ class _SchemaComparison:
             elif name not in old:
                 yield f"{here} was added ({type_label(new[name], self._new)})"
             else:
-                yield from self._compare(here, old[name], new[name], depth + 1)
+                yield from self.lines(here, old[name], new[name], depth + 1)
 
 
 def _enum_lines(at: _Place, was: list[Any], now: list[Any]) -> Iterator[str]:
-    gone, came = _members_not_in(was, now), _members_not_in(now, was)
-    if came:
-        yield _enum_line(f"{at} may be", came, "now")
-    if gone:
-        yield _enum_line(f"{at} may not be", gone, "any more")
-    if not gone and not came:
-        yield f"{at}: allowed values listed differently, and means the same"
-
-
-def _enum_line(before: str, values: list[Any], after: str) -> str:
-    """As many of the values as fit into a line."""
-    texts = [shown(x, _NAME_CHARS) for x in values[:_MOST_VALUES]]
-    while True:
-        rest = len(values) - len(texts)
-        more = f" and {rest} more" if rest else ""
-        line = f"{before} {', '.join(texts)}{more} {after}"
-        if len(line) <= LINE_CHARS or len(texts) == 1:
-            return line
-        texts.pop()
+    for values, others, verb, end in (
+        (now, was, "may be", "now"), (was, now, "may not be", "any more")
+    ):  # fmt: skip
+        if news := _members_not_in(values, others):
+            texts = ", ".join(shown(x, _NAME_CHARS) for x in news[:_MOST_VALUES])
+            rest = len(news) - _MOST_VALUES
+            texts += f" and {rest} more" if rest > 0 else ""
+            room = max(LINE_CHARS - len(f"{at} {verb}  {end}"), _NAME_CHARS)
+            yield f"{at} {verb} {plain(texts, room)} {end}"
 
 
 def type_label(schema: Any, root: Any, items_depth: int = _LABEL_DEPTH) -> str:
@@ -396,12 +366,11 @@ def _label(schema: Any, root: Any, items_depth: int, depth: int) -> str:
     named = spec.get("type")
     if named == "array" and items_depth and depth and _is_schema(spec.get("items")):
         return f"array of {_label(spec['items'], root, items_depth - 1, depth - 1)}"
-    if isinstance(named, str):
-        return plain(named, _LABEL_CHARS)
-    if isinstance(named, list):
-        return _joined([plain(str(x), _LABEL_CHARS) for x in cast("list[Any]", named)], " or ")
+    if isinstance(named, str | list):
+        names = as_list(named) or [named]
+        return _joined([plain(str(x), _LABEL_CHARS) for x in names], " or ")
     for word in (*_UNIONS, "allOf"):
-        if depth and _is_short_list(spec.get(word)):
+        if depth and isinstance(spec.get(word), list):
             inner = [_label(x, root, items_depth, depth - 1) for x in spec[word]]
             return _joined(inner, " and " if word == "allOf" else " or ")
     if types := types_of(spec):
@@ -411,7 +380,8 @@ def _label(schema: Any, root: Any, items_depth: int, depth: int) -> str:
 
 def _joined(labels: list[str], word: str) -> str:
     several = list(dict.fromkeys(labels))
-    return word.join([*several[:_LABELS], *(["others"] if len(several) > _LABELS else [])])
+    more = ["others"] if len(several) > _MOST_LABELS else []
+    return word.join([*several[:_MOST_LABELS], *more])
 
 
 def _resolved(schema: Any, root: Any) -> Any:
@@ -453,29 +423,12 @@ def _as_choice(word: str, schema: JsonObject) -> JsonObject:
 
 
 def _members_not_in(these: list[Any], those: list[Any]) -> list[Any]:
-    texts = {x for x in those if isinstance(x, str)}
-    rest = [x for x in those if not isinstance(x, str)]
-    return [
-        x
-        for x in these
-        if (x not in texts if isinstance(x, str) else not any(is_same(x, y) for y in rest))
-    ]
-
-
-def _has_same_members(one: list[Any], other: list[Any]) -> bool:
-    return not _members_not_in(one, other) and not _members_not_in(other, one)
+    others = set(map(canonical, those))
+    return [x for x in these if canonical(x) not in others]
 
 
 def _is_schema(value: Any) -> bool:
     return isinstance(value, dict | bool)
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(x, str) for x in cast("list[Any]", value))
-
-
-def _is_short_list(value: Any) -> bool:
-    return isinstance(value, list) and len(cast("list[Any]", value)) <= _MOST_ALTERNATIVES
 
 
 def _ref_of(schema: Any) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any, cast
+from typing import Any
 
 from ..core.visible import escaped
 
@@ -21,27 +21,13 @@ _WORD = re.compile(r"\S+|\s+")
 
 
 def is_same(old: Any, new: Any) -> bool:
-    """Whether two JSON values are written alike: 1 is neither 1.0 nor true. However deep."""
-    waiting: list[tuple[Any, Any]] = [(old, new)]
-    while waiting:
-        one, other = waiting.pop()
-        if one is other:
-            continue
-        if type(one) is not type(other):
-            return False
-        if isinstance(one, list):
-            if len(cast("list[Any]", one)) != len(other):
-                return False
-            waiting += zip(cast("list[Any]", one), other, strict=True)
-        elif isinstance(one, dict):
-            fields = cast("dict[str, Any]", one)
-            if fields.keys() != other.keys():
-                return False
-            waiting += [(x, other[name]) for name, x in fields.items()]
-        # By how it is written, NaN is like itself, and -0.0 is not 0.0.
-        elif repr(one) != repr(other) if isinstance(one, float) else one != other:
-            return False
-    return True
+    """Whether two JSON values are written alike: 1 is neither 1.0 nor true."""
+    return old is new or (type(old) is type(new) and canonical(old) == canonical(new))
+
+
+def canonical(value: Any) -> str:
+    """The JSON text of a value, the same whatever the order of keys in it."""
+    return json.dumps(value, sort_keys=True)
 
 
 def plain(text: str, chars: int) -> str:
@@ -79,10 +65,7 @@ def _clipped(text: str, chars: int) -> str:
 
 
 def _written(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "…"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _text_of(value: Any) -> str:
@@ -90,8 +73,6 @@ def _text_of(value: Any) -> str:
 
 
 def _arrow(old: str, new: str, each: int) -> str:
-    if old == new:
-        return "changed, deeper inside than can be shown"
     start = _first_difference(old, new)
     return f"{_window(old, start, each)} → {_window(new, start, each)}"
 
