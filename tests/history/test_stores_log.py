@@ -41,7 +41,7 @@ def told(tool: str = "log", minutes: int = 0, **fields: object) -> Event:
     """An event about a tool of git."""
     event = Event(Subject(MCP, "git", tool), "called", NOON + timedelta(minutes=minutes))
     payload = {"status": "ok", "seconds": 0.1}
-    return replace(event, payload=payload, event_kind="action", source="executor", **fields)
+    return replace(event, payload=payload, **fields)
 
 
 def connected(source: Subject, time: datetime) -> Event:
@@ -119,18 +119,14 @@ def test_subjects_that_have_the_same_id_are_told_apart(store: History) -> None:
 def test_a_megabyte_of_description_is_kept_once(store: History) -> None:
     text = "ä\0" * 500_000
     body = BODY.replace("Looks.", "\\u00e4\\u0000" * 500_000)
-    event = replace(
-        told(definition="d1"), change="confirmed", event_kind="fact", source="validator"
-    )
+    event = replace(told(definition="d1"), change="confirmed")
     append(store, event, event, bodies={"d1": body})
     append(store, event, bodies={"d1": body})
     assert [x.payload["description"] == text for x in read(store)] == [True] * 3
 
 
 def test_a_definition_that_was_lost_leaves_the_event(store: History) -> None:
-    event = replace(
-        told(definition="gone"), change="confirmed", event_kind="fact", source="validator"
-    )
+    event = replace(told(definition="gone"), change="confirmed")
     append(store, event)
     assert [(x.definition, x.payload) for x in read(store)] == [("gone", {})]
 

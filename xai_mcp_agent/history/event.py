@@ -172,8 +172,8 @@ class Event:
     reason: str = ""
     run: str = ""
     position: int = 0
-    event_kind: EventKind = "fact"
-    source: Teller = "validator"
+    teller: Teller | None = None
+    """Who says so, if not who usually says this."""
     followed_by: int | None = field(default=None, repr=False, compare=False)
     """Of a listing or loss that speaks of all tools of its source: of so many the events behind it
     tell, and of the others it is implied that they are there as before, or gone."""
@@ -182,6 +182,16 @@ class Event:
     def context_id(self) -> str:
         """The id of what it is about."""
         return self.subject.context_id
+
+    @property
+    def event_kind(self) -> EventKind:
+        """Whether it is a fact, an action or a decision."""
+        return "decision" if self.teller == "user" else _CHANGES[self.change].kind
+
+    @property
+    def source(self) -> Teller:
+        """Who says so."""
+        return self.teller or _CHANGES[self.change].source
 
 
 LinkTarget: TypeAlias = Literal["", "knowledge", "tools", "source", "itself"]
@@ -255,11 +265,6 @@ def links_of(change: Change, subject: Subject, project: Project) -> Links:
         targets(links.extends), targets(links.related_to),
         targets(links.reinforces), targets(links.contradicts),
     )  # fmt: skip
-
-
-def usual_kind(change: Change) -> EventKind:
-    """The kind of an event of this change, unless it says otherwise."""
-    return _CHANGES[change].kind
 
 
 def usual_teller(change: Change) -> Teller:

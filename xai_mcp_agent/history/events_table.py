@@ -17,7 +17,6 @@ from .event import (
     Subject,
     links_of,
     tool_payload,
-    usual_kind,
     usual_payload,
     usual_teller,
 )
@@ -57,9 +56,9 @@ class Range:
 
 
 def row_of(
-    project: int, event: Event, numbers: Mapping[Subject, int], run: int | None
+    project: int, position: int, event: Event, numbers: Mapping[Subject, int], run: int | None
 ) -> JsonObject:
-    """The row of an event that has its position."""
+    """The row of an event at a position."""
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
     if is_told_by_definition(event) or payload == usual_payload(change):
@@ -71,7 +70,7 @@ def row_of(
         payload = {x: y for x, y in payload.items() if x != _AGENT}
     return {
         "project": project,
-        "position": event.position,
+        "position": position,
         "time": event.time,
         "run": run,
         "change": change,
@@ -101,9 +100,7 @@ def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
         payload = {**payload, _AGENT: row.agent}
     return Event(
         subject, change, row.time, payload, links_of(change, subject, project), row.definition,
-        row.reason or "", run, row.position,
-        "decision" if row.teller == "user" else usual_kind(change),
-        row.teller or usual_teller(change), row.followed_by,
+        row.reason or "", run, row.position, row.teller, row.followed_by,
     )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ class EventLog:
         `bodies` are definitions as JSON text by their digests; one that is there is left as it is.
         """
         fold = self.catch_up(connection)
-        added = [replace(x, position=self._position + n) for n, x in enumerate(new, 1)]
+        added = [*new]
         if not added:
             return
         numbers = self._numbers(
@@ -134,7 +134,10 @@ class EventLog:
         known_runs = self._run_numbers(connection, {x.run: x.time for x in added if x.run})
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
-        rows = [row_of(self.number, x, numbers, known_runs.get(x.run)) for x in added]
+        rows = [
+            row_of(self.number, position, x, numbers, known_runs.get(x.run))
+            for position, x in enumerate(added, self._position + 1)
+        ]
         connection.execute(insert(events), rows)
         fold.take(added)
         self._position += len(added)

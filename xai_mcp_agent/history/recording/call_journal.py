@@ -13,113 +13,94 @@ import hashlib
 import json
 import logging
 import os
-import stat
 import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
 from ...core.json import JsonObject
 from ...core.tools import kind_named
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Subject
 from ..place import Place
-from .reports import NAMES, Begun, Called
+from .reports import CALLER_KEYS, Begun, Called
 
 logger = logging.getLogger(__name__)
 
-# Some hundred thousand calls, which wait for a store that is away.
-_LARGEST_BYTES = 32 * 2**20
-_TIDY_BYTES = 2**20  # written anew without what the store has by now
+_LARGEST_BYTES = 32 * 2**20  # some hundred thousand calls, which wait for a store that is away
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_FIELDS = ("seconds", "error", "arguments", "result", "structured", "by")
-_UNSAID: dict[str, Any] = {"error": "", "by": ()}
-_USED_BY = {"run_id", "call_id", *NAMES}
 _MOST_ERROR_CHARS = 500
 _MOST_LINE_BYTES = 200_000  # ten times the longest of ours
-_NO_PIPES = getattr(os, "O_NONBLOCK", 0)
 
 
 class CallJournal:
-    """That of one run, by its id. Used from any thread; nothing in it waits.
+    """The journal of one run, by its id. Used from any thread; nothing in it waits.
 
-    `warn` is told once, in a thread of its own, if calls cannot be noted: they are made all the
+    `warn` is called once, in a thread of its own, if calls cannot be noted: they are made all the
     same.
     """
 
     def __init__(
         self, place: Place, run: str, warn: Callable[[str], None] = logger.warning
     ) -> None:
-        self._run = json.dumps({"run": run}).encode() + b"\n"
+        self._run = to_json({"run": run}) + b"\n"
         stem = _stem(place)
         self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
         self._warn = warn
         self._opened: int | None = None
-        self._is_full = False
-        self._lines: dict[int, bytes] = {}  # what the store does not have yet
+        self._pending: set[int] = set()  # what the store does not have yet
         self._size = self._last = 0
         self._changing = threading.RLock()
-        self._pid = os.getpid()
         _all.add(self)
 
     def begin(self, call: Begun) -> int:
-        """A call is about to be sent; the number that it has here, 0 for none."""
+        """Note that a call is about to be sent; its number, 0 where it is not noted."""
+        number = self.next_number()
+        return number if self._add(number, _line(number, call)) else 0
+
+    def next_number(self) -> int:
+        """A number for a call."""
         with self._changing:
             self._last += 1
-            return self._last if self._add(self._last, _line(self._last, call)) else 0
+            return self._last
 
-    def end(self, number: int, call: Called) -> Called:
-        """A call is over; what is to be reported of it. `number` is what it has here, if any."""
-        if self._file is None:
-            return call
-        with self._changing:
-            if not number:
-                number = self._last = self._last + 1
-            self._add(number, _line(number, call))
-        return replace(call, entry=number)
+    def end(self, call: Called) -> None:
+        """Note that a call is over, under the number in its `entry`."""
+        if self._file is not None:
+            self._add(call.entry, _line(call.entry, call))
 
     def written(self, numbers: Iterable[int]) -> None:
         """The store has these calls, or they were never made."""
         with self._changing:
-            for number in numbers:
-                self._lines.pop(number, None)
-            if self._opened is None or self._pid != os.getpid():
-                return
-            try:
-                if not self._lines:
+            self._pending.difference_update(numbers)
+            if self._opened is not None and not self._pending and self._size > len(self._run):
+                with suppress(OSError):
                     os.ftruncate(self._opened, 0)
-                    self._size = 0
-                    self._append(self._run)
-                elif self._size > _TIDY_BYTES + 2 * sum(map(len, self._lines.values())):
-                    self._write_anew()
-            except OSError as reason:
-                logger.debug("The file of calls stays as it is: %s", reason)
+                    self._size = os.write(self._opened, self._run)
 
     def withdraw(self, number: int) -> None:
-        """This call was not made."""
-        with self._changing:
-            if number in self._lines:
-                line = json.dumps({"n": number, "was": "withdrawn"})
-                self._add(number, line.encode() + b"\n")
-                self.written([number])
+        """Note that this call was not made."""
+        if number in self._pending:
+            self._add(number, to_json({"n": number, "was": "withdrawn"}) + b"\n")
+            self.written([number])
 
     def close(self) -> None:
         """Let go of the file; if the store does not have all of it, for who starts next."""
         with self._changing:
-            opened, self._opened, file, self._file = self._opened, None, self._file, None
-            if opened is None or self._pid != os.getpid():
+            opened, file = self._opened, self._file
+            self._opened = self._file = None
+            if opened is None:
                 return
-            if file is not None and not self._lines:
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
+            if file is not None and not self._pending:
+                file.unlink(missing_ok=True)
             os.close(opened)
 
     def drop(self) -> None:
@@ -130,65 +111,48 @@ class CallJournal:
 
     def _add(self, number: int, line: bytes) -> bool:
         """Whether it is noted."""
-        if self._file is None or self._is_full or self._pid != os.getpid():
-            return False
-        try:
-            if self._opened is None:
-                self._open(self._file)
-            if self._opened is None or self._size + len(line) > _LARGEST_BYTES:
+        with self._changing:
+            if self._file is None:
                 return False
-            self._append(line)
-        except OSError as reason:
-            self._say(reason)
-            return False
-        self._lines[number] = self._lines.get(number, b"") + line
-        return True
+            try:
+                opened = self._opened or self._open(self._file)
+                if opened is None or self._size + len(line) > _LARGEST_BYTES:
+                    return False
+                self._append(opened, line)
+            except OSError as reason:
+                self._give_up(reason)
+                return False
+            self._pending.add(number)
+            return True
 
-    def _open(self, file: Path) -> None:
+    def _open(self, file: Path) -> int | None:
         try:
             make_private_folder(file.parent)
         except OSError as reason:
             logger.info("Calls are not noted before they are sent: %s", reason)
             self._file = None  # the history lies there as well, and has it told
-            return
-        opened = open_private(file, _FLAGS)
-        take_lock(opened)  # of nobody else's: by which others know that this process is there
-        self._opened = opened
-        self._append(self._run)
+            return None
+        self._opened = open_private(file, _FLAGS)
+        take_lock(self._opened)  # by which others know that this process is there
+        self._append(self._opened, self._run)
+        return self._opened
 
-    def _append(self, line: bytes) -> None:
-        if self._opened is None:
-            return
-        written = os.write(self._opened, line)
+    def _append(self, opened: int, line: bytes) -> None:
+        written = os.write(opened, line)
         self._size += written
         if written < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _write_anew(self) -> None:
-        if self._file is None:
-            return
-        before, beside = self._opened, self._file.with_name(f"{self._file.name}.new")
-        opened = open_private(beside, _FLAGS | os.O_TRUNC)
-        try:
-            take_lock(opened)
-            data = self._run + b"".join(self._lines.values())
-            if os.write(opened, data) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.replace(beside, self._file)
-        except OSError:
-            os.close(opened)
-            raise
-        self._opened, self._size = opened, len(data)
-        if before is not None:
-            os.close(before)
-
-    def _say(self, reason: OSError) -> None:
-        self._is_full = True
+    def _give_up(self, reason: OSError) -> None:
         text = (
             f"Calls cannot be noted before they are sent ({reason}): if this process is killed, "
             "the last ones may be missing in the history. The agent goes on."
         )
         threading.Thread(target=self._warn, args=(text,), daemon=True).start()
+        if self._opened is None:
+            self._file = None
+        else:
+            self._size = _LARGEST_BYTES  # nothing more is added until it is emptied
 
 
 _all: weakref.WeakSet[CallJournal] = weakref.WeakSet()
@@ -204,18 +168,22 @@ if hasattr(os, "register_at_fork"):
 
 
 class LeftBehind:
-    """What a process noted that is not there any more. To be let go of, or removed.
-
-    The file may have come from anywhere, with a clone, say: a line that is not as we write it is
-    left out.
-    """
+    """What a process noted that is not there any more. To be let go of, or removed."""
 
     def __init__(self, file: Path, opened: int) -> None:
         self._file, self._opened = file, opened
         self.run = ""
-        self.calls: list[Begun | Called] = []
+        self._calls: dict[int, Begun | Called] = {}
+        with os.fdopen(os.dup(opened), "rb") as lines:
+            for line in lines.read(_LARGEST_BYTES).splitlines():
+                if len(line) <= _MOST_LINE_BYTES:
+                    with suppress(OverflowError, ValueError):  # cut off, or not ours
+                        self._read(_Line.model_validate_json(line))
+
+    @property
+    def calls(self) -> list[Begun | Called]:
         """Those that were begun and are not known to have ended, and those that did."""
-        self._read()
+        return [*self._calls.values()]
 
     def remove(self) -> None:
         """The store has them all."""
@@ -225,47 +193,33 @@ class LeftBehind:
 
     def let_go(self) -> None:
         """Leave it for somebody else."""
-        opened, self._opened = self._opened, -1
-        if opened >= 0:
-            os.close(opened)
+        os.close(self._opened)
 
-    def _read(self) -> None:
-        calls: dict[int, Begun | Called] = {}
-        with os.fdopen(os.dup(self._opened), "rb") as file:
-            lines = file.read(_LARGEST_BYTES).splitlines()
-            for text in (x for x in lines if len(x) <= _MOST_LINE_BYTES):
-                with suppress(OverflowError, ValueError):  # cut off, or not ours
-                    line = _Line.model_validate_json(text)
-                    if line.run:
-                        self.run = line.run
-                    elif line.was == "withdrawn":
-                        calls.pop(line.n, None)
-                    else:
-                        calls[line.n] = line.call()
-        self.calls = [*calls.values()]
+    def _read(self, line: _Line) -> None:
+        if line.run:
+            self.run = line.run
+        elif line.was == "withdrawn":
+            self._calls.pop(line.n, None)
+        else:
+            self._calls[line.n] = line.call()
 
 
 def left_behind(place: Place) -> list[LeftBehind]:
     """What processes noted that are not there any more, for this project in this store."""
-    found: list[LeftBehind] = []
+    files: list[LeftBehind] = []
     stem = _stem(place)
-    if stem is None:
-        return found
-    try:
-        names = sorted(x for x in os.listdir(stem.parent) if x.startswith(stem.name))
-    except OSError:
-        return found
-    for name in names:
-        file = stem.with_name(name)
+    if stem is None or not stem.parent.is_dir():
+        return files
+    for file in sorted(x for x in stem.parent.iterdir() if x.name.startswith(stem.name)):
         with suppress(OSError):
-            if file.is_symlink():  # none of ours
+            if file.is_symlink() or not file.is_file():  # none of ours
                 continue
-            opened = open_private(file, os.O_RDWR | _NO_PIPES)
-            if stat.S_ISREG(os.fstat(opened).st_mode) and take_lock(opened):
-                found.append(LeftBehind(file, opened))
+            opened = open_private(file, os.O_RDWR)
+            if take_lock(opened):
+                files.append(LeftBehind(file, opened))
             else:
                 os.close(opened)
-    return found
+    return files
 
 
 def _stem(place: Place) -> Path | None:
@@ -278,17 +232,24 @@ def _stem(place: Place) -> Path | None:
     from platformdirs import user_state_path
 
     name = f"{place.url}\0{place.folder}".encode("utf-8", "surrogatepass")
-    named = hashlib.sha256(name).hexdigest()[:_HASH_CHARS]
-    return user_state_path("xai-mcp-agent", appauthor=False) / "calls" / f"{named}-"
+    digest = hashlib.sha256(name).hexdigest()[:_HASH_CHARS]
+    return user_state_path("xai-mcp-agent", appauthor=False) / "calls" / f"{digest}-"
 
 
 def _line(number: int, call: Begun | Called) -> bytes:
-    subject, was = call.tool, "called" if isinstance(call, Called) else "begun"
-    value: JsonObject = {"n": number, "was": was, "time": call.time.isoformat()}
-    value["tool"] = [subject.kind.name, subject.source, subject.tool]
-    fields = {name: getattr(call, name, None) for name in _FIELDS}
-    value |= {name: x for name, x in fields.items() if x not in (None, _UNSAID.get(name))}
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    subject = call.tool
+    value: JsonObject = {
+        "n": number, "was": "begun", "time": call.time,
+        "tool": (subject.kind.name, subject.source, subject.tool),
+    }  # fmt: skip
+    if isinstance(call, Called):
+        value |= {"was": "called", "seconds": call.seconds, "error": call.error}
+        value |= {"result": call.result, "structured": call.structured}
+    value |= {"arguments": call.arguments, "by": call.by}
+    try:
+        return to_json(value, exclude_none=True) + b"\n"
+    except ValueError:  # halves of surrogate pairs
+        return json.dumps(value, default=str).encode() + b"\n"
 
 
 class _Line(BaseModel):
@@ -309,10 +270,10 @@ class _Line(BaseModel):
     by: tuple[tuple[str, str], ...] = ()
 
     def call(self) -> Begun | Called:
-        """The call that it tells of."""
+        """The call of this line."""
         kind, source, tool = self.tool
         subject, time = Subject(kind_named(kind), source, tool), self.time.astimezone(UTC)
-        by = tuple(x for x in self.by if x[0] in _USED_BY)
+        by = tuple(x for x in self.by if x[0] in CALLER_KEYS)
         if self.was == "begun":
             return Begun(subject, time, self.arguments, by)
         return Called(

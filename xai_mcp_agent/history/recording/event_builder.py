@@ -6,22 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 
 from ...core.json import JsonObject
 from ...core.tools import ItemKey, Tool
 from ..event import (
     Change,
     Event,
-    Links,
-    Project,
     Subject,
     item_of,
-    links_of,
     tool_payload,
-    usual_kind,
     usual_payload,
-    usual_teller,
 )
 from ..records import Known, SourceRecord, ToolRecord, is_offered
 from ..wording import plain
@@ -35,6 +29,7 @@ from .reports import (
     ListingDigest,
     Lost,
     Refused,
+    Report,
     Seeded,
 )
 
@@ -45,10 +40,9 @@ _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 
 
 class EventBuilder:
-    """Makes the events of one run of one project."""
+    """Makes the events of one run. What they link to follows from what they are."""
 
-    def __init__(self, project: Project, run: str) -> None:
-        self._project = project
+    def __init__(self, run: str) -> None:
         self._run = run
 
     def of_listing(
@@ -128,79 +122,69 @@ class EventBuilder:
         }
         if report.error:
             payload["error"] = report.error
-        for name in ("arguments", "result", "structured"):
-            if (value := getattr(report, name)) is not None:
-                payload[name] = value
+        if report.arguments is not None:
+            payload["arguments"] = report.arguments
+        if report.result is not None:
+            payload["result"] = report.result
+        if report.structured is not None:
+            payload["structured"] = report.structured
         payload |= report.by
-        return self.own_event("called", report.tool, report.time, payload)
+        return Event(report.tool, "called", report.time, payload, run=self._run)
 
     def of_begun(self, report: Begun) -> Event:
         """A call of which the end is not known."""
         payload: JsonObject = {"status": "unknown"}
         if report.arguments:
             payload["arguments"] = report.arguments
-        payload |= report.by
-        event = self.own_event("begun", report.tool, report.time, payload)
-        return replace(event, reason=UNKNOWN)
+        return self._event("begun", report.tool, report, payload | dict(report.by), reason=UNKNOWN)
 
     def of_decision(self, report: Decided) -> Event:
         """What was decided about a tool, or about what a source says of its use."""
         return Event(
             report.tool, report.decision, report.time, {"status": report.decision},
-            Links(extends=(report.tool.context_id,)),
-            report.definition or None, run=self._run,
-            event_kind="decision", source=report.teller,
+            definition=report.definition or None, run=self._run, teller=report.teller,
         )  # fmt: skip
 
     def of_answer(self, report: Answered) -> Event:
         """What somebody said of a call, or of all calls of a tool."""
         change: Change = "refused" if report.scope == "no" else "approved"
-        given = {"scope": report.scope, "by": report.by, "agent": report.agent, "call": report.call}
-        return Event(
-            report.tool, change, report.time,
-            usual_payload(change) | {name: x for name, x in given.items() if x},
-            _links(change, report.tool, self._project), report.definition or None, report.reason,
-            run=self._run, event_kind="decision", source="user",
-        )  # fmt: skip
+        facts = {"scope": report.scope, "by": report.by, "agent": report.agent, "call": report.call}
+        payload = usual_payload(change) | {name: x for name, x in facts.items() if x}
+        event = self._event(
+            change, report.tool, report, payload, report.definition or None, reason=report.reason
+        )
+        return replace(event, teller="user")
 
     def of_refusal(self, report: Refused) -> Event:
         """A call that was not made."""
-        return Event(
-            report.tool, "refused", report.time, {"status": "refused", **dict(report.by)},
-            _links("refused", report.tool, self._project), report.definition or None, report.reason,
-            run=self._run, event_kind="action", source="executor",
-        )  # fmt: skip
+        payload = usual_payload("refused") | dict(report.by)
+        definition = report.definition or None
+        return self._event(
+            "refused", report.tool, report, payload, definition, reason=report.reason
+        )
+
+    def of_learning(
+        self, change: Change, tool: Subject, time: datetime, payload: JsonObject
+    ) -> Event:
+        """What was learned of the use of a tool, or forgotten."""
+        return Event(tool, change, time, payload, run=self._run)
 
     def _event(
         self,
         change: Change,
         subject: Subject,
-        report: Listed | Lost | Failed | Seeded,
+        report: Report | Begun,
         payload: JsonObject | None = None,
         definition: str | None = None,
         *,
         reason: str = "",
         run: str = "",
     ) -> Event:
-        told = usual_payload(change) if payload is None else payload
-        links = links_of(change, subject, self._project)
+        payload = usual_payload(change) if payload is None else payload
         return Event(
-            subject, change, report.time, told, links, definition, reason, run or self._run
-        )
-
-    def own_event(
-        self, change: Change, tool: Subject, time: datetime, payload: JsonObject
-    ) -> Event:
-        """What this process did, or a person in it."""
-        return Event(
-            tool, change, time, payload, _links(change, tool, self._project), run=self._run,
-            event_kind=usual_kind(change), source=usual_teller(change),
+            subject, change, report.time, payload, definition=definition, reason=reason,
+            run=run or self._run,
         )  # fmt: skip
-
-
-@lru_cache(maxsize=1000)  # the calls of a tool all have the same
-def _links(change: Change, tool: Subject, project: Project) -> Links:
-    return links_of(change, tool, project)
 
 
 def _payload(tool: Tool) -> JsonObject:

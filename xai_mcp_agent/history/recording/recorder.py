@@ -105,6 +105,7 @@ class HistoryRecorder:
         self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
+        self._mask_name = lru_cache(maxsize=256)(mask)  # one agent makes many calls
         self._record = record
 
     @property
@@ -153,7 +154,7 @@ class HistoryRecorder:
         `use_of`.
         """
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.begin(Begun(_subject(key), datetime.now(UTC), given, by))
+        return self._journal.begin(Begun(_subject(key), _now(), given, by))
 
     def not_called(self, begun: int) -> None:
         """A call that was begun was not sent."""
@@ -181,14 +182,16 @@ class HistoryRecorder:
         if result is not None and RESULTS in self._record:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
-        report = Called(_subject(key), datetime.now(UTC), seconds, error, given, text, data, by=by)
-        self._writer.report(self._journal.end(begun, report))
+        entry = begun or self._journal.next_number()
+        report = Called(_subject(key), _now(), seconds, error, given, text, data, entry, by)
+        self._journal.end(report)
+        self._writer.report(report)
 
     def use_of(self, caller: Caller, call_id: str = "") -> Use:
         """What events tell of who makes a call, without secrets."""
         if caller is PROGRAM and not call_id:
             return _BY_PROGRAM
-        return kept_use(used_by(caller, call_id), self.mask)
+        return kept_use(used_by(caller, call_id), self._mask_name)
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Have something learned, in the writer thread. Returns at once."""

@@ -121,7 +121,7 @@ class ReportWriter:
         self._repeated: dict[Subject, tuple[Failed, float]] = {}
         self._began = began
         self._runs = Runs(history.project_id, run)  # not begun
-        self._changes = EventBuilder(history.project, self._runs.own)
+        self._changes = EventBuilder(self._runs.own)
         self.record(())
 
     def open_again(self) -> None:
@@ -159,16 +159,20 @@ class ReportWriter:
         self.history.store.clear_traces()
         return forgotten
 
-    def prune_if_due(self) -> None:
-        """Remove what is not to be kept any more, if nobody looked for a day.
+    def look_after(self) -> None:
+        """Say that this run is still there; prune the log and back it up, if either is due.
 
         Raises:
-            StoreFailed: nothing was removed.
+            StoreFailed: the store.
         """
-        now = time.monotonic()
-        if self._retention is None or (
-            self._looked is not None and now - self._looked < _LOOK_SECONDS
-        ):
+        self.record(())
+        self._prune_if_due()
+        self.history.store.back_up_if_due()
+
+    def _prune_if_due(self) -> None:
+        """Remove what is not to be kept any more, if nobody looked for a day."""
+        now, looked = time.monotonic(), self._looked
+        if self._retention is None or (looked is not None and now - looked < _LOOK_SECONDS):
             return
         with self.history.reading() as connection:
             due = is_due(connection, self.history.project_id, datetime.now(UTC))
@@ -182,7 +186,7 @@ class ReportWriter:
             StoreFailed: it could not be said.
         """
         try:
-            self.prune_if_due()
+            self._prune_if_due()
             self.history.store.back_up_if_due()
             with self._batch() as batch:
                 for source in tuple(self._connected):  # usually none is left
@@ -236,7 +240,7 @@ class ReportWriter:
         if not self._runs.begin(batch.connection):  # others took it for ended
             self._runs = Runs(self.history.project_id)
             self._runs.begin(batch.connection)
-            self._changes = EventBuilder(self.history.project, self._runs.own)
+            self._changes = EventBuilder(self._runs.own)
         began, self._began = self._began or datetime.now(UTC), None
         self._end_what_is_over(batch, began)
         left = self._take_in_left_behind(batch)
@@ -379,7 +383,7 @@ class ReportWriter:
 
     def _learning(self, batch: _Batch, since: datetime) -> Learning:
         def note(change: Change, tool: Subject, time: datetime, payload: JsonObject) -> None:
-            batch.add([self._changes.own_event(change, tool, time, payload)])
+            batch.add([self._changes.of_learning(change, tool, time, payload)])
 
         return Learning(
             batch.connection, self.history.project_id, redact=self._redact, note=note, since=since

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 Use: TypeAlias = tuple[tuple[str, str], ...]
 """Who makes a call: keys of a payload, and their values."""
 
-NAMES = ("caller", "agent", "workflow", "node", "toolbelt")
-"""The keys of names; the others are ids."""
-
+_NAMES, _IDS = ("caller", "agent", "workflow", "node", "toolbelt"), ("run_id", "call_id")
+CALLER_KEYS = {*_NAMES, *_IDS}
 _MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
 
 
@@ -48,14 +47,12 @@ def used_by(caller: Caller, call_id: str = "") -> Use:
 
 def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
     """The same without secrets, and with texts of a bounded length."""
-    masked: list[tuple[str, str]] = []
-    for key, text in use:
-        if key != "caller":  # that one is a word of ours
-            most = _MOST_NAME_CHARS if key in NAMES else _MOST_ID_CHARS
-            # Cut after masking: half a secret must not be left at its end.
-            text = visible_text(mask(text[: 10 * most]), most)
-        masked.append((key, text))
-    return tuple(masked)
+    # Cut after masking: half a secret must not be left at its end. "caller" is a word of ours.
+    return tuple(
+        (key, text if key == "caller" else visible_text(mask(text[: 10 * most]), most))
+        for key, text in use
+        for most in (_MOST_ID_CHARS if key in _IDS else _MOST_NAME_CHARS,)
+    )
 
 
 @dataclass(frozen=True, slots=True)

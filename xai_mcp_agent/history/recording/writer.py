@@ -25,17 +25,16 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_WAITING = 50_000  # hours of a busy agent, and some tens of megabytes
-# In one transaction: others want to write, too.
-_MOST_AT_ONCE = 1000
+_MOST_AT_ONCE = 1000  # in one transaction: others want to write, too
 # Calls come in numbers and are written down together; nothing waits for them.
 _CALLS_SECONDS = 1.0
 _BEAT_SECONDS = 30.0
-_FIRST_PAUSE_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 30.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 30.0
 # A process that ends waits so long for the last of it: on a busy machine the store may not even be
 # open when the first call is done.
 _EXIT_SECONDS = 8.0
 _GOES_ON = "The agent goes on; what happens is written down when the history works again."
+_TOO_MUCH = "So much waits to be written into the history that the oldest is left out."
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,12 @@ class _Question:
     do: Callable[[ReportWriter], Any]
     answer: Future[Any] = field(default_factory=Future[Any])
 
-    def ask(self, recorder: ReportWriter) -> None:
+    def ask(self, writer: ReportWriter) -> None:
         """Answer it. A store that fails is the writer's trouble, too."""
         if not self.answer.set_running_or_notify_cancel():
             return
         try:
-            self.answer.set_result(self.do(recorder))
+            self.answer.set_result(self.do(writer))
         except StoreFailed as reason:
             self.answer.set_exception(reason)
             raise
@@ -66,33 +65,30 @@ class _Question:
 class HistoryWriter:
     """Used from any thread. Its own begins with the first report or question.
 
-    `open_recorder` is called in that thread and may raise `StoreFailed`. What a person should know
-    of its trouble is given to `warn`, and what the store has now, or never will, to `written`.
+    `open_writer` is called in that thread and may raise `StoreFailed`. What a person should know
+    of its trouble is given to `warn`, and what the store has now to `written`.
     """
 
     def __init__(
         self,
         place: Place,
-        open_recorder: Callable[[], ReportWriter],
+        open_writer: Callable[[], ReportWriter],
         warn: Callable[[str], None] = logger.warning,
         written: Callable[[Iterable[Report]], None] = lambda _: None,
     ) -> None:
         self._is_off = place.is_off
         self._warn = warn
         self._written = written
-        self._open_recorder = open_recorder
-        self._recorder: ReportWriter | None = None
+        self._open_writer = open_writer
+        self._writer: ReportWriter | None = None
         self._waiting: deque[Report | _Question] = deque()
         self._left_out = 0
         # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
         self._changing = threading.RLock()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
-        self._is_closing, self._is_wanted = threading.Event(), threading.Event()
+        self._is_closing, self._may_retry = threading.Event(), threading.Event()
         self._trouble: StoreFailed | None = None
-        self._said: set[str] = set()
-        # Held by who begins to wait for an answer, or sees to it that nobody begins to.
-        self._asking = threading.RLock()
-        self._starting = threading.Lock()
+        self._warnings: set[str] = set()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
@@ -103,8 +99,8 @@ class HistoryWriter:
 
     def report(self, report: Report) -> None:
         """Have this written down soon."""
-        if self._is_closing.is_set() or self._pid != os.getpid() or self._is_off:
-            return  # as in `_is_over`, on the way of a call
+        if self._is_off or self._is_over():
+            return
         self._put(report)
         if not isinstance(report, Called | Taught):
             self._is_urgent.set()
@@ -122,12 +118,12 @@ class HistoryWriter:
         if self._is_over():  # looked at first: in a fork the lock may be held for ever
             question.refuse(_closed())
             return question.answer
-        with self._asking:
+        with self._changing:
             refusal = _closed() if self._is_over() else self._trouble
             if refusal is None:
                 self._put(question)
         self._is_urgent.set()
-        self._is_wanted.set()
+        self._may_retry.set()
         if refusal is not None:
             question.refuse(refusal)
         return question.answer
@@ -138,12 +134,14 @@ class HistoryWriter:
         It goes on without a wait afterwards. Python does not end before it is done, or
         `_EXIT_SECONDS` have passed.
         """
-        with self._starting:
+        if self._pid != os.getpid():
+            return
+        with self._changing:
             self._is_closing.set()
             thread = self._thread
-        for event in (self._is_work, self._is_urgent, self._is_wanted):
+        for event in (self._is_work, self._is_urgent, self._may_retry):
             event.set()
-        if thread is None or self._pid != os.getpid() or not seconds:
+        if thread is None or not seconds:
             return
         thread.join(seconds)
         if not thread.is_alive():
@@ -155,16 +153,15 @@ class HistoryWriter:
 
     def _finish(self) -> None:
         """At the end of Python: the last wait, and a word about what is missing after it."""
-        thread, self._thread = self._thread, None
-        if thread is None or self._pid != os.getpid():
+        if self._thread is None or self._pid != os.getpid():
             return
         with suppress(KeyboardInterrupt):  # somebody does not want to wait
-            thread.join(_EXIT_SECONDS)
-        if thread.is_alive() and self._waiting:
+            self._thread.join(_EXIT_SECONDS)
+        if self._thread.is_alive() and self._waiting:
             logger.warning(
                 "The history could not be written in time: %s of what happened are missing in it.",
                 len(self._waiting),
-            )  # fmt: skip
+            )
 
     def _is_over(self) -> bool:
         """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
@@ -175,10 +172,10 @@ class HistoryWriter:
             self._waiting.append(item)
             if len(self._waiting) > _MOST_WAITING:
                 self._leave_out()
+            if self._thread is None:
+                self._start()
         if not self._is_work.is_set():
             self._is_work.set()
-        if self._thread is None:
-            self._start()
 
     def _leave_out(self) -> None:
         """Let go of the oldest reports where too many wait."""
@@ -190,19 +187,15 @@ class HistoryWriter:
             self._left_out += 1
 
     def _start(self) -> None:
-        with self._starting:
-            if self._thread is not None or self._is_closing.is_set():
-                return
-            name = "xai-mcp-history"
-            self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            try:
-                self._thread.start()
-                return
-            except RuntimeError as reason:  # Python is about to end
-                logger.debug("Nothing can be written down any more: %s", reason)
-                self._thread = None
-                self._is_closing.set()
-        self._end()  # not before: it waits for who asks, who may wait to start the thread
+        name = "xai-mcp-history"
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as reason:  # Python is about to end
+            logger.debug("Nothing can be written down any more: %s", reason)
+            self._thread = None
+            self._is_closing.set()
+            self._end()
 
     def _serve(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
@@ -211,17 +204,17 @@ class HistoryWriter:
             is_last_try = self._is_closing.is_set()
             reason = self._problem_with_work()
             if self._left_out:
-                self._say(
-                    "So much waits to be written into the history that the oldest is left out."
-                )
+                self._warn_once(_TOO_MUCH)
             if reason is None:
                 pause = _FIRST_PAUSE_SECONDS
                 continue
-            self._refuse(reason)
+            self._trouble = reason
+            self._warn_once(f"{reason} {_GOES_ON}")
+            self._refuse_questions(reason)
             if is_last_try:
                 break
-            self._is_wanted.wait(pause)
-            self._is_wanted.clear()
+            self._may_retry.wait(pause)
+            self._may_retry.clear()
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._end()
 
@@ -238,7 +231,7 @@ class HistoryWriter:
             try:
                 self._work_off()
             except StoreFailed:
-                if self._recorder is None or not self._recorder.history.store.is_damaged:
+                if self._writer is None or not self._writer.history.store.is_damaged:
                     raise
                 self._work_off()  # in the one that takes its place
         except StoreFailed as reason:
@@ -253,25 +246,23 @@ class HistoryWriter:
 
     def _work_off(self) -> None:
         """Do all that waits; without any, say that this run is still there."""
-        if self._recorder is None:
-            self._recorder = self._open_recorder()
-        recorder = self._recorder
-        if self._trouble is not None or recorder.history.store.is_damaged:
-            recorder.open_again()
+        if self._writer is None:
+            self._writer = self._open_writer()
+        writer = self._writer
+        if self._trouble is not None or writer.history.store.is_damaged:
+            writer.open_again()
         if not self._waiting:
-            recorder.record(())
-            recorder.prune_if_due()
-            recorder.history.store.back_up_if_due()
+            writer.look_after()
         while self._waiting:
             if isinstance(self._waiting[0], _Question):
                 with self._changing:
                     question = self._waiting.popleft()
                 if isinstance(question, _Question):
-                    question.ask(recorder)
+                    question.ask(writer)
             else:
-                self._record(recorder)
+                self._record(writer)
 
-    def _record(self, recorder: ReportWriter) -> None:
+    def _record(self, writer: ReportWriter) -> None:
         """Write down the reports before the next question; until that is done they wait."""
         batch: list[Report] = []
         with self._changing:
@@ -280,38 +271,28 @@ class HistoryWriter:
                     break
                 self._waiting.popleft()
                 batch.append(item)
-        done = 0
         try:
-            try:
-                recorder.record(batch)
-                done = len(batch)
-            except StoreFailed:
-                raise
-            except Exception as reason:  # noqa: BLE001 - one of them is told below
-                logger.debug("A batch of reports is written one by one: %r", reason)
-                for report in batch:
-                    self._record_one(recorder, report)
-                    done += 1
-        finally:
+            self._record_all(writer, batch)
+        except BaseException:
             with self._changing:
-                self._waiting.extendleft(reversed(batch[done:]))
+                self._waiting.extendleft(reversed(batch))
                 self._leave_out()
-            self._written(batch[:done])
+            raise
+        self._written(batch)
 
-    def _record_one(self, recorder: ReportWriter, report: Report) -> None:
+    def _record_all(self, writer: ReportWriter, batch: list[Report]) -> None:
+        """Write all of them; if one is more than we can write, the others without it."""
         try:
-            recorder.record([report])
+            writer.record(batch)
         except StoreFailed:
             raise
         except Exception:
-            logger.exception("A report was not written into the history: %.200r", report)
-
-    def _refuse(self, reason: StoreFailed) -> None:
-        """The store cannot be used: say so once, and to all who ask."""
-        with self._asking:
-            self._trouble = reason
-        self._say(f"{reason} {_GOES_ON}")
-        self._refuse_questions(reason)
+            if len(batch) == 1:
+                logger.exception("A report was not written into the history: %.200r", batch[0])
+                return
+            while batch:
+                self._record_all(writer, batch[:1])
+                self._written([batch.pop(0)])
 
     def _refuse_questions(self, reason: StoreFailed) -> None:
         with self._changing:
@@ -322,11 +303,10 @@ class HistoryWriter:
             if isinstance(item, _Question):
                 item.refuse(reason)
 
-    def _say(self, text: str) -> None:
-        """Once."""
-        if text in self._said:
+    def _warn_once(self, text: str) -> None:
+        if text in self._warnings:
             return
-        self._said.add(text)
+        self._warnings.add(text)
         try:
             self._warn(text)
         except Exception:  # stdout may be closed
@@ -334,14 +314,13 @@ class HistoryWriter:
 
     def _end(self) -> None:
         atexit.unregister(self._finish)
-        with self._asking:  # nobody asks any more: it is closing
-            self._refuse_questions(self._trouble or _closed())
+        self._refuse_questions(self._trouble or _closed())
         if lost := self._left_out + len(self._waiting):
             what = "thing" if lost == 1 else "things"
             logger.warning("%d %s that happened could not be written into the history.", lost, what)
-        if self._recorder is not None:
+        if self._writer is not None:
             with suppress(StoreFailed):
-                self._recorder.close()
+                self._writer.close()
 
 
 def _closed() -> StoreFailed:
