@@ -13,9 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -560,31 +558,20 @@ def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
     assert HistoryRecorder(place_of("", tmp_path), str).close(0) is None
 
 
-def test_two_that_use_the_history_while_python_ends_do_not_wait_for_each_other(
+def test_two_that_use_the_history_while_python_ends_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python begins no thread any more then."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
     memory = HistoryRecorder(place_of("", tmp_path), str)
-    left = memory._writer._waiting  # pyright: ignore[reportPrivateUsage]
-    answers: list[Future[None]] = []
-    asking = threading.Thread(target=lambda: answers.append(memory.settled()), daemon=True)
-    calling = threading.Thread(target=call, args=(memory, 1), daemon=True)
-
-    class Refused(threading.Thread):
-        def __init__(self, **_: object) -> None:
-            super().__init__()
-            asking.start()
-            wait_until(lambda: len(left) == 2, "the other one begins it, too", _SECONDS)
-
-        def start(self) -> None:
-            raise RuntimeError("can't create new thread at interpreter shutdown")
-
-    monkeypatch.setattr(threading, "Thread", Refused)
-    calling.start()
-    for thread in (calling, asking):
-        thread.join(_SECONDS)
-        assert not thread.is_alive()
-    assert isinstance(answers[0].exception(0), StoreFailed)
+    with monkeypatch.context() as ending:
+        ending.setattr(writer.threading.Thread, "start", refuse)
+        call(memory, 1)
+        assert isinstance(memory.settled().exception(_SECONDS), StoreFailed)
+    memory.close(_SECONDS)
 
 
 def test_an_answer_that_nobody_wants_any_more_harms_nobody(tmp_path: Path) -> None:

@@ -105,15 +105,6 @@ def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None
         assert writer.history.stats(since).sources == []
 
 
-def test_the_last_use_is_the_last_written_also_where_a_clock_was_set_back(
-    writer: ReportWriter,
-) -> None:
-    tool, earlier = Subject(MCP, "git", "log"), NOON - timedelta(days=1)
-    writer.record([Called(tool, NOON, 0.5), Called(tool, earlier, 0.5)])
-    assert counted(writer, FIRST)[tool].last_used == earlier
-    assert counted(writer, None)[tool].last_used == earlier
-
-
 def test_sqlite_without_a_logarithm_is_given_one() -> None:
     class Bare:
         """One that was built without mathematics."""

@@ -20,7 +20,6 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS = 24 * 3600.0
 _LARGEST_BYTES = 512 * 2**20  # copied in a second or two, in which nothing else is written down
 _LOCK_SECONDS = 20.0
-_BESIDE = ("-wal", "-shm")
 # Whether it is damaged cannot be told now: it is locked, the disk is full or away.
 _PASSING = (
     "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN",
@@ -143,13 +142,9 @@ def _replace(place: Place, file: Path) -> None:
     else:
         forget_backup(file)
     new.chmod(stat.S_IMODE(file.stat().st_mode))
-    for ending in _BESIDE:  # before the file: a new one must not meet the old one's
+    for ending in ("-wal", "-shm", ""):  # a new file must not meet what lay beside the old one
         with suppress(FileNotFoundError):
             os.rename(f"{file}{ending}", f"{aside}{ending}")
-    try:
-        os.link(file, aside)  # so that there is a file of that name at every moment
-    except OSError:  # not on every kind of disk
-        os.rename(file, aside)
     os.replace(new, file)
     logger.warning(
         "The history in %s was damaged. It is set aside as %s. %s",

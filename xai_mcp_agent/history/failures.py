@@ -6,14 +6,7 @@ import errno
 from typing import Any
 
 from sqlalchemy import make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    SQLAlchemyError,
-    StatementError,
-)
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, SQLAlchemyError, StatementError
 
 from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
@@ -23,63 +16,57 @@ from .tables import Unreadable
 
 _ELSEWHERE = f"or name another place with {ENVIRONMENT_VARIABLE} (a file, a URL, or memory)"
 _CHECK_URL = f"Correct the URL in {ENVIRONMENT_VARIABLE} or under `store` in the settings file."
-
-_FULL = ("The disk is full.", f"Make room there, {_ELSEWHERE}.")
-_READ_ONLY = ("It may not be written.", f"Make the file and its folder writable, {_ELSEWHERE}.")
-_LOCKED = (
-    "Another program has it locked, and does not let go.",
-    "End that program, if it is not one that will soon be done.",
-)
 _DAMAGED = (
     "The file is damaged.",
     "It is set aside, and its backup takes its place; if that goes on, check the disk.",
 )
-# The detailed names begin with that of what they are a kind of.
-_BY_SQLITE_NAME = {
-    "SQLITE_FULL": _FULL,
-    "SQLITE_READONLY": _READ_ONLY,
-    "SQLITE_PERM": _READ_ONLY,
-    "SQLITE_CANTOPEN": (
-        "The file cannot be opened or made.",
+_NO_ADDRESS = (
+    "This is no address of a database.",
+    f"Write postgresql://user:password@host:5432/database. {_CHECK_URL}",
+)
+_NO_DRIVER = (
+    "The driver for PostgreSQL is not installed.",
+    'Install it: `pip install "xai-mcp-agent[postgres]"`.',
+)
+_LOST = ("The connection to the server was lost.", "Start it, if it is not there any more.")
+# By the beginning of SQLite's name of an error, by its number, and by PostgreSQL's state.
+_BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
+    ("SQLITE_FULL", "ENOSPC", "EDQUOT"): ("The disk is full.", f"Make room there, {_ELSEWHERE}."),
+    ("SQLITE_READONLY", "SQLITE_PERM", "EACCES", "EPERM", "EROFS"): (
+        "It may not be written.",
+        f"Make the file and its folder writable, {_ELSEWHERE}.",
+    ),
+    ("SQLITE_CANTOPEN", "E"): (
+        "The file cannot be opened, or its folder not be made.",
         f"Make sure that its folder is there and can be written, {_ELSEWHERE}.",
     ),
-    "SQLITE_BUSY": _LOCKED,
-    "SQLITE_LOCKED": _LOCKED,
-    "SQLITE_IOERR": (
+    ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
+        "Another program has it locked, and does not let go.",
+        "End that program, if it is not one that will soon be done.",
+    ),
+    ("SQLITE_IOERR",): (
         "The disk does not take what is written, or give what is read.",
         f"Look whether it is full, at its limit, or not connected any more, {_ELSEWHERE}.",
     ),
-    "SQLITE_CORRUPT": _DAMAGED,
-    "SQLITE_NOTADB": _DAMAGED,
-    "SQLITE_CONSTRAINT": (
-        "Two processes wrote at the same moment, though it is locked for one.",
-        f"On a network disk locks may not work. Keep it on a disk of this machine, {_ELSEWHERE}.",
-    ),
-}
-_BY_ERROR_NUMBER = {
-    errno.EACCES: _READ_ONLY, errno.EPERM: _READ_ONLY, errno.EROFS: _READ_ONLY,
-    errno.ENOSPC: _FULL, errno.EDQUOT: _FULL,
-}  # fmt: skip
-_REFUSED = ("The server does not accept this user and password.", _CHECK_URL)
-_NO_DATABASE = ("The server has no database of that name.", f"Make it (createdb). {_CHECK_URL}")
-_NO_HOST = ("There is no host of that name.", _CHECK_URL)
-_UNREACHABLE = ("No database server answers there.", f"Start it. {_CHECK_URL}")
-_BY_SQL_STATE = {
-    "28P01": _REFUSED,
-    "28000": _REFUSED,
-    "3D000": _NO_DATABASE,
-    "42501": ("This user may not do that.", "Let it make tables, and read and write its own."),
-    "55P03": _LOCKED,
+    ("SQLITE_CORRUPT", "SQLITE_NOTADB"): _DAMAGED,
+    ("42501",): ("This user may not do that.", "Let it make tables, and read and write its own."),
 }
 # Of connections that were not made there is only a text, the server's or that of the C library.
-_BY_WORDS = {
-    "password": _REFUSED, "authentication": _REFUSED, "pg_hba": _REFUSED, "role ": _REFUSED,
-    "database ": _NO_DATABASE, "resolve": _NO_HOST, "translate host": _NO_HOST,
-    "timeout": _UNREACHABLE, "refused": _UNREACHABLE, "unreachable": _UNREACHABLE,
-    "no such file": _UNREACHABLE,
-}  # fmt: skip
-# Only where locks do not keep others out is a row there that was to be added.
-_TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "23505")
+_BY_WORDS: dict[tuple[str, ...], tuple[str, str]] = {
+    ("password", "authentication", "pg_hba", "role "): (
+        "The server does not accept this user and password.",
+        _CHECK_URL,
+    ),
+    ("database ",): (
+        "The server has no database of that name.",
+        f"Make it (createdb). {_CHECK_URL}",
+    ),
+    ("resolve", "translate host"): ("There is no host of that name.", _CHECK_URL),
+    ("timeout", "refused", "unreachable", "no such file"): (
+        "No database server answers there.",
+        f"Start it. {_CHECK_URL}",
+    ),
+}
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -112,7 +99,7 @@ def may_be_damage(cause: SQLAlchemyError) -> bool:
 def is_mistake(cause: SQLAlchemyError) -> bool:
     """Whether it was given what no database takes, so that nothing is wrong with this one."""
     if isinstance(cause, DBAPIError):
-        return isinstance(cause, (DataError, IntegrityError)) and not _is_taken(cause.orig)
+        return isinstance(cause, DataError)
     return isinstance(cause, StatementError)
 
 
@@ -121,41 +108,32 @@ def is_locked(cause: BaseException | None) -> bool:
     return sqlite_name(getattr(cause, "orig", cause)).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _is_taken(original: Any) -> bool:
-    return (sqlite_name(original) or getattr(original, "sqlstate", None)) in _TAKEN
-
-
 def _explained(place: Place, cause: Exception) -> tuple[str, str]:
     """The problem and the next step; without one of ours, the first line of the database's own."""
     if isinstance(cause, ImportError):
-        install = 'Install it: `pip install "xai-mcp-agent[postgres]"`.'
-        return "The driver for PostgreSQL is not installed.", install
-    if isinstance(cause, (ArgumentError, ValueError)):  # whose text may have the password in it
-        form = "Write postgresql://user:password@host:5432/database."
-        return "This is no address of a database.", f"{form} {_CHECK_URL}"
-    if isinstance(cause, OSError):
-        no_folder = ("Its folder cannot be made.", f"Make it, {_ELSEWHERE}.")
-        return _BY_ERROR_NUMBER.get(cause.errno or 0, no_folder)
+        return _NO_DRIVER
+    if isinstance(cause, ArgumentError | ValueError):  # whose text may have the password in it
+        return _NO_ADDRESS
     if isinstance(cause, Unreadable):
         return _DAMAGED
-    original: Any = cause.orig if isinstance(cause, DBAPIError) else None
-    name = sqlite_name(original)
-    known = (x for start, x in _BY_SQLITE_NAME.items() if name.startswith(start))
-    if explained := next(known, None):
-        return explained
-    if isinstance(cause, DBAPIError) and hasattr(original, "sqlstate"):
-        words = str(original).lower()
-        if state := _BY_SQL_STATE.get(original.sqlstate or ""):
-            return state
-        if cause.connection_invalidated:
-            lost = "The connection to the server was lost."
-            return lost, "Start it, if it is not there any more."
-        if not original.sqlstate and (mark := next(filter(words.__contains__, _BY_WORDS), "")):
-            return _BY_WORDS[mark]
-    return _line(place, original or cause), ""
+    original: Any = cause.orig if isinstance(cause, DBAPIError) else cause
+    state = getattr(original, "sqlstate", None)
+    code = sqlite_name(original) or state or errno.errorcode.get(getattr(original, "errno", 0), "")
+    is_of_server = hasattr(original, "sqlstate")
+    for codes, explained in _BY_CODE.items():
+        if code and code.startswith(codes):
+            return explained
+    if is_of_server and isinstance(cause, DBAPIError) and cause.connection_invalidated:
+        return _LOST
+    has_words = is_of_server and (not state or state.startswith(("28", "3D")))
+    words = str(original).lower() if has_words else ""
+    for marks, explained in _BY_WORDS.items():
+        if any(x in words for x in marks):
+            return explained
+    return _first_line(place, original), ""
 
 
-def _line(place: Place, cause: BaseException) -> str:
+def _first_line(place: Place, cause: BaseException) -> str:
     """The first line of what it says of itself."""
     lines = (line.strip() for line in str(cause).splitlines())
     text = next(filter(None, lines), type(cause).__name__)

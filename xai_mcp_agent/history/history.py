@@ -402,29 +402,24 @@ class History:
         bucket = cast(size, BigInteger) - _FIRST_BUCKET
         key = (cast(events.c.subject, BigInteger) * _BUCKETS + bucket).label("key")
         errors = func.sum(case((events.c.failed.is_(True), 1), else_=0)).label("errors")
-        total, last = func.sum(seconds).label("seconds"), func.max(events.c.position).label("last")
+        total, last = func.sum(seconds).label("seconds"), func.max(events.c.time).label("last")
         query = select(key, func.count().label("calls"), errors, total, last).where(
             events.c.project == self.project_id,
             events.c.change == "called",
             events.c.time >= since,
         )
         rows = connection.execute(query.group_by("key")).all()
-        # When the last ones were, by position: in time, another one may be the last.
-        newest: dict[int, int] = {}
-        for row in rows:
-            number = int(row.key) // _BUCKETS
-            newest[number] = max(newest.get(number, 0), row.last)
-        last_calls = self.log.at_positions(connection, newest.values())
-        subjects = {number: last_calls[x] for number, x in newest.items() if x in last_calls}
-        found: dict[Subject, CountedCalls] = {}
+        tools = self.log.subjects_of(connection, (int(x.key) // _BUCKETS for x in rows))
+        counted: dict[Subject, CountedCalls] = {}
         for row in rows:
             number, bucket = divmod(int(row.key), _BUCKETS)
-            if (event := subjects.get(number)) is not None:
-                calls = found.setdefault(event.subject, CountedCalls(last=event.time))
+            if (tool := tools.get(number)) is not None:
+                calls = counted.setdefault(tool, CountedCalls(last=row.last))
+                calls.last = max(calls.last or row.last, row.last)
                 calls.errors += int(row.errors)
                 calls.seconds += float(row.seconds or 0)
                 calls.durations[bucket + _FIRST_BUCKET] += row.calls
-        return found
+        return counted
 
 
 def open_history(place: Place, *, is_to_read: bool = False) -> History:

@@ -93,7 +93,7 @@ class EventLog:
     def forget(self) -> None:
         """Read the state anew the next time: a transaction that failed may be in it."""
         self._fold: Fold | None = None
-        self._position = self._rows_since_snapshot = 0
+        self._position = self._snapshot_at = 0
 
     def catch_up(self, connection: Connection) -> Fold:
         """The state now: what others wrote since the last time is folded in."""
@@ -107,7 +107,6 @@ class EventLog:
             wanted = Range(after=self._position, until=newest)
             for some in self._portions(connection, wanted):
                 self._take(self._fold, some)
-                self._rows_since_snapshot += len(some)
         self._position = max(newest, self._position)
         return self._fold
 
@@ -141,23 +140,19 @@ class EventLog:
         connection.execute(insert(events), rows)
         fold.take(added)
         self._position += len(added)
-        self._rows_since_snapshot += len(added)
-        if self._rows_since_snapshot >= self._most_rows(fold):
-            self.take_snapshot(connection)
+        self.take_snapshot(connection)
 
     def take_snapshot(self, connection: Connection, *, part: float = 1.0) -> None:
         """Write a snapshot of the state, unless the last one is nearer than `part` of the usual."""
         fold = self.catch_up(connection)
-        if self._rows_since_snapshot < part * self._most_rows(fold):
+        least = part * (ROWS_BETWEEN_SNAPSHOTS + fold.count)
+        if self._position - self._snapshot_at < least:
             return
         last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self.number)
-        after = connection.execute(last).scalar() or 0
-        new = events.c.project == self.number, events.c.position > after
-        count = select(func.count()).select_from(events).where(*new)
-        self._rows_since_snapshot = connection.execute(count).scalar_one()
-        if self._rows_since_snapshot >= part * self._most_rows(fold):  # else others wrote one
+        self._snapshot_at = connection.execute(last).scalar() or 0
+        if self._position - self._snapshot_at >= least:  # else others wrote one
             keep_snapshot(connection, self.number, self._position, fold)
-            self._rows_since_snapshot = 0
+            self._snapshot_at = self._position
 
     def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
         """The newest rows of a range, oldest first, with what they imply."""
@@ -245,14 +240,13 @@ class EventLog:
         rows = connection.execute(query.order_by(events.c.position.desc()).limit(1)).all()
         return next(iter(self._events(connection, rows)), None)
 
-    def at_positions(self, connection: Connection, positions: Collection[int]) -> dict[int, Event]:
-        """The events at these positions."""
-        found: dict[int, Event] = {}
-        for some in portions(positions):
-            mine = events.c.project == self.number, events.c.position.in_(some)
-            rows = connection.execute(select(events).where(*mine)).all()
-            found |= {x.position: x for x in self._events(connection, rows)}
-        return found
+    def subjects_of(self, connection: Connection, numbers: Iterable[int]) -> dict[int, Subject]:
+        """The subjects with these numbers."""
+        numbers = set(numbers)
+        for some in portions(numbers - self._subjects.keys()):
+            for x in connection.execute(select(subjects).where(subjects.c.id.in_(some))):
+                self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
+        return {x: self._subjects[x] for x in numbers & self._subjects.keys()}
 
     def numbers_of(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
         """The numbers of these subjects, where they have one."""
@@ -298,9 +292,6 @@ class EventLog:
             found |= {x.id: x.number for x in connection.execute(query)}
         return found
 
-    def _most_rows(self, fold: Fold) -> int:
-        return ROWS_BETWEEN_SNAPSHOTS + fold.count
-
     def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
         """The last snapshot up to a position, and its own; an empty state before the first."""
         query = select(snapshots).where(
@@ -332,23 +323,16 @@ class EventLog:
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
         """Events of rows, without those whose subject was lost (with a damaged file)."""
-        self._learn_names(connection, rows)
-        made: list[Event] = []
-        for row in rows:
-            if (subject := self._subjects.get(row.subject)) is not None:
-                run = self._runs.get(row.run, "") if row.run else ""
-                made.append(event_of(row, subject, run, self.project))
-        return made
-
-    def _learn_names(self, connection: Connection, rows: Sequence[Any]) -> None:
-        unknown = {x.subject for x in rows} - self._subjects.keys()
-        for some in portions(unknown):
-            for x in connection.execute(select(subjects).where(subjects.c.id.in_(some))):
-                self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
-        strange = {x.run for x in rows if x.run} - self._runs.keys()
-        if strange:
-            query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(strange))
+        found = self.subjects_of(connection, (x.subject for x in rows))
+        new_runs = {x.run for x in rows if x.run} - self._runs.keys()
+        if new_runs:
+            query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(new_runs))
             self._runs |= {x.number: x.id for x in connection.execute(query)}
+        return [
+            event_of(x, found[x.subject], self._runs.get(x.run, ""), self.project)
+            for x in rows
+            if x.subject in found
+        ]
 
     def _take(self, fold: Fold, some: Iterable[Event]) -> None:
         try:
@@ -440,15 +424,6 @@ def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str
     for some in portions(digests):
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
         found |= {x.digest: loaded(x.body) for x in rows}
-    return found
-
-
-def known_digests(connection: Connection, digests: Collection[str]) -> set[str]:
-    """The digests whose definition the store has."""
-    found: set[str] = set()
-    for some in portions(digests):
-        query = select(definitions.c.digest).where(definitions.c.digest.in_(some))
-        found |= set(connection.execute(query).scalars())
     return found
 
 

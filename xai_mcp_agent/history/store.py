@@ -29,7 +29,6 @@ from .backup import (
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
-from .forks import importing
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
@@ -207,12 +206,12 @@ class Store:
         version = connection.execute(query).scalar()
         if version is None or not version.isdigit():
             raise Unreadable("The history does not say of which version it is.")
-        if int(version) > _VERSION:
-            newer = "It was made by a newer version of this library."
-            raise StoreFailed(self.place.shown, newer, _UPDATE)
-        if int(version) < _VERSION:
-            older = "It was made by an older version of this library."
-            raise StoreFailed(self.place.shown, older, _MOVE)
+        if int(version) != _VERSION:
+            is_newer = int(version) > _VERSION
+            problem = (
+                f"It was made by {'a newer' if is_newer else 'an older'} version of this library."
+            )
+            raise StoreFailed(self.place.shown, problem, _UPDATE if is_newer else _MOVE)
         return True
 
     def _make(self, connection: Connection) -> tuple[Project, int]:
@@ -301,19 +300,11 @@ def _open(place: Place, is_to_read: bool) -> Store:
         raise NoHistory(place.shown, *NOTHING_KEPT)
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
-    if place.file is not None and place.file.is_dir():
-        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
-    if is_to_read and _is_missing(place.file):
-        raise no_history(place)
-    if place.file is not None:
-        wait_until_free(place.file)
-    found = identity_of(place.file)
+    identity = None
     try:
-        if place.file is not None and not is_to_read:
-            place.file.parent.mkdir(parents=True, exist_ok=True)
-            _keep_to_its_owner(place)
-        with importing():  # the libraries for this kind of database
-            engine = engine_for(place, is_to_read=is_to_read)
+        if place.file is not None:
+            identity = _prepare_file(place, place.file, is_to_read)
+        engine = engine_for(place, is_to_read=is_to_read)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
@@ -321,7 +312,7 @@ def _open(place: Place, is_to_read: bool) -> Store:
     except BaseException as cause:
         engine.dispose()
         is_damaged = isinstance(cause, StoreFailed) and is_damage(cause.__cause__)
-        if is_damaged and not _set_aside(place, found, is_to_read):
+        if is_damaged and not _set_aside(place, identity, is_to_read):
             raise not_mended(place) from cause
         raise
 
@@ -331,28 +322,30 @@ def _set_aside(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) 
     return (place.is_own or not is_to_read) and set_aside(place, damaged)
 
 
-def _keep_to_its_owner(place: Place) -> None:
+def _prepare_file(place: Place, file: Path, is_to_read: bool) -> tuple[int, int] | None:
+    """Make sure that a file may be opened; its identity, if it is there."""
+    if file.is_dir():
+        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
+    wait_until_free(file)
+    is_missing = not file.exists()
+    if is_missing and is_to_read:
+        raise no_history(place)
+    identity = identity_of(file)
+    if is_missing and not is_to_read:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        forget_backup(file)  # of one that was deleted
+        if place.is_own:
+            _keep_to_its_owner(file)
+    return identity
+
+
+def _keep_to_its_owner(file: Path) -> None:
     """Have only the owner read a new history of a project, and git leave it alone.
 
     It is no part of what people publish. Both only at its beginning: whoever changes the modes
     of the file, or our `.gitignore`, has decided.
     """
-    if place.file is None or place.file.exists():
-        return
-    forget_backup(place.file)  # of one that was deleted
-    if not place.is_own:
-        return
-    with suppress(OSError), open(place.file.with_name(".gitignore"), "x", encoding="ascii") as file:
-        file.write(f"{place.file.name}*\n")
+    with suppress(OSError), open(file.with_name(".gitignore"), "x", encoding="ascii") as ignored:
+        ignored.write(f"{file.name}*\n")
     with suppress(FileExistsError):  # of another process, which was quicker
-        os.close(open_private(place.file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-
-
-def _is_missing(file: Path | None) -> bool:
-    """Whether there is certainly none, and not only none that may be seen."""
-    try:
-        return file is not None and not file.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
+        os.close(open_private(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))

@@ -21,7 +21,7 @@ from ...settings.sections import Retention
 from ..event import Change, Event, Subject
 from ..history import History, open_history
 from ..learned_rows import Learning
-from ..log import calls_at, definitions_of, known_digests
+from ..log import calls_at, definitions_of
 from ..records import ENDED, Fold, Known, ToolRecord
 from ..renames import likely_renames
 from ..retention import is_due, prune
@@ -327,7 +327,7 @@ class ReportWriter:
         known = batch.fold.known(report.source)
         renames = self._renames(batch, known.vanished(seen.tools), known.came(seen.tools))
         events = self._changes.of_listing(report, seen, known, renames)
-        batch.add(events, self._bodies(batch, seen, known))
+        batch.add(events, self._bodies(seen, known))
 
     def _renames(
         self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
@@ -350,11 +350,9 @@ class ReportWriter:
             renames |= {(item, was): (item, name) for was, name in likely.items()}
         return renames
 
-    def _bodies(self, batch: _Batch, seen: ListingDigest, known: Known) -> dict[str, str]:
-        """The definitions that the store may not have: the new ones, and those that were lost."""
-        told = {d for x, d in seen.digests.items() if _has(known, x, d)}
-        kept = known_digests(batch.connection, told)
-        new = {d: x for x, d in seen.digests.items() if d not in kept}
+    def _bodies(self, seen: ListingDigest, known: Known) -> dict[str, str]:
+        """The definitions that are not those that were known before, by their digests."""
+        new = {d: x for x, d in seen.digests.items() if not _has(known, x, d)}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
 
