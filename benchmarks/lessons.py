@@ -22,7 +22,7 @@ from tests.support.lab_canvas import Canvas
 from tests.support.lab_gestures import Gestures
 from tests.support.lesson_steps import HEIGHT, WIDTH, Learner
 from tests.support.scripts import child_environment
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS, WORKSHOP, Lesson
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson
 
 from . import page
 from .clock import Clock

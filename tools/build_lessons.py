@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson
-from xai_mcp_agent.cli.init import SOLUTIONS
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, SOLUTIONS, Lesson
 from xai_mcp_agent.drawing.nodes import Node
 
 from .build_examples import EXAMPLES

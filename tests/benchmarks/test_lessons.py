@@ -11,7 +11,7 @@ from benchmarks.page import END, PAGE, begin
 from tests.support.lab_gestures import Gestures
 from tests.support.lesson_steps import STEPS
 from tools.build_lessons import WORKSHOP
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson
 
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 

@@ -14,7 +14,7 @@ from tests.support.scripts import Finished, compile_workflow, run_script
 from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, MODEL, QUESTION, openai_compatible
 from tools.workflows import Workflow
-from xai_mcp_agent.canvas.transcript import read_transcript
+from xai_mcp_agent.bridge.transcript import read_transcript
 
 DUMMY_KEY = "sk-dummy-0123456789"
 

@@ -18,7 +18,7 @@ from tests.support.canvas_file import load, problems
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tools.example_agents import BASE_URL
-from xai_mcp_agent.canvas.transcript import read_transcript
+from xai_mcp_agent.bridge.transcript import read_transcript
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.drawing.recorded import runs_in_transcript
 from xai_mcp_agent.drawing.tracing import traced

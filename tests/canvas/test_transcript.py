@@ -19,13 +19,12 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import JsonObject, ToolResult, UnknownTool
 from xai_mcp_agent.agent.events import TextArrived, ToolFinished
-from xai_mcp_agent.bridge.transcript import Recorder
+from xai_mcp_agent.bridge.transcript import Recorder, read_transcript
 from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.routing import define_route, follow_route
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
-from xai_mcp_agent.canvas.transcript import read_transcript
 from xai_mcp_agent.secrets.secrets import Secrets
 
 _THREAD_SECONDS = 30

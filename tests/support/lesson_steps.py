@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
-from xai_mcp_agent.canvas.lessons.lessons import WORKSHOP, Lesson
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, Lesson
 
 from .lab_canvas import Canvas
 from .lab_mouse import Mouse

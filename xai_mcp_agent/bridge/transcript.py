@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, cast
 
 from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned, ToolsSelected
 from ..core.json import JsonObject
@@ -35,6 +35,24 @@ _RUN_ID_BYTES = 6
 _NO_WORKFLOWS = ("ipykernel_launcher", "xai-mcp-agent")
 
 _reported: set[str] = set()
+
+
+def read_transcript(file: Path) -> list[JsonObject]:
+    """The lines of a transcript in order; what is no line of one is left out."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        values = [_line(x) for x in lines]
+    return [x for x in values if x]
+
+
+def _line(text: str) -> JsonObject:
+    try:
+        value: Any = json.loads(text)
+    # Half a line, of a process that was killed or a disk that was full; or what is no transcript.
+    except (ValueError, RecursionError):
+        return {}
+    return cast(JsonObject, value) if isinstance(value, dict) and "event" in value else {}
 
 
 def transcript_file() -> str:

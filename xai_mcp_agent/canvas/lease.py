@@ -37,8 +37,8 @@ from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
 from .lab_channel import at_end_of_cell, kernel
-from .lessons.run import watch
 from .trust import agreed_settings
+from .workshop.run import watch
 
 logger = logging.getLogger(__name__)
 

@@ -23,9 +23,9 @@ from ..settings.models import Settings
 from ..settings.sources import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import add_to_run, bridge_of
-from .lessons.run import watch
 from .ports import mapping, names, optional, positive, required, toolbelt_on
 from .preferences import preferences_for
+from .workshop.run import watch
 
 _DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
 GROUPS, FILTERS = "tool_groups", "tool_filters"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.transcript import Recorder, transcript_file
-from ..core.json import JsonObject
 from .agents import learn_keys
 from .lab_channel import is_in_lab
 from .lease import bridge_of
-from .lessons.run import lesson_run
 from .panel.recorder import PanelRecorder
+from .workshop.run import lesson_run
 
 _RUN_KEY = "mcp_run"
 
@@ -50,24 +47,6 @@ def used(ctx: Any, node: str, **asked: Any) -> Generator[tuple[Bridge, Callable[
         writing.note("NodeFailed", **asked, error=words, seconds=_since(started))
         raise
     writing.note("NodeFinished", **asked, **answer, seconds=_since(started))
-
-
-def read_transcript(file: Path) -> list[JsonObject]:
-    """The lines of a transcript in order; what is no line of one is left out."""
-    if not file.is_file():
-        return []
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        values = [_line(x) for x in lines]
-    return [x for x in values if x]
-
-
-def _line(text: str) -> JsonObject:
-    try:
-        value: Any = json.loads(text)
-    # Half a line, of a process that was killed or a disk that was full; or what is no transcript.
-    except (ValueError, RecursionError):
-        return {}
-    return cast(JsonObject, value) if isinstance(value, dict) and "event" in value else {}
 
 
 def _since(started: float) -> float:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..canvas.lessons.lessons import WORKSHOP
+from ..canvas.workshop.lessons import SOLUTIONS, WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import (
@@ -23,6 +23,7 @@ from ..core.util import (
     INSTALL_LAB,
     LIBRARY,
     installed_components_folder,
+    starter_folder,
 )
 from ..secrets.private_files import close_to_others, replace_private
 from ..settings.load import SCHEMA_FILE, load_settings
@@ -38,7 +39,6 @@ TEMPLATES = "templates"
 """The folder with workflows to begin with: each is a card in the lab's launcher."""
 
 FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
-SOLUTIONS = "solutions"
 
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
@@ -315,13 +315,6 @@ def _provide_lessons(folder: Path) -> Iterator[Step]:
         path = file.relative_to(examples)
         if _is_starter_file(file, path) and SOLUTIONS not in path.parts:
             yield _provide_file(file, folder, path.as_posix())
-
-
-def starter_folder() -> Path:
-    """Where the files to start from are: in a wheel in the engine, in a checkout at its root."""
-    engine = Path(__file__).resolve().parents[1]
-    packaged = engine / "starter"
-    return packaged if packaged.is_dir() else engine.parent
 
 
 def _is_starter_file(file: Path, path: Path) -> bool:

@@ -11,7 +11,7 @@ import typer
 
 from ..core.errors import XaiMcpError
 from ..core.util import installed_version
-from . import registry, rules
+from . import registry, rules, workshop
 from .add import AddCommand, add, remove
 from .adopt.command import adopt
 from .approve import approve, approve_run
@@ -34,7 +34,6 @@ from .stats import stats
 from .tools import accept, disable, enable, list_tools, refresh
 from .trust import trust
 from .usage import usage
-from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
 # What is raised by what reads the command line: click, or the copy of it that typer has.
 _WrongUsage: Any = next(x for x in typer.BadParameter.__mro__ if x.__name__ == "ClickException")
@@ -107,7 +106,7 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
     ),
     "workshop": (
         "Check the lessons of the workshop, and restore them.",
-        {"check": check_lessons, "reset": reset_lesson, "solution": lesson_solution},
+        {"check": workshop.check, "reset": workshop.reset, "solution": workshop.solution},
     ),
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ..canvas.transcript import read_transcript
+from ..bridge.transcript import read_transcript
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject

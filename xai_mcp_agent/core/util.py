@@ -65,6 +65,12 @@ def installed_components_folder() -> Path:
     return _ENGINE_FOLDER.parent / COMPONENTS / LIBRARY
 
 
+def starter_folder() -> Path:
+    """Return where the starter files are: in a wheel in the engine, in a checkout at its root."""
+    packaged = _ENGINE_FOLDER / "starter"
+    return packaged if packaged.is_dir() else _ENGINE_FOLDER.parent
+
+
 _alone = threading.Lock()
 
 

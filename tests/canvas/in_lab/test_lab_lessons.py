@@ -12,7 +12,7 @@ from tests.support.canvas_file import load, problems
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.lesson_steps import Learner
-from xai_mcp_agent.canvas.lessons.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
 from xai_mcp_agent.cli.init import init_folder
 
 pytestmark = pytest.mark.browser

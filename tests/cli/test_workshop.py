@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -19,13 +17,11 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
 from tools.workflows import Shown, Workflow
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS
-from xai_mcp_agent.canvas.lessons.problems import why_not_compiled, why_stopped
+from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson, find_workflow
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS
+from xai_mcp_agent.canvas.workshop.problems import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.workshop.checked import Checked
-from xai_mcp_agent.cli.workshop.kept import KeptChecks
-from xai_mcp_agent.cli.workshop.runs import check_lesson, find_workflow
 
 FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"
@@ -278,7 +274,7 @@ PYTHON_SAYS = {
     "ModuleNotFoundError: No module named 'xai_components.xai_mcp_agent'": "xai-mcp-agent init",
     "ModuleNotFoundError: No module named 'pytz'": "Python package 'pytz'",
     "KeyError: 'name'": "FormatString looked for 'name'",
-    "TypeError: unsupported operand: 'NoneType' and 'str'": "FormatString was given nothing",
+    "TypeError: unsupported operand: 'NoneType' and 'str'": "FormatString got nothing",
     "ZeroDivisionError: x": "FormatString stopped with an error",
     "xai_mcp_agent.core.errors.UnknownAgent: No agent\n  'a'.": "No agent 'a'.",
 }
@@ -348,15 +344,6 @@ def test_a_folders_name_moves_no_cursor_and_ends_no_row(
     assert all(x.endswith("?") for x in rows)
 
 
-def test_a_huge_file_is_not_read_to_see_whether_it_was_changed(bare: Path) -> None:
-    file = bare / HOME / FIRST.workflow
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("wb") as data:
-        data.truncate(2**36)
-    assert find_workflow(bare, FIRST) == (file, [])
-    assert not check_lesson(bare, FIRST).is_untouched
-
-
 def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,138 +357,6 @@ def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
     assert not (folder / "workshop/checked").exists()
 
 
-# What was checked before
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> KeptChecks:
-    return KeptChecks(tmp_path / "teacher")
-
-
-def right(folder: Path) -> None:
-    """Save a workflow that meets all goals of the first lesson."""
-    save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
-
-
-def test_what_is_unchanged_is_not_run_again(
-    folder: Path, kept: KeptChecks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", warm_python())
-    right(folder)
-    first = check_lesson(folder, FIRST, kept=kept)
-    assert first.is_done
-    Path(first.output or "").unlink()
-    again = check_lesson(folder, FIRST, kept=kept)
-    assert (again.is_from_before, again.goals, again.output) == (True, first.goals, None)
-    fresh = KeptChecks(folder.parent / "teacher", reads=False)
-    assert not check_lesson(folder, FIRST, kept=fresh).is_from_before
-
-
-def change_settings(folder: Path) -> None:
-    file = folder / "mcp_settings.json"
-    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-
-
-def change_workflow_and_hide_it(folder: Path) -> None:
-    """As large and as old as it was."""
-    file = folder / HOME / FIRST.workflow
-    before = file.stat()
-    file.write_text(file.read_text(encoding="utf-8").replace("26.2", "26.1"), encoding="utf-8")
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def add_a_module(folder: Path) -> None:
-    (folder / "sitecustomize.py").write_text("", encoding="utf-8")
-
-
-def lead_the_nodes_elsewhere(folder: Path) -> None:
-    link = folder / "xai_components" / "xai_mcp_agent"
-    link.unlink()
-    link.symlink_to(folder / "examples")
-
-
-def add_to_a_hidden_folder(folder: Path) -> None:
-    (folder / ".mine").mkdir()
-    (folder / ".mine/answer.txt").write_text("done", encoding="utf-8")
-
-
-def add_to_a_folder_called_as_ours(folder: Path) -> None:
-    (folder / "checked").mkdir()
-    (folder / "checked/answer.txt").write_text("done", encoding="utf-8")
-
-
-def link_out_of_the_folder(folder: Path) -> None:
-    (folder / "more").symlink_to(folder.parent)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-@pytest.mark.parametrize(
-    "change",
-    [
-        change_settings,
-        change_workflow_and_hide_it,
-        add_a_module,
-        lead_the_nodes_elsewhere,
-        add_to_a_hidden_folder,
-        add_to_a_folder_called_as_ours,
-        link_out_of_the_folder,
-    ],
-)
-def test_whatever_a_run_could_find_makes_it_run_again(
-    folder: Path, kept: KeptChecks, change: Any
-) -> None:
-    right(folder)
-    before = kept.key(folder, FIRST, 60.0)
-    assert before == kept.key(folder, FIRST, 60.0) != ""
-    change(folder)
-    assert kept.key(folder, FIRST, 60.0) != before
-
-
-def test_a_copied_folder_is_not_taken_for_the_one_it_is_a_copy_of(
-    folder: Path, kept: KeptChecks
-) -> None:
-    """What came of a check names files of its folder."""
-    copy = folder.parent / "copied"
-    shutil.copytree(folder, copy, symlinks=True)
-    assert kept.key(copy, FIRST, 60.0) != kept.key(folder, FIRST, 60.0)
-
-
-def test_which_of_two_workflows_was_saved_last_makes_it_run_again(
-    folder: Path, kept: KeptChecks
-) -> None:
-    names = [folder / HOME / x for x in ("one.xircuits", "other.xircuits")]
-    first, other = (kept.key(folder, FIRST, 60.0, x) for x in names)
-    assert first != other
-
-
-def test_another_lesson_and_what_a_check_leaves_make_nothing_run_again(
-    folder: Path, kept: KeptChecks
-) -> None:
-    before = kept.key(folder, FIRST, 60.0)
-    (folder / "workshop" / LESSONS[1].folder / "mine.xircuits").write_text("{}", encoding="utf-8")
-    (folder / "workshop/checked").mkdir()
-    (folder / "workshop/checked/1_call_a_tool.txt").write_text("done", encoding="utf-8")
-    assert kept.key(folder, FIRST, 60.0) == before
-    assert kept.key(folder, LESSONS[1], 60.0) != kept.key(folder, LESSONS[2], 60.0)
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"lesson": 1}', "\xff", "[" * 100_000])
-def test_a_kept_check_that_cannot_be_read_is_none(
-    folder: Path, kept: KeptChecks, text: str
-) -> None:
-    key = kept.key(folder, FIRST, 60.0)
-    kept.keep(key, Checked(str(folder), FIRST.folder, None, ()))
-    (file,) = (folder.parent / "teacher").iterdir()
-    file.write_text(text, encoding="latin-1")
-    assert kept.find(key, folder) is None
-
-
-def test_what_may_come_out_otherwise_is_not_kept(folder: Path, kept: KeptChecks) -> None:
-    save(folder, calling(server_name="unit"))
-    assert check_lesson(folder, FIRST, kept=kept).is_passing
-    assert not (folder.parent / "teacher").exists()
-
-
 def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status("workshop", "check", str(bare / "workshop"), "1", "--json") == 1
     (found,) = json.loads(capsys.readouterr().out)["checked"]
@@ -509,14 +364,45 @@ def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[st
     assert found["goals"][0]["sentence"] == "The workflow ran to its end."
 
 
-@pytest.mark.parametrize("words", [("nobody",), (".", "6"), ("nobody", "1")])
-def test_a_name_that_is_neither_folder_nor_lesson_is_refused(
+@pytest.mark.parametrize("words", [("nobody",), ("nobody", "1")])
+def test_without_any_folder_a_wrong_name_is_refused(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     assert exit_status("workshop", "check", *words) == 1
     assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in capsys.readouterr().err
+
+
+def test_a_wrong_name_among_others_is_skipped_and_several_lessons_are_checked(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One learner of thirty has left; a teacher wants lessons 2 and 3."""
+    other = bare.parent / "other"
+    (other / "workshop").mkdir(parents=True)
+    assert exit_status("workshop", "check", str(bare), "nobody", str(other), "2", "3") == 1
+    out, err = capsys.readouterr()
+    assert err == "note: skipped 'nobody', which is neither a folder nor a lesson.\n"
+    head, *rows, _ = out.splitlines()[-4:]
+    assert head.split() == ["folder", "2", "3"]
+    assert len(rows) == 2
+
+
+def test_watching_prints_the_table_when_a_learner_saved(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([lambda: None, lambda: save(folder, calling(server_name="unit")), lambda: None])
+
+    def pause(_: float) -> None:
+        try:
+            next(looks)()
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("xai_mcp_agent.cli.workshop.sleep", pause)
+    assert exit_status("workshop", "check", str(folder), "1", "--watch") == 0
+    rows = [x.split()[-1] for x in capsys.readouterr().out.splitlines() if x.endswith(("-", "/4"))]
+    assert rows == ["-", "0/4"]
 
 
 def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(

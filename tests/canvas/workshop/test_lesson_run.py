@@ -16,8 +16,8 @@ from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.build_lessons import solution_of, start_of
 from tools.workflows import Shown, Workflow
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS, lesson_of_file
-from xai_mcp_agent.canvas.lessons.run import LessonRun, goal_lines
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, lesson_of_file
+from xai_mcp_agent.canvas.workshop.run import LessonRun, goal_lines
 from xai_mcp_agent.cli.init import init_folder
 
 FIRST, LAST = LESSONS[0], LESSONS[-1]

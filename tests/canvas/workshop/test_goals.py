@@ -7,16 +7,24 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import JsonObject
-from xai_mcp_agent.canvas.lessons.goals import Goal, Hint, Judged, Like, Other, Wanted, judge, seen
+from xai_mcp_agent.canvas.workshop.goals import (
+    Expected,
+    Hint,
+    Judged,
+    Like,
+    Other,
+    goal,
+    judge,
+    judge_run,
+    seen,
+)
 
 USED = seen("Used", tool="add")
-GOAL = Goal(
+GOAL = goal(
     "add was used.",
-    (USED,),
-    (
-        Hint("It used {tool}: {result__text}", seen("Used")),
-        Hint("It used nothing."),
-    ),
+    USED,
+    Hint("It used {tool}: {result__text}", seen("Used")),
+    "It used nothing.",
 )
 
 
@@ -43,7 +51,7 @@ def used(tool: str, **fields: Any) -> JsonObject:
         (0, Other(()), True),
     ],
 )
-def test_a_field_is_what_is_wanted_or_not(value: Any, wanted: Wanted, fits: bool) -> None:
+def test_a_field_is_what_is_wanted_or_not(value: Any, wanted: Expected, fits: bool) -> None:
     assert seen("Used", tool=wanted).fits({"event": "Used", "tool": value}) is fits
 
 
@@ -55,19 +63,28 @@ def test_a_field_within_a_field_is_reached_and_may_be_missing() -> None:
 
 
 def test_a_goal_is_met_when_all_that_it_needs_was_seen() -> None:
-    both = Goal("Both.", (USED, seen("Ended")), (Hint("Go on."),))
-    assert judge([both], [{"event": "Ended"}, used("add")]) == [Judged("Both.", True)]
-    assert judge([both], [used("add")]) == [Judged("Both.", False, "Go on.")]
+    both = goal("Both.", (USED, seen("Ended")), "Go on.")
+    assert judge(both, [{"event": "Ended"}, used("add")]) == Judged("Both.", True)
+    assert judge(both, [used("add")]) == Judged("Both.", False, "Go on.")
 
 
 def test_the_first_hint_that_fits_is_given_with_what_happened() -> None:
-    (judged,) = judge([GOAL], [used("sub", result={"text": "a\n  b"})])
+    judged = judge(GOAL, [used("sub", result={"text": "a\n  b"})])
     assert judged.missing == "It used sub: a b"
-    assert judge([GOAL], []) == [Judged("add was used.", False, "It used nothing.")]
+    assert judge(GOAL, []) == Judged("add was used.", False, "It used nothing.")
 
 
 def test_a_long_text_is_quoted_short_and_braces_in_it_do_no_harm() -> None:
-    (judged,) = judge([GOAL], [used("{tool}", result={"text": "{x} " * 100})])
+    judged = judge(GOAL, [used("{tool}", result={"text": "{x} " * 100})])
     assert judged.missing.startswith("It used {tool}: {x} {x}")
     assert judged.missing.endswith("...")
     assert len(judged.missing) < 200
+
+
+def test_after_a_problem_it_alone_is_the_next_step() -> None:
+    ran, other = judge_run([GOAL], [used("sub")], "Save it again.")
+    assert (ran.is_met, ran.missing) == (False, "Save it again.")
+    assert (other.is_met, other.missing) == (False, "")
+    ran, other = judge_run([GOAL], [used("add")], None)
+    assert ran.is_met
+    assert other.is_met

@@ -14,25 +14,22 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from ...bridge.transcript import ENVIRONMENT_VARIABLE
-from ...canvas.lessons.goals import Judged, judge
-from ...canvas.lessons.lessons import WORKSHOP, Lesson
-from ...canvas.lessons.problems import last_lines, why_not_compiled, why_stopped
-from ...canvas.transcript import read_transcript
+from ...bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.json import JsonObject
 from ...core.shell import shown_command
 from ...core.util import COMPONENTS, LIBRARY
 from ...secrets.private_files import make_private_folder, replace_private
+from ...settings.load import FILE_NAME
 from ...settings.trust import TRUST_VARIABLE
-from ..init import SETTINGS_FILE, SOLUTIONS, starter_folder
-from .checked import Checked, Problem
 from .child import NOT_COMPILED
-from .kept import KeptChecks
+from .goals import Judged, judge_run
+from .lessons import WORKSHOP, Lesson
+from .problems import last_lines, why_not_compiled, why_stopped
 
-KEPT = "before_reset"
+PUT_ASIDE = "before_reset"
 """What a file that was put aside has in its name."""
 
 DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
@@ -51,13 +48,49 @@ _FINISHED = "Finished Executing"
 
 
 @dataclass(frozen=True)
+class Problem:
+    """Why a run did not come to its end: a sentence for a learner, and the original last lines."""
+
+    sentence: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A lesson that was checked. `notes` say which file it was; `output` is what it printed.
+
+    A lesson in which the learner has not changed anything (`is_untouched`) is not run.
+    """
+
+    folder: str
+    lesson: str
+    workflow: str | None
+    goals: tuple[Judged, ...]
+    problem: Problem | None = None
+    notes: tuple[str, ...] = ()
+    output: str | None = None
+    seconds: float = 0.0
+    is_untouched: bool = False
+
+    @property
+    def met_count(self) -> int:
+        """How many goals are met."""
+        return sum(x.is_met for x in self.goals)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are."""
+        return self.met_count == len(self.goals)
+
+
+@dataclass(frozen=True)
 class _Ended:
     """A process that came to its end; `cut_short` says why it was stopped."""
 
     status: int
     output: str
     errors: str
-    cut_short: str = ""
+    cut_short: str
 
 
 def check_lesson(
@@ -66,26 +99,33 @@ def check_lesson(
     *,
     seconds: float = DEFAULT_SECONDS,
     stop: threading.Event | None = None,
-    kept: KeptChecks | None = None,
     also_untouched: bool = False,
 ) -> Checked:
     """Run the learner's workflow of this lesson and say which goals are met.
 
-    Never raises for what a learner did. What was printed and what happened are kept in
-    `workshop/checked`. Setting `stop` ends the process soon. What is `kept` is not run again,
-    what is as it was shipped only with `also_untouched`.
+    Never raises for what a learner did. What was printed and what happened stay in
+    `workshop/checked`. Setting `stop` ends the process soon. A workflow that is as it was shipped
+    runs only with `also_untouched`.
     """
-    workflow, _ = find_workflow(folder, lesson)
-    is_begun = also_untouched or not (workflow and _is_untouched(workflow, lesson))
-    if workflow and not is_begun and not is_lost(folder):
-        return _not_begun(folder, lesson, workflow)
-    key = kept.key(folder, lesson, seconds, workflow) if kept else ""
-    if kept and (before := kept.find(key, folder)):
-        return before
-    checked = _check(folder, lesson, seconds, stop)
-    if kept:
-        kept.keep(key, checked)
-    return checked
+    started = time.monotonic()
+    workflow, notes = find_workflow(folder, lesson)
+    if problem := is_lost(folder) or _why_not_run(folder, lesson, workflow):
+        return _checked(folder, lesson, workflow, [], problem, notes)
+    assert workflow is not None
+    if not also_untouched and _is_untouched(workflow, lesson):
+        where = workflow.relative_to(folder).as_posix()
+        step = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
+        first, *others = (Judged(x.sentence, False) for x in lesson.all_goals)
+        goals = (Judged(first.sentence, False, step), *others)
+        return Checked(str(folder), lesson.folder, str(workflow), goals, is_untouched=True)
+    with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
+        ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop or threading.Event())
+        events = read_transcript(Path(scratch) / "transcript.jsonl")
+        output, complaints = _store(folder, lesson, ended, Path(scratch))
+    problem = _problem_of(ended, events)
+    events += _executed(ended.output)
+    took = round(time.monotonic() - started, 1)
+    return _checked(folder, lesson, workflow, events, problem, [*notes, *complaints], output, took)
 
 
 def is_lost(folder: Path) -> Problem | None:
@@ -96,48 +136,30 @@ def is_lost(folder: Path) -> Problem | None:
     return Problem(f"This is no working folder with our nodes. Run: {command}")
 
 
-def _not_begun(folder: Path, lesson: Lesson, workflow: Path) -> Checked:
-    """A lesson in which nothing was changed yet; its workflow runs, and lacks something."""
-    goals = [Judged(x.sentence, False) for x in lesson.all_goals]
-    where = workflow.relative_to(folder).as_posix()
-    say = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
-    goals[0] = replace(goals[0], missing=say)
-    return Checked(str(folder), lesson.folder, str(workflow), tuple(goals), is_untouched=True)
-
-
-def _check(folder: Path, lesson: Lesson, seconds: float, stop: threading.Event | None) -> Checked:
-    started = time.monotonic()
-    workflow, notes = find_workflow(folder, lesson)
-    problem = _not_to_be_run(folder, lesson, workflow)
-    events: list[JsonObject] = []
-    output, is_passing = None, False
-    if workflow and not problem:
-        with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
-            ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop)
-            events = read_transcript(Path(scratch) / "transcript.jsonl")
-            problem = _problem_of(ended, events, seconds)
-            is_passing = _is_passing(ended, events)
-            output, complaint = _keep(folder, lesson, ended, Path(scratch))
-            notes = [*notes, *complaint]
-        events += _executed(ended.output)
-    events.append(
-        {"event": "WorkflowFailed", "problem": problem.sentence}
-        if problem
-        else {"event": "WorkflowFinished"}
-    )
-    goals = judge(lesson.all_goals, events)
-    if problem:  # first things first: what else is missing shows when it runs
-        goals = [goals[0], *(replace(x, missing="") for x in goals[1:])]
+def _checked(
+    folder: Path,
+    lesson: Lesson,
+    workflow: Path | None,
+    events: list[JsonObject],
+    problem: Problem | None,
+    notes: list[str],
+    output: str | None = None,
+    seconds: float = 0.0,
+) -> Checked:
+    goals = judge_run(lesson.goals, events, problem.sentence if problem else None)
+    where = str(workflow) if workflow else None
     return Checked(
-        str(folder), lesson.folder, str(workflow) if workflow else None, tuple(goals), problem,
-        tuple(notes), output, round(time.monotonic() - started, 1), is_passing=is_passing,
-    )  # fmt: skip
+        str(folder), lesson.folder, where, tuple(goals), problem, tuple(notes), output, seconds
+    )
+
+
+# The learner's workflow
 
 
 def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]:
     """The learner's workflow, and notes when it is not where it was.
 
-    A newer one beside an untouched lesson is taken for theirs: it was saved under another name.
+    A newer one beside an untouched lesson counts as theirs: it was saved under another name.
     """
     home = folder / WORKSHOP / lesson.folder
     expected = home / lesson.workflow
@@ -155,37 +177,18 @@ def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]
 
 def _others(folder: Path, home: Path, lesson: Lesson) -> list[Path]:
     """Workflows in the lesson's folder, and those with its name in the folders above."""
-    found = list(home.glob("*.xircuits"))
+    files = list(home.glob("*.xircuits"))
     for place in (folder / WORKSHOP, folder):
-        found += place.glob(f"{lesson.name}*.xircuits")
-    ours = (lesson.workflow, lesson.solution)
-    mine = [x for x in found if x.is_file() and not (x.parent == home and x.name in ours)]
-    return [x for x in mine if x.name != lesson.solution and KEPT not in x.name]
-
-
-def shipped_lesson(lesson: Lesson) -> Path:
-    """The folder with the lesson as it is shipped."""
-    return starter_folder() / "examples" / WORKSHOP / lesson.folder
-
-
-def shipped_solution(lesson: Lesson) -> Path:
-    """The file with its solution."""
-    return starter_folder() / "examples" / WORKSHOP / SOLUTIONS / lesson.solution
+        files += place.glob(f"{lesson.name}*.xircuits")
+    ours = {home / lesson.workflow, *(x for x in files if x.name == lesson.solution)}
+    return [x for x in files if x.is_file() and x not in ours and PUT_ASIDE not in x.name]
 
 
 def _is_untouched(file: Path, lesson: Lesson) -> bool:
-    shipped = shipped_lesson(lesson) / lesson.workflow
-    # By size first: what a learner saved may be larger than the memory.
-    return (
-        shipped.is_file()
-        and shipped.stat().st_size == file.stat().st_size
-        and shipped.read_bytes() == file.read_bytes()
-    )
+    return file.read_bytes() == (lesson.shipped / lesson.workflow).read_bytes()
 
 
-def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
-    if lost := is_lost(folder):
-        return lost
+def _why_not_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
     if workflow is None:
         command = shown_command(
             "xai-mcp-agent", "workshop", "reset", str(lesson.number), str(folder)
@@ -199,24 +202,21 @@ def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Probl
     return None
 
 
+# Its run
+
+
 def _run(
     folder: Path,
     lesson: Lesson,
     workflow: Path,
     scratch: Path,
     seconds: float,
-    stop: threading.Event | None,
+    stop: threading.Event,
 ) -> _Ended:
     # By the lesson's own name: the compiler makes a class of it, and not every name can be one.
     script = scratch / f"{lesson.name}.py"
-    command = [
-        sys.executable,
-        "-m",
-        f"{__package__}.child",
-        str(workflow.absolute()),
-        str(script),
-        str(math.ceil(seconds) + 1),
-    ]
+    module, limit = f"{__package__}.child", str(math.ceil(seconds) + 1)
+    command = [sys.executable, "-m", module, str(workflow.absolute()), str(script), limit]
     out, err = scratch / "out.txt", scratch / "err.txt"
     with out.open("wb") as output, err.open("wb") as errors:
         process = subprocess.Popen(
@@ -226,9 +226,9 @@ def _run(
             start_new_session=True,
         )  # fmt: skip
         try:
-            cut_short = _watch(process, (out, err), seconds, stop)
+            cut_short = _wait(process, (out, err), seconds, stop)
         finally:
-            _end_what_it_left(process)
+            _end_session(process)
     return _Ended(process.returncode, _text(out), _text(err), cut_short)
 
 
@@ -236,11 +236,15 @@ def _environment(folder: Path, scratch: Path) -> dict[str, str]:
     """What Python and programs need to start; no keys of the teacher's, nor their home."""
     home = scratch / "home"
     home.mkdir()
-    kept = {name: x for name, x in os.environ.items() if _is_harmless(name)}
-    if not (folder / SETTINGS_FILE).is_file():  # or those of a folder above would be taken
-        kept["XAI_MCP_SETTINGS"] = str(folder.absolute() / SETTINGS_FILE)
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in _NEEDED.split() or name.upper().startswith("LC_")
+    }
+    if not (folder / FILE_NAME).is_file():  # or those of a folder above would count
+        environment["XAI_MCP_SETTINGS"] = str(folder.absolute() / FILE_NAME)
     paths = [str(folder.absolute()), os.environ.get("PYTHONPATH", "")]
-    return kept | {
+    return environment | {
         **dict.fromkeys(_HOMES, str(home)),
         # Libraries may be installed for the teacher alone.
         "PYTHONUSERBASE": site.getuserbase(),
@@ -252,24 +256,13 @@ def _environment(folder: Path, scratch: Path) -> dict[str, str]:
     }
 
 
-def _is_harmless(name: str) -> bool:
-    return name.upper() in _NEEDED.split() or name.upper().startswith("LC_")
-
-
-def _end_what_it_left(process: subprocess.Popen[bytes]) -> None:
-    """Its session is its own; what it started in there ends with it."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _watch(
+def _wait(
     process: subprocess.Popen[bytes],
     files: tuple[Path, Path],
     seconds: float,
-    stop: threading.Event | None,
+    stop: threading.Event,
 ) -> str:
-    """Wait for the end, or see to it; why it was stopped, if it was."""
+    """Wait for the end, or bring it about; why it was stopped, if it was."""
     deadline, reason = time.monotonic() + seconds, ""
     while not reason:
         try:
@@ -280,7 +273,7 @@ def _watch(
                 reason = f"it was not finished after {seconds:g} s"
             elif any(x.stat().st_size > _MOST_BYTES for x in files):
                 reason = "it printed without an end"
-            elif stop and stop.is_set():
+            elif stop.is_set():
                 reason = "the check was stopped"
     process.terminate()
     try:
@@ -291,7 +284,22 @@ def _watch(
     return reason
 
 
-def _problem_of(ended: _Ended, events: list[JsonObject], seconds: float) -> Problem | None:
+def _end_session(process: subprocess.Popen[bytes]) -> None:
+    """End what the process started: its session is its own."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as data:
+        return data.read(_MOST_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+# What came of it
+
+
+def _problem_of(ended: _Ended, events: list[JsonObject]) -> Problem | None:
     lines = last_lines(ended.errors)
     if ended.cut_short:
         return Problem(f"The workflow was stopped: {ended.cut_short}.{_where(events)}", lines)
@@ -300,12 +308,6 @@ def _problem_of(ended: _Ended, events: list[JsonObject], seconds: float) -> Prob
     if ended.status:
         return Problem(why_stopped(ended.errors, ended.output), lines)
     return None
-
-
-def _is_passing(ended: _Ended, events: list[JsonObject]) -> bool:
-    """Whether a busy machine may be the reason: the next time it may come out otherwise."""
-    stopped = bool(ended.cut_short) or ended.status not in (0, NOT_COMPILED)
-    return stopped or any(x.get("left_out") or x.get("is_error") for x in events)
 
 
 def _where(events: list[JsonObject]) -> str:
@@ -332,23 +334,18 @@ def _executed(output: str) -> Iterator[JsonObject]:
         yield {"event": "Executed", "node": node, "text": shown}
 
 
-def _keep(
+def _store(
     folder: Path, lesson: Lesson, ended: _Ended, scratch: Path
 ) -> tuple[str | None, list[str]]:
-    """Keep what was printed and what happened where the learner finds it; where, and complaints."""
-    kept = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
+    """Write what was printed and what happened into the folder; where, and complaints."""
+    file = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
     try:
-        make_private_folder(kept.parent)
+        make_private_folder(file.parent)
         printed = f"{ended.output}\n{ended.errors}".strip() + "\n"
-        replace_private(kept, printed.encode("utf-8", "backslashreplace"))
+        replace_private(file, printed.encode("utf-8", "backslashreplace"))
         transcript = scratch / "transcript.jsonl"
         if transcript.is_file():
-            replace_private(kept.with_suffix(".jsonl"), transcript.read_bytes())
+            replace_private(file.with_suffix(".jsonl"), transcript.read_bytes())
     except OSError as reason:
-        return None, [f"What it printed could not be kept in {kept}: {reason.strerror or reason}."]
-    return str(kept), []
-
-
-def _text(file: Path) -> str:
-    with file.open("rb") as data:
-        return data.read(_MOST_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+        return None, [f"What it printed cannot be written to {file}: {reason.strerror or reason}."]
+    return str(file), []

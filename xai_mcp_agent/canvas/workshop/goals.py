@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from ...core.json import JsonObject
@@ -28,21 +28,21 @@ class Other:
     than: tuple[Any, ...]
 
 
-Wanted: TypeAlias = Like | Other | str | int | float | bool | list[Any]
+Expected: TypeAlias = Like | Other | str | int | float | bool | list[Any]
 """What a field must be: the same value, or what `Like` and `Other` say."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An event of this kind whose fields are as wanted; `a__b` is `b` in the field `a`."""
+    """An event of this kind with these fields; `a__b` is `b` in the field `a`."""
 
     event: str
-    fields: tuple[tuple[str, Wanted], ...]
+    fields: tuple[tuple[str, Expected], ...]
 
     def fits(self, event: JsonObject) -> bool:
         """Whether this is such an event."""
         return event.get("event") == self.event and all(
-            _is(_field(event, name), wanted) for name, wanted in self.fields
+            _is(_field(event, name), expected) for name, expected in self.fields
         )
 
 
@@ -51,16 +51,19 @@ class Hint:
     """What to say when a goal is not met and `when` was seen; `{field}` quotes that event."""
 
     say: str
-    when: Seen | None = None
+    when: Seen
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal: the sentence that is true when all of `needs` were seen; else the first hint fits."""
+    """A sentence that is true when all of `needs` were seen; else the first hint that fits helps.
+
+    A hint that is a text always fits.
+    """
 
     sentence: str
     needs: tuple[Seen, ...]
-    hints: tuple[Hint, ...]
+    hints: tuple[Hint | str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,17 +75,40 @@ class Judged:
     missing: str = ""
 
 
-def seen(event: str, **fields: Wanted) -> Seen:
+def seen(event: str, **fields: Expected) -> Seen:
     """An event of this kind with these fields."""
     return Seen(event, tuple(fields.items()))
 
 
-def judge(goals: Sequence[Goal], events: Sequence[JsonObject]) -> list[Judged]:
-    """Say of each goal whether it is met by what happened, in order."""
-    return [_judge(goal, events) for goal in goals]
+def goal(sentence: str, needs: Seen | tuple[Seen, ...], *hints: Hint | str) -> Goal:
+    """A goal with its hints in order."""
+    return Goal(sentence, needs if isinstance(needs, tuple) else (needs,), hints)
 
 
-def _judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
+RAN = goal(
+    "The workflow ran to its end.",
+    seen("WorkflowFinished"),
+    Hint("{problem}", seen("WorkflowFailed")),
+)
+"""The first goal of every lesson."""
+
+
+def judge_run(
+    goals: Sequence[Goal], events: Sequence[JsonObject], problem: str | None
+) -> list[Judged]:
+    """Judge `RAN` and a lesson's goals by what happened; `problem` is why it did not end.
+
+    After a problem it alone is the next step: what else is missing shows when the workflow runs.
+    """
+    last: JsonObject = {"event": "WorkflowFinished"}
+    if problem is not None:
+        last = {"event": "WorkflowFailed", "problem": problem}
+    ran, *others = (judge(x, [*events, last]) for x in (RAN, *goals))
+    return [ran, *(others if problem is None else [replace(x, missing="") for x in others])]
+
+
+def judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
+    """Say of a goal whether it is met, and else what to do."""
     if all(any(need.fits(event) for event in events) for need in goal.needs):
         return Judged(goal.sentence, True)
     return Judged(goal.sentence, False, next(_hints(goal, events), ""))
@@ -90,20 +116,20 @@ def _judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
 
 def _hints(goal: Goal, events: Sequence[JsonObject]) -> Iterator[str]:
     for hint in goal.hints:
-        if hint.when is None:
-            yield hint.say
-        elif found := next((x for x in events if hint.when.fits(x)), None):
-            yield _filled(hint.say, found)
+        if isinstance(hint, str):
+            yield hint
+        elif event := next((x for x in events if hint.when.fits(x)), None):
+            yield _fill(hint.say, event)
 
 
-def _filled(say: str, event: JsonObject) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: _quoted(event, found[1]), say)
+def _fill(say: str, event: JsonObject) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: _quote(event, match[1]), say)
 
 
-def _quoted(event: JsonObject, name: str) -> str:
+def _quote(event: JsonObject, name: str) -> str:
     text = " ".join(_as_text(_field(event, name)).split())
     is_short = len(text) <= _MOST_QUOTED or name in _WHOLE
-    return text if is_short else f"{text[:_MOST_QUOTED]}..."
+    return text if is_short else f"{text[:_MOST_QUOTED].rsplit(' ', 1)[0]} ..."
 
 
 def _field(event: JsonObject, name: str) -> Any:
@@ -113,14 +139,14 @@ def _field(event: JsonObject, name: str) -> Any:
     return value
 
 
-def _is(value: Any, wanted: Wanted) -> bool:
-    match wanted:
+def _is(value: Any, expected: Expected) -> bool:
+    match expected:
         case Like(pattern):
             return re.search(pattern, _as_text(value), re.IGNORECASE | re.MULTILINE) is not None
         case Other(than):
             return bool(_as_text(value).strip()) and value not in than
         case _:
-            return value == wanted
+            return value == expected
 
 
 def _as_text(value: Any) -> str:

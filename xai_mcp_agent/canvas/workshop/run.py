@@ -13,7 +13,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...console.text import wrap
 from ...core.errors import node_in
 from ...core.json import JsonObject
 from ..lab_channel import at_end_of_cell, kernel, last_error, shell, tell
-from .goals import Judged, judge
+from .goals import Judged, judge_run
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
 
@@ -64,14 +64,11 @@ class LessonRun:
             logger.debug("The goals of %s could not be told", self._lesson.folder, exc_info=True)
 
     def judged(self) -> list[Judged]:
-        """Its goals, after its end; of a run with an error only what it stopped with is missing."""
+        """Its goals, after its end or the error that stopped it."""
         error = last_error()
-        if error is None or error is self._error_before:
-            ended: list[JsonObject] = [*_executed(self._first), {"event": "WorkflowFinished"}]
-            return judge(self._lesson.all_goals, [*self._events, *ended])
-        failed: JsonObject = {"event": "WorkflowFailed", "problem": _problem_of(error)}
-        ran, *others = judge(self._lesson.all_goals, [*self._events, failed])
-        return [ran, *(replace(x, missing="") for x in others)]
+        if error is not None and error is not self._error_before:
+            return judge_run(self._lesson.goals, self._events, _problem_of(error))
+        return judge_run(self._lesson.goals, [*self._events, *_executed(self._first)], None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LessonRun:
         """Itself: whoever copies a `ctx` has one run still."""

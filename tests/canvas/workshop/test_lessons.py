@@ -23,9 +23,9 @@ from tests.support.warm_python import warm_python
 from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
 from tools.components import all_components
 from tools.workflows import Workflow
-from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson, lesson_called
+from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson, lesson_called
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.

@@ -7,7 +7,7 @@ import re
 _MOST_LINES = 3
 _MOST_CHARS = 200
 
-# Of a node as it is told at the end of a script, and of whatever else raised it as Python tells it.
+# As the end of a script reports a node's error, and as Python reports any other.
 _OUR_ERROR = re.compile(
     r"^(?:xai_mcp_agent\.[\w.]+: |The workflow stopped at \w+ \(\w+\):\n)"
     r"(.*?)(?=\n\s*XAI_MCP_SHOW=verbose|\Z)",
@@ -49,8 +49,8 @@ def why_not_compiled(errors: str) -> str:
 
 def why_stopped(errors: str, output: str) -> str:
     """Why a workflow that was compiled stopped before its end."""
-    if ours := _OUR_ERROR.search(errors):
-        return " ".join(ours[1].split())
+    if message := _OUR_ERROR.search(errors):
+        return " ".join(message[1].split())
     node = (_LAST_NODE.findall(output) or ["A node"])[-1]
     last = (last_lines(errors) or ("",))[-1]
     if module := _MODULE.search(last):
@@ -62,7 +62,7 @@ def why_stopped(errors: str, output: str) -> str:
         )
     if "NoneType" in last:
         return (
-            f"{node} was given nothing on a port that it needs. Draw a line to that port, or give "
+            f"{node} got nothing on a port that it needs. Draw a line to that port, or give "
             "it a value."
         )
     return f"{node} stopped with an error."

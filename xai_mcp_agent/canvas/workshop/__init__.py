@@ -1,0 +1,1 @@
+"""The workshop: its lessons, and how a run of one is judged."""

@@ -1,0 +1,321 @@
+"""The lessons of the workshop: their files, and their goals with what to say to a learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import XaiMcpError
+from ...core.util import starter_folder
+from ...sources.canvas import NOTHING_GIVEN
+from .goals import RAN, Goal, Hint, Like, Other, goal, seen
+
+WORKSHOP = "workshop"
+"""The folder with the lessons, in that of a learner."""
+
+SOLUTIONS = "solutions"
+"""The folder with their solutions, which no learner gets."""
+
+
+class UnknownLesson(XaiMcpError):
+    """There is no such lesson; the message lists them."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson: its folder in `workshop` is named by number and name."""
+
+    number: int
+    name: str
+    title: str
+    goals: tuple[Goal, ...]
+
+    @property
+    def all_goals(self) -> tuple[Goal, ...]:
+        """Its goals, after the one that every lesson has."""
+        return (RAN, *self.goals)
+
+    @property
+    def folder(self) -> str:
+        """The folder's name."""
+        return f"{self.number}_{self.name}"
+
+    @property
+    def workflow(self) -> str:
+        """The file's name."""
+        return f"{self.name}.xircuits"
+
+    @property
+    def solution(self) -> str:
+        """The name of the file with a solution."""
+        return f"{self.name}_solution.xircuits"
+
+    @property
+    def shipped(self) -> Path:
+        """The folder with the lesson as it is shipped."""
+        return starter_folder() / "examples" / WORKSHOP / self.folder
+
+    @property
+    def shipped_solution(self) -> Path:
+        """The shipped file with a solution."""
+        return starter_folder() / "examples" / WORKSHOP / SOLUTIONS / self.solution
+
+
+def lesson_called(name: str) -> Lesson:
+    """The lesson by its number, its name, or its folder's name.
+
+    Raises:
+        UnknownLesson: there is none.
+    """
+    for lesson in LESSONS:
+        if name.strip("/") in (str(lesson.number), lesson.name, lesson.folder):
+            return lesson
+    known = ", ".join(x.folder for x in LESSONS)
+    raise UnknownLesson(f"There is no lesson {name!r}. The lessons are: {known}.")
+
+
+def lesson_of_file(file: Path) -> Lesson | None:
+    """The lesson in whose folder a file is, if it is in one."""
+    if file.parent.parent.name != WORKSHOP:
+        return None
+    return next((x for x in LESSONS if x.folder == file.parent.name), None)
+
+
+# Hints of several lessons
+
+_NONE_GIVEN = Other(("None", NOTHING_GIVEN))
+_MEMORY_TOOLS = ("lookup_memory", "create_memory")
+_STARTED = seen("RunStarted")
+_FAILED = Hint("The agent stopped: {error}", seen("RunFailed"))
+_LEFT_OUT = Hint("A server could not be used: {left_out}", seen("RunStarted", left_out=Like(".")))
+_NO_AGENT = (
+    "No agent ran. Draw the dashed lines from Start over every node to Finish, in the order in "
+    "which they stand, and save."
+)
+_TOOL_ERROR = Hint(
+    "The tool {tool} answered with an error: {text}", seen("ToolFinished", is_error=True)
+)
+_NO_TOOLS = Hint(
+    "The agent had no tools. Draw a line from toolbelt_spec of AgentMakeToolbelt to toolbelt_spec "
+    "of AgentInit, and save.",
+    seen("RunStarted", tool_names=[]),
+)
+_NO_TOOL = Hint("The agent answered without a tool: {answer}", seen("RunFinished", tool_calls=0))
+_PRINTED = seen("Executed", node="Print", text=Other(("None",)))
+_SHOWN = goal(
+    "Print showed the answer.",
+    _PRINTED,
+    Hint(
+        "Print had nothing to show. Draw a line from last_response of AgentRun to msg of Print.",
+        seen("Executed", node="Print"),
+    ),
+    "Print did not run. Draw the dashed lines from AgentRun over Print to Finish.",
+)
+_CONVERTED = seen(
+    "NodeFinished", node="MCPCallTool", server="units", tool="convert_units", is_error=False
+)
+_MARATHON = seen(
+    "NodeFinished",
+    tool="convert_units",
+    is_error=False,
+    arguments__value=26.2,
+    arguments__from_unit=Like("^mi"),
+    arguments__to_unit=Like("^(k|km)"),
+)
+_USED_OWN = seen("ToolStarted", source="canvas", tool=Other(_MEMORY_TOOLS))
+_OWN_GAVE = seen(
+    "ToolFinished", source="canvas", tool=Other(_MEMORY_TOOLS), is_error=False, text=_NONE_GIVEN
+)
+
+LESSONS: tuple[Lesson, ...] = (
+    Lesson(
+        1,
+        "call_a_tool",
+        "Call a tool",
+        (
+            goal(
+                "convert_units of the server units was called.",
+                _CONVERTED,
+                Hint(
+                    "The tool answered with an error: {text}", seen("NodeFinished", is_error=True)
+                ),
+                Hint("The call failed: {error}", seen("NodeFailed")),
+                "MCPCallTool did not run. Draw the dashed lines: Start, MCPCallTool, Print, "
+                "Finish. Then save.",
+            ),
+            goal(
+                "Print showed the result.",
+                seen("Executed", node="Print", text=Like("km|kilomet")),
+                Hint(
+                    "Print had nothing to show. Draw a line from text of MCPCallTool to msg of "
+                    "Print, and save.",
+                    seen("Executed", node="Print", text="None"),
+                ),
+                Hint("Print showed something else: {text}", seen("Executed", node="Print")),
+                "Print did not run. Draw the dashed lines MCPCallTool, Print, Finish.",
+            ),
+            goal(
+                "26.2 miles were converted to kilometres.",
+                _MARATHON,
+                Hint(
+                    "It converted {arguments}. Double-click the box of arguments, write 26.2 in "
+                    "the place of 5, and save.",
+                    _CONVERTED,
+                ),
+                "Double-click the box of arguments, write 26.2 there, and save.",
+            ),
+        ),
+    ),
+    Lesson(
+        2,
+        "ask_an_agent",
+        "Ask an agent",
+        (
+            goal(
+                "The agent had the tools of the server library.",
+                seen("RunStarted", tool_names=Like("^library_")),
+                _LEFT_OUT, _NO_TOOLS, _NO_AGENT,
+            ),
+            goal(
+                "It searched the catalogue of the library.",
+                seen("ToolFinished", tool="library_search_books", is_error=False),
+                _TOOL_ERROR, _NO_TOOL, _FAILED,
+                "Ask for books: `Which books do you have about travel?`",
+            ),
+            goal(
+                "You asked a question of your own.",
+                seen("RunStarted", asked=Other(("Which books do you have about the sea?",))),
+                Hint(
+                    "It was asked: {asked} Double-click that text and ask about something else, "
+                    "such as travel.",
+                    _STARTED,
+                ),
+                _NO_AGENT,
+            ),
+            _SHOWN,
+        ),
+    ),
+    Lesson(
+        3,
+        "draw_a_tool",
+        "Draw a tool of your own",
+        (
+            goal(
+                "The agent used the tool that you draw.", _USED_OWN, _NO_TOOL, _FAILED, _NO_AGENT
+            ),
+            goal(
+                "The tool gave the badge back to the agent.",
+                seen("ToolFinished", source="canvas", is_error=False, text=_NONE_GIVEN),
+                _TOOL_ERROR,
+                Hint(
+                    "The tool {tool} gave back: {text} Put AgentToolOutput behind FormatString, "
+                    "join their arrows, and draw a line from out_str to results.",
+                    seen("ToolFinished", source="canvas", text=Like(".")),
+                ),
+                "The tool gave nothing back. Put AgentToolOutput behind FormatString, join "
+                "their arrows, and draw a line from out_str to results.",
+            ),
+            goal(
+                "The badge has a name that you chose.",
+                seen(
+                    "ToolFinished",
+                    source="canvas",
+                    is_error=False,
+                    arguments__name=Other(("Ada Lovelace",)),
+                ),
+                Hint(
+                    "It was asked: {asked} Double-click that text and write another name.",
+                    _STARTED,
+                ),
+                _NO_AGENT,
+            ),
+            _SHOWN,
+        ),
+    ),
+    Lesson(
+        4,
+        "servers_and_memory",
+        "Two servers and a memory",
+        (
+            goal(
+                "The agent had the tools of two servers, library and units.",
+                (
+                    seen("RunStarted", tool_names=Like("^library_")),
+                    seen("RunStarted", tool_names=Like("^units_")),
+                ),
+                _LEFT_OUT,
+                Hint(
+                    "One server is missing. Put an AgentUseMCPTools for each into the chain "
+                    "before AgentMakeToolbelt, with server_name library and units.",
+                    _STARTED,
+                ),
+                _NO_AGENT,
+            ),
+            goal(
+                "It used a tool of each.",
+                (
+                    seen("ToolFinished", source="library", is_error=False),
+                    seen("ToolFinished", source="units", is_error=False),
+                ),
+                _TOOL_ERROR, _FAILED,
+                Hint(
+                    "It was not asked for both, or could not: {answer}", seen("RunFinished")
+                ),
+                _NO_AGENT,
+            ),
+            goal(
+                "It noted something in its memory.",
+                seen("ToolFinished", tool="create_memory", is_error=False),
+                Hint(
+                    "The agent has no memory. Draw a line from memory of AgentNumpyMemory to "
+                    "agent_memory of AgentInit, and save.",
+                    seen("RunStarted", tool_names=Like(r"\A(?![\s\S]*create_memory)")),
+                ),
+                Hint(
+                    "It has a memory and noted nothing. Ask: `Remember that I like the sea.`",
+                    _STARTED,
+                ),
+                _NO_AGENT,
+            ),
+            _SHOWN,
+        ),
+    ),
+    Lesson(
+        5,
+        "your_own_agent",
+        "Build your own agent",
+        (
+            goal(
+                "An agent of yours answered.",
+                seen("RunFinished", stopped="answered"),
+                _FAILED,
+                "No agent ran. Drag AgentInit and AgentRun onto the dashed line between "
+                "AgentMakeToolbelt and Print.",
+            ),
+            goal(
+                "It used a tool of a server.",
+                seen("ToolFinished", source=Other(("canvas",)), is_error=False),
+                _LEFT_OUT, _TOOL_ERROR, _NO_TOOLS,
+                "Put an AgentUseMCPTools before AgentMakeToolbelt, and ask for something that "
+                "its server can do.",
+            ),
+            goal(
+                "It used a tool that you drew.",
+                _OWN_GAVE,
+                Hint(
+                    "The tool gave nothing back. End it with AgentToolOutput, and wire the result "
+                    "to results.",
+                    _USED_OWN,
+                ),
+                "Draw a tool from AgentDefineTool to AgentToolOutput, and ask for it in the "
+                "question, by the words of its description.",
+            ),
+            goal(
+                "Print showed the answer.",
+                _PRINTED,
+                "Draw a line from last_response of AgentRun to msg of Print.",
+            ),
+        ),
+    ),
+)  # fmt: skip
+"""All lessons in their order."""

@@ -1,0 +1,360 @@
+"""`xai-mcp-agent workshop check`, `reset` and `solution`: for learners and teachers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import sleep, strftime
+from typing import Annotated, NamedTuple
+
+import typer
+
+from ..canvas.workshop.check import (
+    DEFAULT_SECONDS,
+    PUT_ASIDE,
+    Checked,
+    check_lesson,
+    find_workflow,
+    is_lost,
+)
+from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
+from ..core.errors import XaiMcpError
+from ..core.shell import shown_command
+from ..core.util import COMPONENTS
+from .output import AsJson, echo_json, folded, say
+
+_WIDTH = 80
+_AT_ONCE = 4  # each is a process or two; more only wait for each other
+_NAME_WIDTH = 36  # of a folder in the table
+_WATCH_SECONDS = 3.0
+
+LessonName = Annotated[str, typer.Argument(help="The lesson's number or name.")]
+Folder = Annotated[Path, typer.Argument(help="The learner's folder.")]
+
+
+class LessonFileError(XaiMcpError):
+    """A file of a lesson cannot be written or put aside; the message says which."""
+
+
+class _Names(NamedTuple):
+    """What was named: folders, lessons (all if none was), and what is neither."""
+
+    homes: list[Path]
+    lessons: list[Lesson]
+    unknown: list[str]
+
+
+def check(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER... [LESSON...]",
+            help="Learners' folders; the numbers or names of lessons for those only.",
+        ),
+    ],
+    seconds: Annotated[
+        float, typer.Option(help="The longest time for one workflow.")
+    ] = DEFAULT_SECONDS,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Look again every few seconds, and print the table when it changed."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the workflows of the lessons, and show which goals are met and what to do next.
+
+    A lesson that was not started is shown as -.
+
+    The exit status is 0 when all goals are met, and 1 otherwise.
+    """
+    names = _read_names(folders)
+    for name in names.unknown:
+        say(f"note: skipped {name!r}, which is neither a folder nor a lesson.", to_stderr=True)
+    if watch:
+        _watch(names, seconds)
+    checked: list[Checked] = []
+    for one in _check_all(names, seconds):
+        checked.append(one)
+        if not as_json:
+            say("\n".join(_lines(one, names)))
+    if as_json:
+        echo_json({"checked": [{**asdict(x), "is_done": x.is_done} for x in checked]})
+    elif len(names.homes) > 1:
+        say("\n".join(["", *_table(checked, names)]))
+        say("For what is missing and what to do: xai-mcp-agent workshop check FOLDER")
+    else:
+        done, lessons = (
+            sum(x.is_done for x in checked),
+            "lesson" if len(checked) == 1 else "lessons",
+        )
+        say(f"{done} of {len(checked)} {lessons} done.")
+    if names.unknown or not all(x.is_done for x in checked):
+        raise typer.Exit(1)
+
+
+def reset(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
+    """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
+    named = lesson_called(lesson)
+    done = restore(_learners_folder(folder), named)
+    if as_json:
+        echo_json(done)
+        return
+    for path in done.restored:
+        say(f"restored  {path}")
+    for path in done.kept:
+        say(f"kept      {path}  (yours, under a new name)")
+    if not done.restored:
+        say(f"{done.lesson} is as it was.")
+    else:
+        say("In the lab, close the workflow's tab and open the file again.")
+
+
+def solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
+    """Put a solution beside a lesson's workflow, so that you can open and compare it."""
+    named = lesson_called(lesson)
+    target = _learners_folder(folder) / WORKSHOP / named.folder / named.solution
+    _place(named.shipped_solution, target)
+    if as_json:
+        echo_json({"solution": target})
+    else:
+        say(f"{target}: one of many. Open it in the lab.")
+
+
+# Names
+
+
+def _read_names(words: Sequence[str]) -> _Names:
+    names = _Names([], [], [])
+    for word in words:
+        if Path(word).is_dir():
+            names.homes.append(_working_folder(Path(word)))
+            continue
+        try:
+            names.lessons.append(lesson_called(word))
+        except UnknownLesson:
+            names.unknown.append(word)
+    if names.unknown and not names.homes:
+        known = ", ".join(x.folder for x in LESSONS)
+        raise UnknownLesson(
+            f"{names.unknown[0]!r} is neither a folder nor a lesson. Lessons: {known}."
+        )
+    return _Names(names.homes or [Path()], names.lessons or [*LESSONS], names.unknown)
+
+
+def _working_folder(folder: Path) -> Path:
+    """The folder itself, or the one above when somebody named its `workshop` or a lesson in it."""
+    if _is_learners(folder):
+        return folder
+    if folder.name == WORKSHOP:  # the shortest way to say it
+        return folder.parent
+    here = folder.resolve()  # a terminal of the lab opens where the file browser is
+    workshop = next((x for x in (here, here.parent) if x.name == WORKSHOP), None)
+    return workshop.parent if workshop else folder
+
+
+def _learners_folder(folder: Path) -> Path:
+    """The learner's folder, where files may be written; a wrong name makes no new folder."""
+    home = _working_folder(folder)
+    if not _is_learners(home):
+        command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+        raise LessonFileError(
+            f"{folder} is no folder with the lessons. Name a learner's folder, or make this "
+            f"one: {command}"
+        )
+    return home
+
+
+def _is_learners(folder: Path) -> bool:
+    return any((folder / name).is_dir() for name in (WORKSHOP, COMPONENTS))
+
+
+# Checking
+
+
+def _check_all(names: _Names, seconds: float) -> Iterator[Checked]:
+    """Check several lessons at once; each comes in its turn, as soon as it is there."""
+    stop = threading.Event()
+    pairs = [(home, lesson) for home in names.homes for lesson in names.lessons]
+
+    def check_pair(pair: tuple[Path, Lesson]) -> Checked:
+        return check_lesson(*pair, seconds=seconds, stop=stop)
+
+    with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
+        try:
+            yield from pool.map(check_pair, pairs)
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _watch(names: _Names, seconds: float) -> None:
+    """Print the table now and whenever it changed, until Ctrl-C."""
+    saved, table = "", list[str]()
+    with suppress(KeyboardInterrupt):
+        while True:
+            if (now := repr([*_saved(names)])) != saved:
+                saved, before = now, table
+                table = [*_table([*_check_all(names, seconds)], names)]
+                if table != before:
+                    say("\n".join([strftime("%H:%M:%S"), *table, ""]))
+            sleep(_WATCH_SECONDS)
+    raise typer.Exit
+
+
+def _saved(names: _Names) -> Iterator[tuple[Path | None, int]]:
+    """Each learner's workflow and when it was saved last."""
+    for home in names.homes:
+        for lesson in names.lessons:
+            workflow, _ = find_workflow(home, lesson)
+            yield workflow, workflow.stat().st_mtime_ns if workflow else 0
+
+
+# Files of a lesson
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What `restore` did. `kept` are the learner's files under their new names."""
+
+    lesson: str
+    restored: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def restore(folder: Path, lesson: Lesson) -> Reset:
+    """Put the shipped files of a lesson in place; what differs is renamed, never overwritten.
+
+    Raises:
+        LessonFileError: a file cannot be renamed or written.
+    """
+    restored: list[str] = []
+    kept: list[str] = []
+    for source in sorted(lesson.shipped.iterdir()):
+        target = folder / WORKSHOP / lesson.folder / source.name
+        if target.is_file() and target.read_bytes() == source.read_bytes():
+            continue
+        if aside := _place(source, target):
+            kept.append(str(aside))
+        restored.append(str(target))
+    return Reset(lesson.folder, tuple(restored), tuple(kept))
+
+
+def _place(source: Path, target: Path) -> Path | None:
+    """Copy a shipped file; what is in its place is renamed. Where that is then, if it was there.
+
+    A link is renamed and not followed, so that nothing is written elsewhere.
+    """
+    aside = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        is_same = not target.is_symlink() and target.is_file()
+        if is_same and target.read_bytes() == source.read_bytes():
+            return None
+        if os.path.lexists(target):
+            aside = _free_name(target)
+            target.rename(aside)
+        shutil.copyfile(source, target)
+    except OSError as cause:
+        raise LessonFileError(
+            f"Cannot write {cause.filename}: {cause.strerror or cause}. Mend that and try again."
+        ) from cause
+    return aside
+
+
+def _free_name(file: Path) -> Path:
+    """A name beside the file that nothing has; still one that Xircuits can compile."""
+    number, free = 2, file.with_stem(f"{file.stem}_{PUT_ASIDE}")
+    while os.path.lexists(free):
+        free = file.with_stem(f"{file.stem}_{PUT_ASIDE}_{number}")
+        number += 1
+    return free
+
+
+# What is printed
+
+
+def _lines(checked: Checked, names: _Names) -> Iterator[str]:
+    """What is said of a lesson; of a folder without lessons once."""
+    if lost := is_lost(Path(checked.folder)):
+        if checked.lesson == names.lessons[0].folder:
+            yield from _indented(f"{checked.folder}: {lost.sentence}", 0)
+    elif len(names.homes) > 1:
+        yield from _brief(checked)
+    else:
+        yield from _full(checked)
+
+
+def _brief(checked: Checked) -> Iterator[str]:
+    """A lesson of one of many folders: what is missing, with what to do."""
+    name = _short(Path(checked.folder).name or checked.folder)
+    score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
+    yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
+    if checked.problem:
+        yield from _indented(f"not yet: {checked.problem.sentence}", 2)
+    elif not checked.is_untouched:
+        for goal in (x for x in checked.goals if not x.is_met):
+            yield from _indented(f"not yet: {goal.sentence}", 2)
+            yield from _indented(goal.missing, 6) if goal.missing else ()
+    yield from (line for note in checked.notes for line in _indented(f"Note: {note}", 2))
+
+
+def _full(checked: Checked) -> Iterator[str]:
+    lesson = lesson_called(checked.lesson)
+    how = f"{checked.met_count} of {len(checked.goals)} goals, {checked.seconds:.1f} s"
+    how = "not begun" if checked.is_untouched else how
+    yield f"{checked.lesson}: {lesson.title} ({how})"
+    for goal in checked.goals:
+        yield from _indented(f"{'[x]' if goal.is_met else '[ ]'} {goal.sentence}", 2)
+        yield from _indented(goal.missing, 6) if goal.missing else ()
+    if checked.problem and checked.problem.lines:
+        yield "      The last lines of the error:"
+        yield from (_cut(f"      | {x}") for x in checked.problem.lines)
+    for note in checked.notes:
+        yield from _indented(f"Note: {note}", 2)
+    if checked.output and not checked.is_done:
+        yield f"  What it printed: {checked.output}"
+    if not checked.is_done:
+        where = [] if Path(checked.folder) == Path() else [checked.folder]
+        words = ("xai-mcp-agent", "workshop", "solution", str(lesson.number), *where)
+        yield f"  Stuck? A solution: {shown_command(*words)}"
+    yield ""
+
+
+def _table(checked: Sequence[Checked], names: _Names) -> Iterator[str]:
+    """A row for each folder, with a column for each lesson."""
+    count = len(names.lessons)
+    yield f"{'folder':{_NAME_WIDTH}} " + " ".join(f"{x.number:>6}" for x in names.lessons)
+    for number, home in enumerate(names.homes):
+        row = checked[number * count : (number + 1) * count]
+        yield f"{_short(str(home)):{_NAME_WIDTH}} " + " ".join(f"{_cell(x):>6}" for x in row)
+
+
+def _cell(checked: Checked) -> str:
+    if checked.is_untouched:
+        return "-"
+    if is_lost(Path(checked.folder)):
+        return "?"
+    return "done" if checked.is_done else f"{checked.met_count}/{len(checked.goals)}"
+
+
+def _short(name: str) -> str:
+    """A name that fits into its column; its end tells more than its beginning."""
+    name = " ".join(name.split())  # a row is one line, whatever the folder is called
+    return name if len(name) <= _NAME_WIDTH else f"...{name[3 - _NAME_WIDTH :]}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def _indented(text: str, by: int) -> list[str]:
+    after = by + 4 if text.startswith("[") else by
+    return folded(text, " " * by, " " * after)
