@@ -52,14 +52,14 @@ def test_the_person_at_the_terminal_is_asked_once(script: Path, tmp_path: Path) 
     command = (warm_python(), script.name)
     with terminal(*command, folder=script.parent, **person) as screen:
         screen.expect("mcpServers.theirs:\n")
-        screen.expect("Accept? (yes or no")
+        screen.expect("Start them? (yes or no")
         screen.type("yes")
         screen.expect("ask(")
         assert screen.end() == 0
     with terminal(*command, folder=script.parent, **person) as screen:
         screen.expect("ask(")
         assert screen.end() == 0
-        assert "Accept?" not in screen.text
+        assert "Start them?" not in screen.text
 
 
 def test_a_no_starts_nothing_and_fails_at_the_node(script: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_no_starts_nothing_and_fails_at_the_node(script: Path, tmp_path: Path)
     with terminal(*command, folder=script.parent, **person) as screen:
         screen.expect("mcpServers.hides:")
         screen.expect("starts sh ./evil.sh")  # though the file calls it a secret
-        screen.expect("Accept? (yes or no")
+        screen.expect("Start them? (yes or no")
         screen.type("no")
         assert screen.end() != 0
         assert "have not agreed" in " ".join(screen.text.split())

@@ -83,7 +83,7 @@ def in_terminal(*words: str, folder: Path):
 
 
 def shown_question(screen: Terminal) -> str:
-    return screen.expect("Accept? (yes or no")
+    return screen.expect("Start them? (yes or no")
 
 
 def test_at_a_terminal_it_is_asked_once(stranger: Path) -> None:
@@ -98,7 +98,7 @@ def test_at_a_terminal_it_is_asked_once(stranger: Path) -> None:
     assert (folder / "started").exists()
     with in_terminal("servers", "check", folder=folder) as screen:
         screen.end()
-        assert "Accept?" not in screen.text
+        assert "Start them?" not in screen.text
 
 
 def test_a_no_starts_nothing(stranger: Path) -> None:

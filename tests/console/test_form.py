@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.console.form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+from xai_mcp_agent.console.form import NO_DEFAULT, Field, Unfit, fields_of
+from xai_mcp_agent.console.question_words import host_of
 
 SEATS = [{"const": "in", "title": "Inside"}, {"const": "out", "title": "Terrace"}]
 

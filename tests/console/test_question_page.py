@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import threading
@@ -14,8 +15,8 @@ import pytest
 
 from tests.support.processes import wait_until
 from xai_mcp_agent import Answer, Question
-from xai_mcp_agent.console.form import host_of
 from xai_mcp_agent.console.question_page import Page, serving
+from xai_mcp_agent.console.question_words import host_of
 
 FORM = Question(
     "booking",
@@ -59,6 +60,19 @@ def test_words_of_the_server_are_shown_as_text() -> None:
     assert "<script" not in text
 
 
+def test_the_buttons_say_what_they_do_and_the_page_who_asks() -> None:
+    yes_or_no = {"type": "object", "properties": {}}
+    trust = Question("f", "", yes_or_no, heading="Start?", yes="Start them", no="Not now")
+    for question, words in (
+        (FORM, ["Send", "Do not send"]),
+        (Question("shop", "Delete it?", yes_or_no), ["Agree", "Refuse"]),
+        (trust, ["Start them", "Not now"]),
+    ):
+        page = Page(question, "From the workflow w in /home/lab.").first()
+        assert re.findall(r"<button.*?>(.*?)</button>", page) == words
+        assert "From the workflow w in /home/lab." in page
+
+
 def test_what_is_sent_is_checked_and_asked_again() -> None:
     with serving(Page(FORM)) as page:
         _, text = ask(page.url, [("action", "accept"), ("f0", ""), ("f1", "99")])
@@ -83,7 +97,7 @@ def test_the_person_can_say_no_or_nothing(action: str) -> None:
 def test_a_page_of_others_is_named_and_reached_only_after_a_yes() -> None:
     target = "http://127.0.0.1:9/elsewhere?a=1&b=2"
     page = Page(Question("bank", "Sign in.", url=target))
-    assert "<b>127.0.0.1</b>" in page.first()
+    assert ">Open 127.0.0.1</button>" in page.first()
     assert not page.answer.done()
     _, elsewhere = page.take({"action": ["accept"]})
     assert (elsewhere, page.answer.result(_SECONDS)) == (target, Answer.accepted())
@@ -94,7 +108,8 @@ def test_a_page_to_sign_in_at_can_be_opened_until_somebody_says_no() -> None:
     target = "http://127.0.0.1:9/authorize?a=1"
     page = Page(Question("notes", "Please sign in.", url=target, is_sign_in=True))
     for _ in range(2):
-        assert "wants you to sign in at <b>127.0.0.1</b>" in page.first()
+        assert "wants you to sign in at 127.0.0.1." in page.first()
+        assert "Sign in to notes" in page.first()
         assert page.take({"action": ["accept"]})[1] == target
         assert not page.answer.done()
     text, elsewhere = page.take({"action": ["decline"]})

@@ -81,7 +81,8 @@ def test_a_page_is_opened_only_after_a_yes(monkeypatch: pytest.MonkeyPatch) -> N
     question = Question("bank", "Sign in.", url="https://google.com@evil.com/x")
     answer, read = asked(question, "what?", "no")
     assert (answer.action, opened) == ("decline", [])
-    assert "the host evil.com:\nhttps://google.com@evil.com/x" in read
+    assert read.startswith("?? bank asks you to open a page of evil.com: Sign in.\n")
+    assert "https://google.com@evil.com/x\nOpen evil.com? (yes or no" in read
     assert asked(question, "yes")[0] == Answer.accepted()
     assert opened == ["https://google.com@evil.com/x"]
 

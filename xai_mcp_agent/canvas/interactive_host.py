@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -19,8 +20,8 @@ from anyio import to_thread
 from ..bridge.transcript import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
-from ..console.form import host_of
 from ..console.question_page import Page
+from ..console.question_words import host_of, words_of
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.calls import NO_MODEL, Caller
@@ -49,7 +50,7 @@ def ask_here(question: Question, console: Console) -> Answer:
         return Answer.declined(f"nobody can be asked: {why_not}")
     if not in_lab:
         return _at_the_terminal(question, console, threading.Event())
-    page, in_panel = Page(question), is_attended()
+    page, in_panel = Page(question, _origin()), is_attended()
     with asking(page, in_panel=in_panel):
         if not in_panel:
             _invite(question, page.url, console)
@@ -143,7 +144,8 @@ class InteractiveHost:
 
     async def _approved_on_a_page(self, request: ApprovalRequest) -> ApprovalAnswer:
         console, answer = self._console, ApprovalAnswer.no("nobody answered")
-        page, in_panel = ApprovalPage(request), await to_thread.run_sync(is_attended)
+        page = ApprovalPage(request, _origin())
+        in_panel = await to_thread.run_sync(is_attended)
 
         def invite() -> None:
             if not in_panel:
@@ -162,7 +164,8 @@ class InteractiveHost:
         return answer
 
     async def _on_a_page(self, question: Question) -> Answer:
-        page, in_panel = Page(question), await to_thread.run_sync(is_attended)
+        page = Page(question, _origin())
+        in_panel = await to_thread.run_sync(is_attended)
 
         def invite() -> None:
             if in_panel:
@@ -204,8 +207,9 @@ def _invite(question: Question, url: str, console: Console) -> None:
         console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
         console.link(f"Sign in to {server} here", url)
     else:
-        console.tell("??", f"{server} asks: {question.message}")
-        console.link(f"Answer {server} here", url)
+        words = words_of(question)
+        console.tell("??", question.heading or f"{server} asks: {words.message}")
+        console.link(f"{words.yes} or not: answer here", url)
     _await(question, console)
 
 
@@ -213,6 +217,12 @@ def _await(question: Question, console: Console) -> None:
     server = question.server
     what = f"you to sign in to {server}" if question.is_sign_in else f"your answer to {server}"
     console.person_awaited(server, what)
+
+
+def _origin() -> str:
+    workflow = workflow_name()
+    asker = f"the workflow {workflow}" if workflow else "a program"
+    return f"This page comes from {asker} that runs in {Path.cwd()}."
 
 
 def why_not_in_lab() -> str:

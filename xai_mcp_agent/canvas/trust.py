@@ -17,9 +17,9 @@ from ..settings.trust import TrustStore, trust_command, without_parts
 from .interactive_host import ask_here
 
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
-_INTRODUCTION = (
-    "You have not agreed yet to what this settings file starts, reaches or lets through, or it has "
-    "changed since. Go on only if you know where it comes from:"
+_WHY = (
+    "You have not agreed to this yet, or it has changed since. Go on only if you know where the "
+    "file comes from."
 )
 
 
@@ -56,8 +56,9 @@ def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _question(settings: Settings, parts: Iterable[Part]) -> Question:
-    message = f"{_INTRODUCTION}\n{shown_text(settings, parts)}"
-    heading = f"Start these programs? They are new in {Path(settings.file).name}."
+    file = Path(settings.file)
+    message = f"{shown_text(settings, parts)}\nFrom: {file}\n{_WHY}"
+    heading = f"Start these programs? They are new in {file.name}."
     return Question(
         settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"
     )

@@ -22,7 +22,7 @@ from ..core.json import JsonObject
 from ..core.questions import Answer
 from ..core.tools import ToolAnnotations
 from ..core.visible import escaped
-from .question_page import html
+from .question_page import closing, html
 from .terminal_questions import Ended, Read, Say, forget_typed
 
 logger = logging.getLogger(__name__)
@@ -91,28 +91,21 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
 class ApprovalPage:
     """The page of one request. `answer` is set when the person has sent it."""
 
-    def __init__(self, request: ApprovalRequest) -> None:
+    def __init__(self, request: ApprovalRequest, origin: str = "") -> None:
         self.answer: Future[ApprovalAnswer] = Future()
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.url = ""
         self._request = request
+        self._origin = origin
 
     def first(self) -> str:
         """The page as the person sees it first."""
         if self.answer.done():
-            return html("Done", text="This was answered already.")
-        request = self._request
-        return html(
-            escaped(request.title),
-            approval=request,
-            arguments=shown_arguments(request),
-            description=escaped(request.description, "\n"),
-            claims=claims(request.annotations),
-            scopes=SCOPE_WORDS.items(),
-        )
+            return closing("This was answered already.")
+        return html(**self.as_json(), origin=self._origin)
 
     def as_json(self) -> JsonObject:
-        """The same for the lab's panel: plain values, to be shown as text."""
+        """What a page or the lab's panel shows: plain values, to be shown as text."""
         request = self._request
         said = [escaped(request.description, "\n"), *claims(request.annotations)]
         return {
@@ -123,22 +116,20 @@ class ApprovalPage:
             ],
             "server": escaped(request.server),
             "said": [x for x in said if x] if request.server else [],
-            "buttons": [[scope, words] for scope, words in _BUTTONS.items()],
+            "buttons": [[x, words, SCOPE_WORDS[x]] for x, words in _BUTTONS.items()],
         }
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """What was sent: the page that follows. Anything but a button of ours is no approval."""
-        given = sent.get("action", [""])
-        scope = scope_of(given[0]) or "no"
+        scope = scope_of(sent.get("action", [""])[0]) or "no"
         reason = _SAID_NO if scope == "no" else ""
-        answer = ApprovalAnswer(scope, reason, by=_ON_THE_PAGE)
         try:
-            self.answer.set_result(answer)
+            self.answer.set_result(ApprovalAnswer(scope, reason, by=_ON_THE_PAGE))
         except InvalidStateError:
             logger.debug("an approval was answered twice")
-            return html("Done", text="This was answered already."), ""
+            return closing("This was answered already."), ""
         done = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
-        return html("Done", text=f"{done} You may close this page."), ""
+        return closing(f"{done} You may close this page."), ""
 
 
 def told(request: ApprovalRequest) -> list[str]:

@@ -46,7 +46,7 @@ _HTML = Path(__file__).with_suffix(".html")
 
 # Texts in folds: of one, of all; and of each when that is used up. A browser draws all of them.
 _FOLD_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
-_QUESTION_CHARS = 4_000
+_QUESTION_CHARS, _ANSWER_CHARS = 4_000, 50_000
 _OPENING_LINES, _OPENING_CHARS = 3, 300  # of the error of a call
 _NOTE_LINES = 4  # more are folded
 _WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
@@ -248,7 +248,7 @@ class RunCard:
         return clean(shown)
 
     def _answer(self, text: str) -> Markup:
-        head = first_paragraphs(text, MOST_CHARS)
+        head = first_paragraphs(text, _ANSWER_CHARS)
         left = len(text) - len(head)
         more = f"\n<p>... {count(left, 'more character')}. {_WHOLE_ANSWER}</p>" if left else ""
         return _markup(markdown_as_html(head) + more)

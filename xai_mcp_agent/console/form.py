@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Any, Literal, TypeAlias, cast
-from urllib.parse import urlsplit
+
+from jsonschema_rs import is_valid
 
 from ..core.json import JsonObject, as_list, as_text
 from ..core.questions import seen_label
@@ -17,9 +16,6 @@ from ..core.schemas import SchemaCheck, properties, required, types_of, value_fr
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
 
 NO_DEFAULT = object()
-# Browsers drop them; what carries the address on may take them for its own.
-_NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
-_EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 _YES, _NO = ("yes", "y", "true", "1", "on"), ("no", "n", "false", "0", "off")
 # As a person is told them, with an example of what is meant.
 _FORMATS = {
@@ -110,7 +106,8 @@ class Field:
     def problems(self, value: Any) -> list[str]:
         """What is wrong with a value, one line each."""
         format_ = as_text(self.schema.get("format"))
-        if isinstance(value, str) and not _has_format(value, format_):
+        schema = {"format": format_}
+        if format_ in _FORMATS and not is_valid(schema, value, validate_formats=True):
             return [f"{value!r} is not {_FORMATS[format_]}"]
         return SchemaCheck(self.schema).problems(value)
 
@@ -145,20 +142,6 @@ def fields_of(schema: Mapping[str, Any]) -> list[Field]:
     """The fields of a form, in its order."""
     needed = required(schema)
     return [_field(name, spec, name in needed) for name, spec in properties(schema).items()]
-
-
-def host_of(url: str) -> str:
-    """The host of a page as nobody can disguise it, or nothing if it is no page of the web."""
-    if _NOT_IN_AN_ADDRESS.search(url):
-        return ""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        if parts.scheme not in ("http", "https"):
-            return ""
-        return host if host.isascii() else host.encode("idna").decode()
-    except ValueError:  # also of the encoding
-        return ""
 
 
 def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
@@ -208,24 +191,6 @@ def _number(typed: str, kind: str) -> float:
 
 
 _NUMBERS = {"integer": "a whole number, such as 3", "number": "a number, such as 2.5"}
-
-
-def _has_format(text: str, name: str) -> bool:
-    try:
-        match name:
-            case "email":
-                return _EMAIL.fullmatch(text) is not None
-            case "uri":
-                parts = urlsplit(text)
-                return bool(parts.scheme and (parts.netloc or parts.path)) and " " not in text
-            case "date":
-                return date.fromisoformat(text).isoformat() == text
-            case "date-time":
-                return "T" in text.upper() and datetime.fromisoformat(text).tzinfo is not None
-            case _:
-                return True
-    except ValueError:
-        return False
 
 
 def _range(schema: Mapping[str, Any], least: str, most: str) -> str:

@@ -17,8 +17,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from ..core.json import JsonObject
 from ..core.questions import Answer, Question
-from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
-from .text import clean, template
+from .form import NO_DEFAULT, Field, Unfit, fields_of
+from .question_words import words_of
+from .text import template
 
 logger = logging.getLogger(__name__)
 
@@ -54,13 +55,14 @@ P = TypeVar("P", bound=Served)
 
 
 class Page:
-    """One question's. `answer` is set when the person has sent it."""
+    """One question's. `answer` is set when the person has sent it; `origin` says who asks."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, origin: str = "") -> None:
         self.answer: Future[Answer] = Future()
         self.question = question
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.url = ""
+        self._origin = origin
         self._fields = fields_of(question.schema or {})
         self._sent: Mapping[str, list[str]] = {}
         self._wrong: Mapping[str, str] = {}
@@ -68,25 +70,52 @@ class Page:
     def first(self) -> str:
         """The page as the person sees it first."""
         if self.answer.done():
-            return _closing("This question is answered already.")
-        return self._form()
+            return closing("This question is answered already.")
+        url = "" if self.question.is_sign_in else self.question.url  # that is long, and for no eye
+        return html(**{**self.as_json(), "url": url}, origin=self._origin)
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """What was sent: the page that follows, and where it leads instead if it does."""
         match sent.get("action", [""])[0]:
             # Not answered with that: who closes the page there opens it here once more.
             case "accept" if self.question.is_sign_in:
-                return _closing("You may close this page."), _for_a_header(self.question.url)
+                return closing("You may close this page."), _for_a_header(self.question.url)
             case "accept" if self.question.schema is None:
                 self._set(Answer.accepted())
-                return _closing("You may close this page."), _for_a_header(self.question.url)
+                return closing("You may close this page."), _for_a_header(self.question.url)
             case "accept":
                 return self._check(sent), ""
             case "decline":
                 self._set(Answer.declined("the person said no"))
             case _:
                 self._set(Answer.cancelled("the person stopped the questions"))
-        return _closing("Nothing was sent. You may close this page."), ""
+        return closing("Nothing was sent. You may close this page."), ""
+
+    def as_json(self) -> JsonObject:
+        """What a page or the lab's panel shows: plain values, to be shown as text."""
+        words = words_of(self.question)
+        return {
+            "title": words.title,
+            "message": words.message,
+            "url": self.question.url,
+            "fields": [self._field(number, x) for number, x in enumerate(self._fields)],
+            "buttons": [["accept", words.yes, ""], ["decline", words.no, ""]],
+        }
+
+    def _field(self, number: int, field: Field) -> JsonObject:
+        name = f"f{number}"
+        return {
+            "name": name,
+            "kind": field.kind,
+            "format": field.schema.get("format"),
+            "label": field.label,
+            "help": field.description,
+            "wanted": field.wanted(),
+            "choices": [[x.value, x.label] for x in field.choices],
+            "is_needed": field.is_needed,
+            "values": self._sent.get(name, _defaults(field)),
+            "wrong": self._wrong.get(field.name, ""),
+        }
 
     def _check(self, sent: Mapping[str, list[str]]) -> str:
         content: dict[str, Any] = {}
@@ -101,61 +130,15 @@ class Page:
                     content[field.name] = value
         if wrong:
             self._sent, self._wrong = sent, wrong
-            return self._form()
+            return self.first()
         self._set(Answer.accepted(content))
-        return _closing("Your answer was sent. You may close this page.")
+        return closing("Your answer was sent. You may close this page.")
 
     def _set(self, answer: Answer) -> None:
         try:
             self.answer.set_result(answer)
         except InvalidStateError:
             logger.debug("a question was answered twice")
-
-    def as_json(self) -> JsonObject:
-        """The same for the lab's panel: plain values, to be shown as text."""
-        question, host = self.question, host_of(self.question.url)
-        verb, no = ("Sign in at", "Do not sign in") if question.is_sign_in else ("Open", "Decline")
-        yes = f"{verb} {host}" if host else "Send" if self._fields else "Accept"
-        shown = [
-            {
-                "name": name,
-                "kind": field.kind,
-                "format": field.schema.get("format"),
-                "label": field.label,
-                "help": field.description,
-                "wanted": field.wanted(),
-                "choices": [[x.value, x.label] for x in field.choices],
-                "is_needed": field.is_needed,
-                "values": values,
-                "wrong": wrong,
-            }
-            for name, field, values, wrong in self._shown_fields()
-        ]
-        return {
-            "title": self._title,
-            "message": clean(question.message),
-            "url": question.url,
-            "fields": shown,
-            "buttons": [["accept", question.yes or yes], ["decline", question.no or no]],
-        }
-
-    @property
-    def _title(self) -> str:
-        verb = "Sign in to {}" if self.question.is_sign_in else "{} asks"
-        return self.question.heading or verb.format(self.question.server)
-
-    def _shown_fields(self) -> list[tuple[str, Field, list[str], str]]:
-        """Each with its name here, what was sent for it, and what is wrong with that."""
-        names = [(f"f{number}", field) for number, field in enumerate(self._fields)]
-        return [
-            (name, x, self._sent.get(name, _defaults(x)), self._wrong.get(x.name, ""))
-            for name, x in names
-        ]
-
-    def _form(self) -> str:
-        host, fields = host_of(self.question.url), self._shown_fields()
-        said = clean(self.question.message)  # also of ours, which may quote anybody
-        return html(self._title, question=self.question, message=said, host=host, fields=fields)
 
 
 @contextmanager
@@ -211,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _MOST_BYTES:
-            self._send(413, _closing("That is too much."))
+            self._send(413, closing("That is too much."))
             return
         sent = self.rfile.read(int(length))
         if len(sent) < int(length):
@@ -226,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         path, ours = self.path.encode(), self._page.path.encode()
         is_ours = self.headers.get("Host") in hosts and secrets.compare_digest(path, ours)
         if not is_ours:
-            self._send(404, _closing("There is nothing here."))
+            self._send(404, closing("There is nothing here."))
         return is_ours
 
     def _send(self, status: int, text: str, elsewhere: str = "") -> None:
@@ -276,10 +259,11 @@ def _for_a_header(url: str) -> str:
     return quote(url, safe=punctuation)
 
 
-def _closing(text: str) -> str:
-    return html("Done", text=text)
+def closing(message: str) -> str:
+    """The page that ends it."""
+    return html(title="Done", message=message)
 
 
-def html(title: str, **values: object) -> str:
+def html(**values: object) -> str:
     """One of our pages, with these values."""
-    return template(_HTML).render(title=title, **values)
+    return template(_HTML).render(values)

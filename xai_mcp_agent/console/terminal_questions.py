@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.questions import Answer, Question, too_late
-from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+from .form import NO_DEFAULT, Field, Unfit, fields_of
+from .question_words import host_of, words_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,15 @@ def why_not_here() -> str:
 
 def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
     """Ask, in the thread of the run; `read` raises as `read_line` does."""
-    say("??", f"{question.server} asks: {question.message}")
+    words, fields = words_of(question), fields_of(question.schema or {})
+    separator = "\n" if question.heading else ": "
+    say("??", f"{words.title}{separator}{words.message}")
     try:
         if question.schema is None:
             return _ask_to_open(question.url, say, read)
-        return _Form(fields_of(question.schema), say, read).answer(question.server)
+        if not fields:
+            return _accepted_or_not(f"{words.yes}?", say, read)
+        return _Form(fields, say, read).answer(question.server)
     except Ended as ended:
         answer = ended.answer
     except TimeoutError:
@@ -119,8 +124,6 @@ class _Form:
         self._read = read
 
     def answer(self, server: str) -> Answer:
-        if not self._fields:
-            return _accepted_or_not("Accept?", self._say, self._read)
         self._say("  ", f"Type an answer and Enter. {_DECLINE} says no, {_CANCEL} stops asking.")
         for _ in range(_MOST_TRIES):
             content = {x.name: v for x in self._fields if (v := self._ask(x)) is not NO_DEFAULT}
@@ -166,9 +169,8 @@ class _Form:
 
 
 def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
-    host = host_of(url)
-    say("  ", f"It wants you to open a page of the host {host}:\n{url}")
-    accepted = _accepted_or_not(f"Open {host}?", say, read)
+    say("  ", url)
+    accepted = _accepted_or_not(f"Open {host_of(url)}?", say, read)
     if not open_page(url):
         say("  ", "Open it in your browser: copy the address above.")
     return accepted

@@ -54,14 +54,14 @@ def service_page(panel: Panel) -> Page:
 def agree_to_sign_in(panel: Panel) -> None:
     """Answer the question that comes first, once: whether to be registered there."""
     question = panel.questions.filter(has_text="you have to sign in at 127.0.0.1")
-    question.get_by_role("button", name="Accept").click()
+    question.get_by_role("button", name="Agree").click()
 
 
 def test_who_does_not_want_to_be_registered_says_so_and_no_service_hears_of_it(
     canvas: Canvas, panel: Panel, notes: Protected, script: str
 ) -> None:
     canvas.start_script(script)
-    panel.press("Decline")
+    panel.press("Refuse")
     shown = " ".join(canvas.wait_for_output("Finished Executing").split())
     assert "the page to sign in was not opened (the person said no)." in shown
     assert notes.service.count("register") == 0

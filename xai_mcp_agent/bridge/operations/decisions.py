@@ -148,7 +148,9 @@ class Deciding(Tools):
                 break
             lines = "\n".join(map(describe, waiting))
             text = f"May {server} be used with this from now on?\n{lines}"
-            answer = await host.answer(Question(asker, text, _NOTHING_TO_FILL_IN))
+            answer = await host.answer(
+                Question(asker, text, _NOTHING_TO_FILL_IN, yes="Use it", no="Not now")
+            )
             if answer.action != "accept":
                 return [], answer.reason or "the person said no"
             with suppress(ReviewNeeded):  # it has changed meanwhile, and is asked about again

@@ -92,7 +92,7 @@ class Person:
             return
         message = (
             f"To go on, you have to sign in at {service}, where this program is registered first. "
-            "Accept only if you know that name."
+            "Agree only if you know that name."
         )
         question = Question(self._server.name, message, _YES_OR_NO, limit_seconds=self._seconds)
         with self._clocks(), anyio.move_on_after(self._seconds):
