@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ...core.errors import (
     ModelAuthenticationError,
@@ -31,12 +31,12 @@ from ...secrets.secrets import Secrets
 # Services explain at length and some repeat the whole request: this much tells what is wrong.
 _MAX_WORDS_CHARS = 500
 # In the words of OpenAI; vLLM; llama.cpp; Ollama; Anthropic and Bedrock; Gemini.
-_OVERFLOW = re.compile(
+_OVERFLOW = (
     r"context[ _](?:length|window|size)|maximum model length|longer than the (?:maximum )?model"
     r"|prompt is too long|input is too long|input length|too many (?:input )?tokens"
-    r"|exceeds the maximum number of tokens|maximum prompt length",
-    re.IGNORECASE,
+    r"|exceeds the maximum number of tokens|maximum prompt length"
 )
+_OVERFLOW_CODES = "context_length_exceeded|exceed_context_size_error"
 # `maximum context length is 8192`, `tokens allowed (1048576)`, `210000 tokens > 200000 maximum`.
 _WINDOW = re.compile(
     r"(?:context[ _](?:length|window|size)|(?:model|prompt) length|maximum number of tokens)"
@@ -44,18 +44,14 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 _LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
-_FILTERED = re.compile(
-    r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai", re.IGNORECASE
-)
-_FILTERED_CODE = re.compile(r"content_|.*_policy(?:_violation)?$")
+_FILTERED = r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai"
 # In the words of Ollama; vLLM; OpenRouter; llama.cpp.
-_LACKS_FUNCTIONS = re.compile(
+_LACKS_FUNCTIONS = (
     r"does not support (?:tool|function)|--enable-auto-tool-choice|support tool use"
-    r"|tools? param requires|(?:tools?|functions?) (?:is|are) not supported",
-    re.IGNORECASE,
+    r"|tools? param requires|(?:tools?|functions?) (?:is|are) not supported"
 )
 _PASSES = re.compile(r"408|409|5\d\d|server_error|overloaded(_error)?")
-_BUSY = {"429", "rate_limit_exceeded", "rate_limit_error"}
+_BUSY = re.compile(r"429|rate_limit_exceeded|rate_limit_error")
 _NEXT_OFFLINE = "The provider `offline` needs no key."
 _CHECK_LOG = "Check `base_url` and the server's log."
 
@@ -175,7 +171,7 @@ def unreadable(what: str, service: Service, words: str = "") -> Failure:
 
 def _retry_after(code: str) -> Retry:
     """Whether an error of this status, or of this name, may pass."""
-    if code in _BUSY:
+    if _BUSY.fullmatch(code):
         return "when free"
     return "soon" if _PASSES.fullmatch(code) else "never"
 
@@ -199,52 +195,66 @@ def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service
     if "html" in headers.get("content-type", ""):
         return web_page_error(status, service)
     code = str(as_object(body).get("code") or as_object(body).get("type") or "")
-    words = words_of(body)
-    if status == 413 or (status in {0, 400, 422, 500} and is_overflow(code, words)):
-        what = "cannot take in this request: the conversation and the tools are too long for it"
-        step = "Shorten the conversation, offer fewer tools, or use a model with a larger context"
-        window = window_in(as_object(body), words)
-        return ModelContextOverflow(service.says(what, f"{step} window.", words), window)
-    if _FILTERED_CODE.match(code) or (status in {0, 400} and _FILTERED.search(words)):
-        what = "did not answer: the service's content filter stopped it"
-        step = "Change the request, or the filter's settings where the service has them."
-        return ModelContentFiltered(service.says(what, step, words))
-    if status in {0, 400, 404, 422, 500, 501} and _LACKS_FUNCTIONS.search(words):
-        step = "Use the text protocol for it, or a model that can."
-        return ModelCannotCallFunctions(service.says("cannot call functions", step, words))
-    if status in {401, 403} or code == "invalid_api_key":
-        what = "does not allow this" if status == 403 else "refused the key"
-        own = service.key_from == "nowhere"
-        step = _own_key(service) if own else f"Check {service.key_places}."
-        told = service.says(f"{what} ({status or 'in its reply'})", _or_offline(step), words)
-        return ModelAuthenticationError(told)
-    if code == "insufficient_quota":
-        step = "Check the plan and its billing."
-        return ModelRateLimited(service.says("has no quota left for this account", step, words))
-    if status == 429 or code in _BUSY:
-        seconds = _pause_seconds(headers)
-        wait = f"Wait {seconds:.0f} seconds, as it asks" if seconds else "Wait a little"
-        step = f"{wait}, then run again; or ask for a higher limit."
-        return ModelRateLimited(service.says("had too many requests (429)", step, words))
-    return _other_error(status, code, words, service)
+    words, seconds = words_of(body), _pause_seconds(headers)
+    row = next(x for x in _REFUSALS if x.fits(str(status), code, words))
+    step = row.step.format(
+        model=repr(service.model),
+        key=_key_step(service),
+        wait=f"Wait {seconds:.0f} seconds, as it asks" if seconds else "Wait a little",
+    )
+    text = service.says(row.what.format(status or "in its reply"), step, words)
+    if row.error is ModelContextOverflow:
+        return ModelContextOverflow(text, window_in(as_object(body), words))
+    return row.error(text)
 
 
-def _other_error(status: int, code: str, words: str, service: Service) -> ModelError:
-    if code == "model_not_found" or (status == 404 and "model" in words.lower()):
-        step = f"Check the name {service.model!r}; a local server must have the model first."
-        return ModelError(service.says("does not have this model (404)", step, words))
-    if status == 404:
-        step = f"Check `base_url` (it usually ends in /v1) and the model's name {service.model!r}."
-        return ModelError(service.says("has nothing at this address (404)", step, words))
-    if status == 408:
-        return ModelTimeout(service.says("gave up on the request (408)", "Run again.", words))
-    if status >= 500:
-        step = "Run again later; the service's log or status page tells more."
-        return ModelUnreachable(service.says(f"failed ({status})", step, words))
-    if status == 0:
-        return ModelError(service.says("broke off its reply with an error", "Run again.", words))
-    step = "Check the model's settings and the conversation against the service's documentation."
-    return ModelError(service.says(f"refused the request ({status})", step, words))
+class _Refusal(NamedTuple):
+    """One way in which services refuse: by status, by code, or by words with a status of `of`."""
+
+    status: str
+    code: str
+    error: type[ModelError]
+    what: str
+    step: str
+    words: str = ""
+    of: str = "none"
+
+    def fits(self, status: str, code: str, words: str) -> bool:
+        """Whether an answer is of this kind; status and codes are patterns."""
+        if re.fullmatch(self.status, status) or (code and re.fullmatch(self.code, code)):
+            return True
+        return bool(re.fullmatch(self.of, status) and re.search(self.words, words, re.IGNORECASE))
+
+
+_REFUSALS = (  # the first that fits
+    _Refusal("413", _OVERFLOW_CODES, ModelContextOverflow,
+        "cannot take in this request: the conversation and the tools are too long for it",
+        "Shorten the conversation, offer fewer tools, or use a model with a larger context window.",
+        _OVERFLOW, "0|400|422|500"),
+    _Refusal("none", r"content_.*|.*_policy(_violation)?", ModelContentFiltered,
+        "did not answer: the service's content filter stopped it",
+        "Change the request, or the filter's settings where the service has them.",
+        _FILTERED, "0|400"),
+    _Refusal("none", "", ModelCannotCallFunctions, "cannot call functions",
+        "Use the text protocol for it, or a model that can.",
+        _LACKS_FUNCTIONS, "0|400|404|422|500|501"),
+    _Refusal("403", "", ModelAuthenticationError, "does not allow this ({})", "{key}"),
+    _Refusal("401", "invalid_api_key", ModelAuthenticationError, "refused the key ({})", "{key}"),
+    _Refusal("none", "insufficient_quota", ModelRateLimited,
+        "has no quota left for this account", "Check the plan and its billing."),
+    _Refusal("429", _BUSY.pattern, ModelRateLimited, "had too many requests (429)",
+        "{wait}, then run again; or ask for a higher limit."),
+    _Refusal("none", "model_not_found", ModelError, "does not have this model (404)",
+        "Check the name {model}; a local server must have the model first.", "model", "404"),
+    _Refusal("404", "", ModelError, "has nothing at this address (404)",
+        "Check `base_url` (it usually ends in /v1) and the model's name {model}."),
+    _Refusal("408", "", ModelTimeout, "gave up on the request (408)", "Run again."),
+    _Refusal(r"5\d\d", "", ModelUnreachable, "failed ({})",
+        "Run again later; the service's log or status page tells more."),
+    _Refusal("0", "", ModelError, "broke off its reply with an error", "Run again."),
+    _Refusal(".*", "", ModelError, "refused the request ({})",
+        "Check the model's settings and the conversation against the service's documentation."),
+)  # fmt: skip
 
 
 def web_page_error(status: int, service: Service) -> ModelError:
@@ -254,12 +264,11 @@ def web_page_error(status: int, service: Service) -> ModelError:
     return ModelUnreachable(service.says(what, step))
 
 
-def no_key_error(service: Service, words: str = "") -> ModelError:
+def no_key_error(service: Service) -> ModelError:
     """The error for a service that wants a key when there is none."""
-    what, step = "cannot be asked: there is no API key", f"Set {service.key_places}."
-    if service.key_from == "nowhere":
-        what, step = f"{what} for this address", _own_key(service)
-    return ModelAuthenticationError(service.says(what, _or_offline(step), words))
+    is_foreign = service.key_from == "nowhere"
+    what = "cannot be asked: there is no API key" + (" for this address" if is_foreign else "")
+    return ModelAuthenticationError(service.says(what, _key_step(service, "Set")))
 
 
 def timeout_error(service: Service) -> ModelTimeout:
@@ -278,8 +287,7 @@ def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
 
 def is_overflow(code: str | None, words: str) -> bool:
     """Whether the service complains that the request does not fit its context."""
-    codes = {"context_length_exceeded", "exceed_context_size_error"}
-    return code in codes or bool(_OVERFLOW.search(words))
+    return _REFUSALS[0].fits("400", code or "", words)
 
 
 def window_in(fields: Mapping[str, Any], words: str) -> int | None:
@@ -308,15 +316,14 @@ def shown_url(url: str) -> str:
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")
 
 
-def _own_key(service: Service) -> str:
-    """What to do about an address that the key of the environment is not for."""
-    return (
-        f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent to "
-        "OpenAI only, or to the address in OPENAI_BASE_URL."
-    )
-
-
-def _or_offline(step: str) -> str:
+def _key_step(service: Service, verb: str = "Check") -> str:
+    """What to do about the key; that of the environment is for some addresses only."""
+    step = f"{verb} {service.key_places}."
+    if service.key_from == "nowhere":
+        step = (
+            f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent "
+            "to OpenAI only, or to the address in OPENAI_BASE_URL."
+        )
     return f"{step} {_NEXT_OFFLINE}"
 
 
