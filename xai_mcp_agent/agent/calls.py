@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -18,12 +19,14 @@ from ..core.results import ToolResult
 from ..core.threads import beside_loop
 from ..core.visible import own_names
 from .arguments import parse_arguments
+from .conversation import call_message, result_messages
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
-from .messages import ToolCall
+from .found_tools import Finds
+from .messages import ToolCall, joined
 from .meta_tools import EXECUTE_TOOL, executed
 from .results import ResultPages
 from .state import RunState
-from .toolsets import AgentTools, Available
+from .toolsets import AgentTools
 
 logger = logging.getLogger(__name__)
 
@@ -34,101 +37,117 @@ _INTERRUPTED = (
 )
 _AWAITED = "This call was not made yet: it waits for the approval of a person."
 _NOT_BEGUN = "The run was interrupted before this call was made."
+_CUT_OFF = (
+    "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
+    "made. Call again with shorter arguments, or one tool at a time."
+)
 
 
 class CallNotMade(XaiMcpError):
     """A model wrote a call that it did not mean as one, or not yet; the message tells it so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A call with its answer; `event` is what to tell of it."""
+class PendingCalls:
+    """Answers the pending calls of one run; the conversation has them together with all answers.
 
-    call: ToolCall
-    event: ToolFinished
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the call failed, wherever it did."""
-        return self.event.result.is_error
-
-
-class CallRunner:
-    """Answers the calls of one run, which are known by their places: ids may be the same.
-
-    Of the turn: `finished` have a result, `starting` may have had an effect, `awaiting` were not
-    made, because somebody must approve them first.
+    Calls are known by their places: ids may be the same. Of the turn `_finished` have a result,
+    `_starting` may have had an effect, `_awaiting` were not made, because somebody must approve
+    them first.
     """
 
     def __init__(
-        self, tools: AgentTools, pages: ResultPages, emit: Emit, caller: Caller = PROGRAM
+        self,
+        tools: AgentTools,
+        pages: ResultPages,
+        finds: Finds,
+        emit: Emit,
+        caller: Caller = PROGRAM,
     ) -> None:
-        self._tools = tools
-        self._pages = pages
-        self._emit = emit
-        self._caller = caller
+        self._tools, self._pages, self._finds = tools, pages, finds
+        self._emit, self._caller = emit, caller
         self._begun: set[int] = set()
-        self.starting: set[int] = set()
-        self.finished: dict[int, ToolFinished] = {}
-        self.awaiting: dict[int, AwaitedCall] = {}
+        self._starting: set[int] = set()
+        self._finished: dict[int, ToolFinished] = {}
+        self._awaiting: dict[int, AwaitedCall] = {}
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of this turn was done already."""
-        return bool(self._begun or self.finished)
+        return bool(self._begun or self._finished)
 
-    async def answer_all(
-        self, state: RunState, available: Available, thought: str
-    ) -> list[Answered]:
-        """Run all calls at once; the answers are in their order, the events not told yet.
+    async def answer(self, state: RunState) -> tuple[RunState, list[ToolFinished]]:
+        """The state with all answered, or with those that wait for a person; what was done for it.
 
-        Those that were made before the run went on are not made again, nor those that may have
-        been.
+        All calls run at once. Those that were made, or may have been, before the run went on are
+        not made again, and nothing is reported as done for them.
 
         Raises:
             XaiMcpError: what is about to be done could not be told, and was not.
         """
-        self._begun, self.starting, self.awaiting = set(), set(), {}
-        self.finished = dict(state.made)
+        thought = joined(state.thinking, state.thought)
+        if state.cut_off:
+            events = [_not_made(x, _CUT_OFF, thought) for x in state.pending]
+            return self._answered(state, events), events
+        await self.make(state, thought)
+        events = self.answers(state, thought)
+        done = [x for n, x in enumerate(events) if n not in self._awaiting and n not in state.made]
+        if self._awaiting:
+            return replace(self.so_far(state), awaiting=self._awaiting), done
+        answered = self._answered(state, events)
+        self._finds.learn(events, self._tools.shown)
+        return answered, done
+
+    def so_far(self, state: RunState) -> RunState:
+        """The state with what is done of the calls by now, for a process that goes on with it."""
+        made = {**state.made, **self._finished}
+        begun = {*state.begun, *self._starting}
+        return replace(state, made=made, begun=tuple(sorted(x for x in begun if x not in made)))
+
+    def interrupted(self, state: RunState) -> RunState:
+        """The state if it all ended here."""
+        return self._answered(state, self.answers(state, ""))
+
+    def _answered(self, state: RunState, events: Sequence[ToolFinished]) -> RunState:
+        """The state after the pending calls, with these answers."""
+        results = [x.result for x in events]
+        texts = self._pages.shown(results)
+        # A search finds also what came since the model was asked.
+        found = self._finds.of(events, self._tools.shown)
+        return state.finding(found).answered(
+            call_message(state.thought, state.pending, added=state.added),
+            *result_messages(zip(state.pending, texts, results, strict=True)),
+            failed=all(x.is_error for x in results),
+            kept=self._pages.texts,
+        )
+
+    def answers(self, state: RunState, thought: str) -> list[ToolFinished]:
+        """What came of each call, in their order; those without a result as interrupted ones."""
+        made = {**state.made, **self._finished}
+        begun = {*state.begun, *self._begun}
+        awaiting = {*state.awaiting, *self._awaiting}
+        events: list[ToolFinished] = []
+        for number, call in enumerate(state.pending):
+            why = _AWAITED if number in awaiting else _NOT_BEGUN
+            why = _INTERRUPTED if number in begun else why
+            events.append(made.get(number) or _not_made(call, why, thought))
+        return events
+
+    async def make(self, state: RunState, thought: str) -> None:
+        """Make all pending calls at once but those that were made, or may have been, before."""
+        self._begun, self._starting, self._awaiting = set(), set(), {}
+        self._finished = dict(state.made)
         try:
             async with anyio.create_task_group() as tasks:
                 for number, call in enumerate(state.pending):
                     if number not in state.made and number not in state.begun:
-                        tasks.start_soon(self._answer, number, call, available, thought)
+                        tasks.start_soon(self._make, number, call, thought)
         except ExceptionGroup as several:
             if ours := several.subgroup(XaiMcpError):
                 raise ours.exceptions[0] from None
             raise
-        return self.answers_so_far(state, thought)
 
-    def answers_so_far(self, state: RunState, thought: str) -> list[Answered]:
-        """The calls of this turn in their order; those without a result as interrupted ones."""
-        return [
-            self._answer_to(number, call, state, thought)
-            for number, call in enumerate(state.pending)
-        ]
-
-    def refused(self, call: ToolCall, why: str, thought: str) -> Answered:
-        """A call that has no result, answered with the reason."""
-        result = ToolResult.of_text(why, is_error=True)
-        return self._answered(call, ToolFinished(call.id, call.name, None, result, 0.0, thought))
-
-    def _answer_to(self, number: int, call: ToolCall, state: RunState, thought: str) -> Answered:
-        if event := self.finished.get(number) or state.made.get(number):
-            return self._answered(call, event)
-        if number in self._begun or number in state.begun:
-            return self.refused(call, _INTERRUPTED, thought)
-        waits = number in self.awaiting or number in state.awaiting
-        return self.refused(call, _AWAITED if waits else _NOT_BEGUN, thought)
-
-    def _answered(self, call: ToolCall, event: ToolFinished) -> Answered:
-        """A call with its answer as the model will read it."""
-        return Answered(call, event)
-
-    async def _answer(
-        self, number: int, call: ToolCall, available: Available, thought: str
-    ) -> None:
-        started = time.monotonic()
+    async def _make(self, number: int, call: ToolCall, thought: str) -> None:
+        started, available = time.monotonic(), self._tools.shown
         arguments: JsonObject | None = None
         name, source, key = call.name, None, None
         try:
@@ -147,27 +166,23 @@ class CallRunner:
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:
-            self.starting.add(number)
+            self._starting.add(number)
             await self._emit(ToolStarted(call.id, name, arguments, source))
             self._begun.add(number)
             try:
                 result = await self._result(call.id, definition, arguments)
-            except ApprovalAwaited as waiting:
-                await self._leave(number, call, waiting.call)
+            except ApprovalAwaited as waiting:  # nothing was sent
+                self._begun.discard(number)
+                self._starting.discard(number)
+                self._awaiting[number] = waiting.call
+                await self._emit(ToolReturned(call.id))
                 return
         seconds = time.monotonic() - started
-        self.finished[number] = ToolFinished(
+        self._finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source, key
         )
         if number in self._begun:
             await self._emit(ToolReturned(call.id))
-
-    async def _leave(self, number: int, call: ToolCall, awaited: AwaitedCall) -> None:
-        """Nothing was sent: the call waits for somebody."""
-        self._begun.discard(number)
-        self.starting.discard(number)
-        self.awaiting[number] = awaited
-        await self._emit(ToolReturned(call.id))
 
     async def _result(
         self, call_id: str, definition: ToolDefinition, arguments: JsonObject
@@ -197,3 +212,9 @@ class CallRunner:
 def _read_arguments(text: str, schema: JsonObject, tool: str) -> JsonObject:
     """The arguments of a call under the names that the tool has for them."""
     return own_names(parse_arguments(text, schema, tool=tool), schema)
+
+
+def _not_made(call: ToolCall, why: str, thought: str) -> ToolFinished:
+    """What is told of a call that has no result."""
+    result = ToolResult.of_text(why, is_error=True)
+    return ToolFinished(call.id, call.name, None, result, 0.0, thought)

@@ -24,7 +24,7 @@ from ..core.threads import beside_loop
 from ..core.util import tokens_in
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
-from .calls import CallRunner
+from .calls import PendingCalls
 from .context import Context
 from .conversation import Conversation, as_sent
 from .events import (
@@ -43,7 +43,6 @@ from .events import (
 from .found_tools import Finds, found_in
 from .messages import ADDED, Message, joined
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
-from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
@@ -160,8 +159,7 @@ class AgentRun:
         """
         self._tools, self._pages = tools, pages
         finds = Finds(self.state.conversation.asked, tools.learn)
-        runner = CallRunner(tools, pages, self._emit, self._caller)
-        self._pending = PendingCalls(tools, pages, runner, finds)
+        self._pending = PendingCalls(tools, pages, finds, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._context = Context(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from anyio import to_thread
 
-from ..agent.calls import CallRunner
+from ..agent.calls import PendingCalls
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
+from ..agent.found_tools import Finds
 from ..agent.loop import AgentRun
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
@@ -251,14 +252,16 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
 
     async def go(operations: Operations) -> tuple[ToolResult, str]:
         ready = await _usable_tools(workflow, agent, operations)
-        runner = CallRunner(ready.tools, ready.pages, emit, operations.caller)
+        finds = Finds(said.asked, ready.tools.learn)
+        calls = PendingCalls(ready.tools, ready.pages, finds, emit, operations.caller)
         asked = RunState(said, pending=(call,))
-        answers = await runner.answer_all(asked, await ready.tools.available(), "")
-        result = answers[0].event.result
-        (shown,) = ready.pages.shown([result])
+        await ready.tools.available()
+        await calls.make(asked, "")
+        (event,) = calls.answers(asked, "")
+        (shown,) = ready.pages.shown([event.result])
         keep(ctx, ready.pages.texts)
-        await emit(answers[0].event)
-        return result, shown
+        await emit(event)
+        return event.result, shown
 
     text = "" if arguments is None else as_text(arguments)
     call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool, text)
