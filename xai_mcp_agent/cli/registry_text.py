@@ -13,7 +13,8 @@ from .output import text_width
 
 if TYPE_CHECKING:
     from ..registries.entries import Need
-    from ..registries.registries import ChangedEntry, FoundServer, Listing, Offer, RegistryManifest
+    from ..registries.manifest import RegistryManifest
+    from ..registries.registries import ChangedEntry, FoundServer, Listing, Offer
     from ..registries.signals import Signal
     from ..registries.store import SyncReport
 

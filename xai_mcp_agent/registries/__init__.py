@@ -15,12 +15,13 @@ _HOME_OF = {
     "Listing": "registries",
     "Offer": "registries",
     "Registries": "registries",
-    "RegistryManifest": "registries",
+    "RegistryManifest": "manifest",
     "Signal": "signals",
 }
 
 if TYPE_CHECKING:
-    from .registries import FoundServer, Listing, Offer, Registries, RegistryManifest
+    from .manifest import RegistryManifest
+    from .registries import FoundServer, Listing, Offer, Registries
     from .signals import Signal
 else:  # looked up on first use, as those of the package
 

@@ -40,19 +40,13 @@ from .server_json import (
 
 _API = "/v0.1"
 _API_ROWS = 100  # of a page; the official registry gives no more
-_CURSOR_CHARS = 2_000
 _OFFICIAL_META = "io.modelcontextprotocol.registry/official"
 _NPM_ROWS = 250  # npm gives no more
-_MAX_DOCUMENTS = 50_000  # of one list; the largest registry has some thousands
-
 _ARCHIVES = "https://codeload.github.com"
 _FILE = "server.json"
 _LISTS = (".json", ".yaml", ".yml")
 _FOLDER_LEVELS = 4
-_MAX_FILES = 50_000
-_MAX_FILE_BYTES = 16 * 1024**2
-_MAX_BYTES = 128 * 1024**2  # of all files that are read
-_MAX_UNPACKED = 1024**3  # of an archive, with all that is not read
+_MAX_UNPACKED = 256 * 1024**2  # of an archive, with all that is not read
 
 _NPM_VARIABLE = "npm_config_registry"
 _NPM_SECONDS = 20.0  # npm takes a second or two to start
@@ -67,7 +61,6 @@ class Page:
 
     documents: list[Document]
     next: str = ""
-    size: int = 0
 
 
 class Reader(Protocol):
@@ -141,11 +134,11 @@ def _refused(name: str, reason: str, version: str = "") -> Document:
     return Document(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
 
 
-def _json_at(url: str, limits: FetchLimits) -> tuple[Any, int]:
-    """Return the document at a URL, and its size."""
+def _json_at(url: str, limits: FetchLimits) -> JsonObject:
+    """Return the object at a URL."""
     data = fetch(url, limits, "application/json")
     try:
-        return parse(data), len(data)
+        return as_object(parse(data))
     except NotReadable as reason:
         text = visible_text(str(reason), TEXT_CHARS)
         raise OSError(f"the answer cannot be read: {text}") from None
@@ -166,16 +159,11 @@ class ApiReader:
         """See `Reader.page`. Deleted servers are among the changes since a time."""
         query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor}
         query = {key: x for key, x in (query | {"updated_since": since}).items() if x}
-        answer, size = _json_at(f"{self._base}?{urlencode(query)}", limits)
-        answer = as_object(answer)
+        answer = _json_at(f"{self._base}?{urlencode(query)}", limits)
         if not isinstance(answer.get("servers"), list):
             raise OSError("the answer has no `servers`: this is not a registry of MCP servers")
         cursor = as_text(as_object(answer.get("metadata")).get("nextCursor"))
-        # JSON can hold half of a surrogate pair, which cannot be sent.
-        is_text = cursor == cursor.encode("utf-8", "replace").decode()
-        if len(cursor) > _CURSOR_CHARS or not is_text:
-            raise OSError("its cursor is too long, or not text")
-        return Page(list(self._documents(answer)), cursor, size)
+        return Page(list(self._documents(answer)), cursor)
 
     def versions(self, name: str, limits: FetchLimits) -> list[Document]:
         """Return all versions of a server.
@@ -184,14 +172,14 @@ class ApiReader:
             Answered: it has no such server.
             OSError: it cannot be asked; says why.
         """
-        answer, _ = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
-        return [x for x in self._documents(as_object(answer)) if x.name == name]
+        answer = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
+        return [x for x in self._documents(answer) if x.name == name]
 
     def _documents(self, answer: JsonObject) -> Iterator[Document]:
         for row in as_list(answer.get("servers")):
             server = as_object(as_object(row).get("server"))
             parts = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
-            name, version = (quote(x, safe="", errors="replace") for x in parts)
+            name, version = (quote(x, safe="") for x in parts)
             yield document_of(row, f"{redact_url(self._base)}/{name}/versions/{version}")
 
 
@@ -229,12 +217,12 @@ class NpmReader:
         """See `Reader.page`."""
         start = int(cursor) if cursor.isdecimal() else 0
         query = {"text": f"keywords:{self._keywords}", "size": str(_NPM_ROWS), "from": str(start)}
-        answer, size = _json_at(f"{self._base}/-/v1/search?{urlencode(query)}", limits)
-        rows, total = as_list(as_object(answer).get("objects")), as_object(answer).get("total")
+        answer = _json_at(f"{self._base}/-/v1/search?{urlencode(query)}", limits)
+        rows, total = as_list(answer.get("objects")), answer.get("total")
         end = start + len(rows)
         following = str(end) if rows and isinstance(total, int) and end < total else ""
         packages = (as_object(as_object(x).get("package")) for x in rows)
-        return Page([self._document(x) for x in packages], following, size)
+        return Page([self._document(x) for x in packages], following)
 
     def document(self, name: str, version: str, limits: FetchLimits) -> Document:
         """Return the document of a package.
@@ -271,7 +259,7 @@ class NpmReader:
 
     def _manifest(self, name: str, version: str, limits: FetchLimits) -> JsonObject:
         url = f"{self._base}/{quote(name, safe='@')}/{quote(version, safe='')}"
-        entry = as_object(_json_at(url, limits)[0])
+        entry = _json_at(url, limits)
         if entry.get("name") != name:
             raise OSError("the answer is about another package")
         return entry
@@ -329,7 +317,7 @@ class ListReader:
             return _page({"": fetch(self._url, limits)}, redact_url(self._url))
         path = Path(self._path)
         if path.is_file():
-            return _page({"": _content(path)}, str(path))
+            return _page({"": path.read_bytes()}, str(path))
         if not path.is_dir():
             raise OSError(f"there is no file or folder {path}")
         return _page(dict(_files_in(path)), str(path))
@@ -359,7 +347,7 @@ class GithubReader:
 
 def _page(files: _Files, place: str) -> Page:
     documents = [x for name in sorted(files) for x in _documents_in(name, files[name], place)]
-    return Page(documents, size=sum(map(len, files.values())))
+    return Page(documents)
 
 
 def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
@@ -370,7 +358,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
         value = parse(data)
         servers = as_object(value).get("servers", value)
         if isinstance(servers, list):
-            yield from (document_of(x, place) for x in as_list(servers)[:_MAX_DOCUMENTS])
+            yield from (document_of(x, place) for x in as_list(servers))
         elif as_object(value).keys() & {"name", "server"}:
             yield document_of(value, place)
         else:
@@ -397,13 +385,7 @@ def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
         is_hidden = any(x.startswith(".") for x in path.parts)
         is_file = file.is_file() and not file.is_symlink()
         if is_file and not is_hidden and _is_readable(path.as_posix()):
-            yield path.as_posix(), _content(file)
-
-
-def _content(file: Path) -> bytes:
-    if file.stat().st_size > _MAX_FILE_BYTES:
-        raise OSError(f"{file} is larger than {_MAX_FILE_BYTES // 1024**2} MiB")
-    return file.read_bytes()
+            yield path.as_posix(), file.read_bytes()
 
 
 class _BoundedGzip(gzip.GzipFile):
@@ -424,18 +406,12 @@ class _BoundedGzip(gzip.GzipFile):
 def _unpack(data: bytes, path: str) -> tuple[str, _Files]:
     """Return the commit of an archive, if it says so, and its files at the path, in memory."""
     files: dict[str, bytes] = {}
-    size = 0
     unpacked = _BoundedGzip(fileobj=io.BytesIO(data))
     with tarfile.open(fileobj=unpacked, mode="r|") as archive:
-        for number, member in enumerate(archive):
-            if number > _MAX_FILES:
-                raise ValueError(f"it has more than {_MAX_FILES:,} files")
+        for member in archive:
             inside = _path_below(member.name, path)
             if inside is None or not member.isreg() or (inside and not _is_readable(inside)):
                 continue
-            size += member.size
-            if member.size > _MAX_FILE_BYTES or size > _MAX_BYTES:
-                raise ValueError("it is too large when unpacked")
             content = archive.extractfile(member)
             files[inside] = content.read() if content else b""
         commit = archive.pax_headers.get("comment", "")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
+from ..core.json import JsonObject, as_object, as_text, as_texts
 from ..core.names import did_you_mean
 from ..core.visible import visible_text
 from ..search import ToolIndex
@@ -19,7 +19,8 @@ from ..settings.sections import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered, FetchLimits
 from .entries import Composition, compose
-from .readers import ApiReader, NpmPackage, NpmReader, npm_address, reader_of
+from .manifest import RegistryManifest, manifest_of
+from .readers import ApiReader, NpmReader, npm_address, reader_of
 from .server_json import (
     NAME_CHARS,
     Document,
@@ -34,37 +35,10 @@ from .store import Alarm, Store, SyncLimits, SyncReport, sync_registry
 
 _NOT_FOUND = 404
 _HIDDEN = ("deprecated", "deleted")  # from a search
-_MAX_ITEMS = 100  # tags, dependencies
 _BETWEEN_WORDS = re.compile(r"[./_-]+")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
-_NO_PACKAGE = NpmPackage()
 # For one question about one server, for which a person waits.
 _ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
-
-
-@dataclass(frozen=True, slots=True)
-class RegistryManifest:
-    """One version of a server (spec 5, registry integration); None where a registry says nothing.
-
-    `manifest_url` is the address of its document, `download_url` that of its package. `checksum` is
-    the package's, after the name of its kind.
-    """
-
-    name: str
-    version: str
-    mcp_version: str | None = None
-    schema_version: str | None = None
-    manifest_url: str | None = None
-    download_url: str | None = None
-    checksum: str | None = None
-    tags: tuple[str, ...] = ()
-    author: str | None = None
-    license: str | None = None
-    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def as_json(self) -> JsonObject:
-        """Return it for JSON, under the same names."""
-        return {**asdict(self), "tags": list(self.tags)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +307,7 @@ class Registries:
         ]
         if listing.note:
             signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
-        manifest = manifest_of(document, origin.package or _NO_PACKAGE)
+        manifest = manifest_of(document, origin.package)
         entry = _entry(listing, composition, server.description, manifest)
         return Offer(listing, name, composition, entry, manifest, tuple(signals))
 
@@ -389,54 +363,6 @@ def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
 
 def _quoted(name: str) -> str:
     return repr(visible_text(name, NAME_CHARS))
-
-
-# Manifests
-
-
-def manifest_of(document: Document, package: NpmPackage = _NO_PACKAGE) -> RegistryManifest:
-    """Return what a document says, and where it says nothing, its package."""
-    server = document.server
-    download, checksum = _download(server)
-    schema = as_text(server.get("$schema")).rstrip("/").split("/")
-    schema_version = shown(schema[-2]) if len(schema) > 1 else None
-    return RegistryManifest(
-        document.name,
-        document.version,
-        _text(server.get("mcp_version")),
-        _text(server.get("schema_version")) or schema_version,
-        _text(server.get("manifest_url")) or document.place or None,
-        _text(server.get("download_url")) or download or package.tarball or None,
-        _text(server.get("checksum")) or checksum or package.integrity or None,
-        tuple(map(shown, as_texts(server.get("tags"))[:_MAX_ITEMS])),
-        _text(server.get("author")) or package.author or _repository_owner(server),
-        _text(server.get("license")) or package.license or None,
-        _dependencies(server.get("dependencies")) or package.dependencies,
-    )
-
-
-def _download(server: JsonObject) -> tuple[str | None, str | None]:
-    """The address and the hash of the first package that is a file."""
-    for package in map(as_object, as_list(server.get("packages"))):
-        if sha256 := _text(package.get("fileSha256")):
-            return _text(package.get("identifier")), f"sha256:{sha256}"
-    return None, None
-
-
-def _repository_owner(server: JsonObject) -> str | None:
-    url = _text(as_object(server.get("repository")).get("url")) or ""
-    parts = url.split("/")
-    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
-
-
-def _dependencies(value: Any) -> dict[str, str]:
-    names = dict.fromkeys(as_texts(value), "")
-    entries = list((names or as_object(value)).items())[:_MAX_ITEMS]
-    return {shown(str(key)): shown(x) for key, x in entries}
-
-
-def _text(value: Any) -> str | None:
-    return shown(value) or None
 
 
 # Offers

@@ -249,10 +249,8 @@ _PAGE_LIMITS = FetchLimits()
 
 @dataclass(frozen=True, slots=True)
 class SyncLimits:
-    """The limits of one sync of a registry; the next sync continues from there."""
+    """The time for one sync of a registry, and the limits of each page."""
 
-    pages: int = 2_000
-    bytes: int = 500 * 1024**2
     seconds: float = 900.0
     fetch: FetchLimits = _PAGE_LIMITS
 
@@ -298,7 +296,6 @@ class _Sync:
         self._store, self._reader, self._limits = store, reader, limits
         self._registry = registry.address
         self._deadline = time.monotonic() + limits.seconds
-        self._bytes = 0
         self._cursors: set[str] = set()
 
     def run(self) -> None:
@@ -307,24 +304,16 @@ class _Sync:
         self.report.is_resumed = bool(progress.cursor)
         if not progress.cursor:
             progress = self._save(Progress(since=progress.since, begun=_now()))
-        while progress is not None and not self._is_at_limit():
+        while progress is not None:
+            if time.monotonic() >= self._deadline:
+                seconds = f"{self._limits.seconds:g} s"
+                self._stop(f"it stopped after {seconds}. `registry sync` continues from there.")
+                return
             progress = self._read_page(progress)
 
     def _save(self, progress: Progress) -> Progress:
         with self._store.writing():
             return self._store.set_progress(self._registry, progress)
-
-    def _is_at_limit(self) -> bool:
-        limits, reached = self._limits, ""
-        if self.report.pages >= limits.pages:
-            reached = f"{limits.pages:,} pages"
-        elif self._bytes >= limits.bytes:
-            reached = f"{limits.bytes // 1024**2:,} MiB"
-        elif time.monotonic() >= self._deadline:
-            reached = f"{limits.seconds:g} s"
-        if reached:
-            self._stop(f"it stopped after {reached}. `registry sync` continues from there.")
-        return bool(reached)
 
     def _stop(self, problem: str) -> None:
         self.report.problem = f"{self._registry}: {problem}"
@@ -345,7 +334,6 @@ class _Sync:
             why = str(reason).rstrip(".")
             self.report.problem = f"{self._registry} cannot be read{at}: {why}.{later}"
             return None
-        self._bytes += page.size
         with self._store.writing():
             return self._store_page(page, progress)
 

@@ -6,13 +6,13 @@ Imported with the first call: its libraries are heavy.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from ...core.errors import ToolTimeout
-from ...core.json import children
 from ...core.results import OnProgress, ToolResult
 from ...secrets.secrets import Mask
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
@@ -24,9 +24,6 @@ from .plan import RequestPlan
 from .request import RequestParts, put_together, request_parts
 from .results import result_of
 from .templates import override
-
-# Characters above which writing them is worth a thread; each value within others stands for some.
-_LARGE_ARGUMENTS, _EACH_VALUE = 32 * 1024, 32
 
 
 class ServiceCalls:
@@ -75,7 +72,9 @@ class ServiceCalls:
         began = anyio.current_time()
         try:
             with anyio.fail_after(limit or settings.call_timeout_seconds) as scope:
-                parts = await _request_parts(plan, arguments, operation, base)
+                # In a thread: arguments may hold whole files.
+                write = partial(_request_parts, plan, arguments, operation, base)
+                parts = await anyio.to_thread.run_sync(write)
                 if check is not None:
                     check()
                 request = put_together(parts, settings.headers)
@@ -111,29 +110,8 @@ class ServiceCalls:
         return ask
 
 
-async def _request_parts(
+def _request_parts(
     plan: RequestPlan, arguments: Mapping[str, Any], operation: OperationSettings, base: str
 ) -> RequestParts:
-    """Return what is sent; written in a thread where that takes long."""
-
-    def write() -> RequestParts:
-        parts = request_parts(plan, arguments, base_url=base)
-        return override(parts, operation, arguments, base)
-
-    has_files = plan.body is not None and "json" not in plan.body.media_type
-    if has_files or _is_large(arguments):
-        return await anyio.to_thread.run_sync(write)
-    return write()
-
-
-def _is_large(arguments: Mapping[str, Any]) -> bool:
-    """Whether writing them takes long enough for others to notice. Looks no further than needed."""
-    left, queue = _LARGE_ARGUMENTS, list[Any](arguments.values())
-    while queue and left > 0:
-        value = queue.pop()
-        left -= len(value) if isinstance(value, str) else _EACH_VALUE
-        inner = children(value)
-        left -= _EACH_VALUE * len(list(inner))
-        if left > 0:
-            queue += inner
-    return left <= 0
+    parts = request_parts(plan, arguments, base_url=base)
+    return override(parts, operation, arguments, base)

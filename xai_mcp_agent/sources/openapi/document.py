@@ -17,7 +17,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from ...core.errors import XaiMcpError
-from ...core.json import JsonObject, as_list, as_object, children, is_list
+from ...core.json import JsonObject, as_list, as_object, as_texts, children, is_list
 from ...core.visible import visible_text
 from ...core.yaml import YamlError, parse_yaml
 from ..web.large_json import read_in_steps
@@ -32,7 +32,11 @@ MAX_BYTES = 64 * 1024 * 1024
 _MAX_PARTS = 5_000_000  # some hundreds of megabytes
 _LARGE_CHARS = 1_000_000  # Python's reader would hold all other threads for longer
 _BLANK = 10_000  # characters in which a text shows what it is; JSON is YAML, too
-_HALF = re.compile("[\ud800-\udfff]")
+# Half of a surrogate pair, which JSON can say and nobody can send.
+_HALF = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
 _BUDGET = 64 * 1024 * 1024  # of all work on one document; see `Document.spend`
 _LEAST_BYTES = 4_096  # what the smallest file counts for: opening it takes time, too
 _MAX_CHAIN = 50  # references that lead to references; real ones do so once or twice
@@ -74,6 +78,13 @@ def parse(data: bytes | str) -> Any:
     if len(data) > MAX_BYTES:
         raise NotReadable(f"it is larger than {MAX_BYTES // 1024**2} MiB")
     text = _decode(data) if isinstance(data, bytes) else data.removeprefix("\ufeff")
+    value = _parse(text)
+    if _HALF.search(text):
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
+def _parse(text: str) -> Any:
     problem = ""
     if text[:_BLANK].lstrip()[:1] in ("{", "["):
         try:
@@ -103,12 +114,7 @@ def json_of(value: Any) -> str:
 
 def texts_of(value: Any) -> list[str]:
     """Return the texts in a list, each once."""
-    return list(dict.fromkeys(x for x in as_list(value) if isinstance(x, str) and is_whole(x)))
-
-
-def is_whole(text: str) -> bool:
-    """Whether a text can be sent: half of a surrogate pair, which JSON can say, cannot."""
-    return text.isascii() or not _HALF.search(text)
+    return list(dict.fromkeys(as_texts(value)))
 
 
 def text_of(value: Any, at_most: int) -> str:

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from typing import Any
 
 from ...core.json import as_list, as_object
@@ -363,12 +362,10 @@ def _made_name(endpoint: _Endpoint) -> str:
 
 
 def _other_name(wish: str, endpoint: _Endpoint, taken: set[str]) -> str:
-    where = f"{endpoint.method} {endpoint.path}"
-    tries = chain(
-        (f"{wish}_{endpoint.method.lower()}", f"{wish}_{_made_name(endpoint)}"),
-        (f"{wish}_{_digest(f'{where} {x}')}" for x in count()),
-    )
-    return next(x for name in tries if (x := _cut(name)) not in taken)
+    where = _digest(f"{endpoint.method} {endpoint.path}")
+    ends = (endpoint.method.lower(), _made_name(endpoint), where)
+    names = (_cut(f"{wish}_{end}") for end in ends)
+    return next((x for x in names if x not in taken), f"{wish}_{where}")
 
 
 def _cut(name: str) -> str:
@@ -378,4 +375,4 @@ def _cut(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]

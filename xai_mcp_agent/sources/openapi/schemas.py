@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...core.json import JsonObject, as_list, as_object, children, json_type
 from ...core.schemas import SchemaCheck
-from .document import BadReference, Document, EndlessReference, is_whole, text_of, texts_of
+from .document import BadReference, Document, EndlessReference, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
 """Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""
@@ -354,17 +354,16 @@ class _Translation:
         return {
             name: self.schema(x)
             for name, x in members
-            if is_whole(name) and not (word == "properties" and self._schemas.is_hidden(x))
+            if not (word == "properties" and self._schemas.is_hidden(x))
         }
 
 
 def _json_text(value: Any) -> str:
     """Write a value as JSON; empty for what is none."""
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return ""
-    return text if is_whole(text) else ""
 
 
 def _is_short(value: Any) -> bool:
@@ -390,7 +389,7 @@ def _count(value: Any) -> Any:
 
 def _names_by_name(value: Any) -> Any:
     members = as_object(value).items()
-    names = {x: texts_of(y) for x, y in members if isinstance(y, list) and is_whole(x)}
+    names = {x: texts_of(y) for x, y in members if isinstance(y, list)}
     return names or _OMIT
 
 
