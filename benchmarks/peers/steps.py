@@ -258,8 +258,8 @@ class OneIsBad:
         has_cause = bool(re.search(self.cause, said, re.IGNORECASE))
         has_name = bool(re.search("crooked|no-such-mcp-server", said))
         if has_cause and has_name:
-            return "told"
-        return "half told" if has_cause or has_name else "not told"
+            return "reported"
+        return "half reported" if has_cause or has_name else "not reported"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from .helpers import FASTMCP
 from .sets import Json, ToolSet, means, score
 from .vectors import KeptVectors
 
-FIGURES = ("ndcg@10", "recall@5", "recall@10")
+FIGURES = ("ndcg@10", "recall@10")
 RESULTS = 10
 
 

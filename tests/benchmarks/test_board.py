@@ -52,12 +52,12 @@ def test_every_row_in_which_the_bridge_is_not_first_is_listed(board: Board) -> N
 
 def test_one_that_failed_in_some_pass_is_shown_and_not_first(board: Board) -> None:
     key = READY.rows[0].key
-    board.add(OURS, {key: Found((0.5,), "told")})
-    board.add(FASTMCP, {key: Found((0.1,), "told")})
+    board.add(OURS, {key: Found((0.5,), "reported")})
+    board.add(FASTMCP, {key: Found((0.1,), "reported")})
     board.add(FASTMCP, {key: Found((), "0 of 7")})
     _, ours, _, theirs = line(board, READY.rows[0].title)
-    assert ours == "**0.50 told**"
-    assert theirs == "0.10 not every time: told, 0 of 7"
+    assert ours == "**0.50 reported**"
+    assert theirs == "0.10 not every time: reported, 0 of 7"
 
 
 def test_what_never_worked_is_told_in_place_of_a_figure(board: Board) -> None:

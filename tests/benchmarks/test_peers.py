@@ -120,12 +120,12 @@ def test_the_bridge_is_measured_beside_a_missing_server_and_tells_the_reason(lab
     step = BY_KEY["one-missing"]
     found = step.measure(lab, OURS)[step.key]
     assert len(found.samples) == 1
-    assert found.note == "told"
+    assert found.note == "reported"
 
 
 def test_a_server_that_is_named_without_the_cause_is_half_told(lab: Lab) -> None:
     step = OneIsBad("missing", "", "a cause that nobody gives")
-    assert step.measure(lab, fake("Quick"))[step.key].note.endswith("; half told")
+    assert step.measure(lab, fake("Quick"))[step.key].note.endswith("; half reported")
 
 
 def test_calls_over_http_are_measured_against_the_bare_client(lab: Lab) -> None:
