@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tarfile
 import tomllib
 import zipfile
@@ -16,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent import palette_components
 from xai_mcp_agent.cli.init import FIRST_EXAMPLE
+from xai_mcp_agent.drawing.components import our_components
 
-from .support.build_hook import build_hook
 from .support.environments import Environment, build_package, make_environment
 from .support.palette import our_palette
 
@@ -71,41 +69,15 @@ def names_in(wheel: Path) -> set[str]:
 # What is inside
 
 
-def test_the_installed_palette_shows_the_nodes_in_the_order_in_which_they_are_learned(
-    installed: Environment, tmp_path: Path
-) -> None:
-    """Whatever order the file system gives: all stand in one file, and the others have none."""
-    prepare(installed, tmp_path)
-    shown = our_palette(tmp_path, installed.python)
-    assert list(shown) == palette_components.__all__
-    assert list(shown)[:4] == ["AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun"]
-    files = {Path(x["file_path"]).name for x in shown.values()}
-    assert files == {"palette_components.py"}
-
-
-def test_a_workflow_finds_a_node_in_its_former_file_too(
+def test_the_installed_palette_shows_the_nodes_of_a_file_in_the_order_of_its_lines(
     installed: Environment, tmp_path: Path
 ) -> None:
     prepare(installed, tmp_path)
-    library = "xai_components.xai_mcp_agent"
-    code = (
-        f"from {library}.toolbelt_components import AgentUseMCPTools as one\n"
-        f"from {library}.palette_components import AgentUseMCPTools as other\n"
-        "assert one is other"
-    )
-    installed.run_python(tmp_path, "-c", code)
-
-
-def test_a_node_that_the_order_does_not_name_cannot_be_forgotten(tmp_path: Path) -> None:
-    engine = tmp_path / "engine"
-    engine.mkdir()
-    for file in (ROOT / "xai_mcp_agent").glob("*_components.py"):
-        shutil.copy(file, engine)
-    order = engine / "palette_components.py"
-    text = order.read_text(encoding="utf-8").replace('    "MCPPlan",\n', "")
-    order.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="MCPPlan"):
-        build_hook().installed_files(engine)
+    shown = list(our_palette(tmp_path, installed.python))
+    agents = [x for x in shown if x.startswith("Agent")]
+    assert set(shown) == set(our_components())
+    assert agents == [x for x in our_components() if x.startswith("Agent")]
+    assert agents[:4] == ["AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun"]
 
 
 def test_component_files_are_only_where_xircuits_looks(wheel: Path) -> None:

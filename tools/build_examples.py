@@ -112,40 +112,38 @@ def plan_and_run() -> Workflow:
 
 
 def tools_that_fit_together() -> Workflow:
-    """What comes next, what is wired wrongly, and why a tool is chosen."""
+    """Which tool fits a request, why it does, and what has to be called before it."""
     flow = Workflow("ex14_tools_that_fit_together")
     request = "lend a book to Ada"
-    suggest = flow.node("MCPSuggestTools", after="library/search_books", request=request)
-    next_tools = flow.node("Print", msg=suggest["summary"])
-    check = flow.node("MCPCheckWires", plan={"calls": [_LENDING]})
-    wrong = flow.node("Print", msg=check["summary"])
+    search = flow.node("MCPSearchTools", query=request, limit=3)
+    best = flow.node("Print", msg=search["summary"])
     explain = flow.node(
-        "MCPExplainChoice", request=request, server_name="library", tool_name="borrow_book"
+        "MCPExplainTool", server_name="library", tool_name="borrow_book", request=request
     )
     why = flow.node("Print", msg=explain["summary"])
-    flow.main(suggest, next_tools, check, wrong, explain, why)
+    plan = flow.node("MCPPlan", request=request)
+    calls = flow.node("Print", msg=plan["summary"])
+    flow.main(search, best, explain, why, plan, calls)
     flow.note(
-        "1. What comes next?",
-        "After one tool, for what you want.\n"
+        "1. Which tools fit?",
+        "Those of all servers, the best first.\n"
         "No model is asked in any of these.",
-        above=suggest,
+        above=search,
     )  # fmt: skip
     flow.note(
-        "2. Would it work?",
-        "This call lacks a book. Set workflow\n"
-        "to a file to check one that you drew.",
-        above=check,
-    )  # fmt: skip
-    flow.note(
-        "3. Why this tool?",
-        "By a search, by a plan, by rules.\n"
-        "Try another tool_name.",
+        "2. Why this tool?",
+        "What it takes, and why a search, a plan\n"
+        "or a rule chooses it. Try another\n"
+        "tool_name.",
         above=explain,
     )  # fmt: skip
+    flow.note(
+        "3. What comes before it?",
+        "The calls that lead there, and what\n"
+        "somebody still has to say.",
+        above=plan,
+    )  # fmt: skip
     return flow
-
-
-_LENDING = {"tool": "library/borrow_book", "args": {"reader": {"value": "Ada"}}}
 
 
 def all_examples() -> list[Workflow]:

@@ -83,9 +83,9 @@ def quickstart_with_many_tools() -> Workflow:
     """The quickstart with more tools than fit into a request: the agent searches for its tools."""
     flow = Workflow("ex09_quickstart_with_many_tools")
     workbench = flow.node("AgentUseMCPTools", server_name="workbench")
-    shown = flow.node("AgentAlwaysShowTools", tools="weekday_of_date")
+    shown = flow.node("AgentPreferTools", always_shown="weekday_of_date")
     belt = flow.node("AgentMakeToolbelt")
-    model = flow.node("AgentModel", provider="offline", tool_token_budget=1500)
+    model = flow.node("AgentModelLimits", tool_token_budget=1500)
     agent = flow.node(
         "AgentInit",
         system_prompt="Use your tools for every calculation. Answer briefly.",
@@ -127,9 +127,8 @@ def history_of_an_agent() -> Workflow:
     run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
     history = flow.node("MCPToolHistory", server_name="library", since="1h")
     happened = flow.node("Print", msg=history["text"])
-    status = flow.node("MCPToolStatus", server_name="library")
-    known = flow.node("Print", msg=status["text"])
-    flow.main(library, belt, agent, run, history, happened, status, known)
+    known = flow.node("Print", msg=history["status"])
+    flow.main(library, belt, agent, run, history, happened, known)
     flow.note(
         "1. An agent works",
         "It calls a tool of the library. Every\n"
@@ -141,8 +140,8 @@ def history_of_an_agent() -> Workflow:
         "2. What happened",
         "since: 2h, 3d, or 2026-11-20. Nothing\n"
         "wired: everything, of all servers. The\n"
-        "command xai-mcp-agent history show shows\n"
-        "the same.",
+        "command xai-mcp-agent history show\n"
+        "shows the same.",
         above=history,
     )
     flow.note(
@@ -150,7 +149,7 @@ def history_of_an_agent() -> Workflow:
         "Calls, errors and durations of every\n"
         "tool there ever was; of one that is\n"
         "gone, since when and why.",
-        above=status,
+        above=known,
     )
     return flow
 
@@ -285,7 +284,7 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
     """The nodes of an agent that uses its tools in this way, and of one question to it."""
     name = f"with_{protocol}"
     belt = flow.node("AgentMakeToolbelt")
-    model = flow.node("AgentModel", provider="offline", tool_protocol=protocol)
+    model = flow.node("AgentModelLimits", tool_protocol=protocol)
     agent = flow.node(
         "AgentInit", agent_name=name, model_settings=model["model_settings"],
         toolbelt_spec=belt["toolbelt_spec"],

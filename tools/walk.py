@@ -168,8 +168,12 @@ def _agents_call(tracer: _Tracer) -> Walk:
 
 
 def _run_agent(base_url: str) -> None:
-    from xai_mcp_agent.agent_components import AgentInit, AgentRun
-    from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+    from xai_mcp_agent.agent_components import (
+        AgentInit,
+        AgentMakeToolbelt,
+        AgentRun,
+        AgentUseMCPTools,
+    )
 
     ctx: dict[str, Any] = {}
     _node(AgentUseMCPTools, server_name="walk").execute(ctx)

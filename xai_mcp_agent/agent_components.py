@@ -1,4 +1,4 @@
-"""Nodes that set up an agent, run it, and use its tools."""
+"""Agents: their tools, models, memories and runs."""
 
 from xai_components.base import (
     BaseComponent,
@@ -6,22 +6,96 @@ from xai_components.base import (
     InArg,
     InCompArg,
     OutArg,
+    SubGraphExecutor,
+    dynalist,
     secret,
     xai_component,
 )
 
 from xai_mcp_agent import canvas
 
+# In the order in which the palette shows them: the first agent, its tools, what it remembers,
+# several of them.
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseMCPTools(Component):
+    """Gives an agent the tools of one MCP server. Use one node for each server.
+
+    The server starts in the background, and AgentRun waits for it, up to its `startTimeout`. If it
+    cannot be used, the agent works without it and says so. If it asks something during a call, the
+    run shows the question and waits for you.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - tools (str): Only these of its tools, with commas: `search_books, list_*`, where `*` stands
+      for any text. Default: all.
+    - except_tools (str): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    server_name `library`, before AgentMakeToolbelt.
+    """
+
+    server_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+    tools: InArg[str]
+    except_tools: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentMakeToolbelt(Component):
+    """Puts a toolbelt together: all tools that were drawn and declared for it so far.
+
+    Place the nodes AgentUse... before it. Where only one toolbelt is declared and AgentInit needs
+    nothing else of it, this node can be left out.
+
+    ##### inPorts:
+    - name (str): The toolbelt's name. Default: `default`.
+    - lock_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
+      `xai-mcp-agent tools accept`. What is new or changed is held back. Default: False.
+    - lock_first (bool): True: the same, and what a server lists first is accepted. Default: False.
+    - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
+      `allow` or `deny` for all tools, or words by tools and servers, such as
+      `delete_*: ask, files: deny`. Default: those of tools that may destroy something, by what
+      their server says or by their name, unless the settings say more.
+    - planning_tools (bool): True: the agent has `select_tool`, `plan_tools`, `execute_tool` and
+      `list_tools`, to choose among its own tools and to plan with them. Default: False.
+
+    ##### outPorts:
+    - toolbelt_spec (dict): Wire it to AgentInit.
+
+    ##### Example:
+    AgentUseMCPTools, then this node, then AgentInit, with toolbelt_spec wired from here.
+    """
+
+    name: InArg[str]
+    lock_tools: InArg[bool]
+    lock_first: InArg[bool]
+    approval: InArg[str]
+    planning_tools: InArg[bool]
+
+    toolbelt_spec: OutArg[dict]
+
+    def execute(self, ctx) -> None:
+        self.toolbelt_spec.value = canvas.make_toolbelt(ctx, **canvas.raw_inputs(self))
+
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentInit(Component):
-    """Sets up an agent: a model, its instructions, and its tools. Run it with AgentRun.
+    """Sets up an agent, a chatbot with tools: an LLM, its instructions, its tools. Then AgentRun.
 
     Without a provider it uses `offline`: fixed rules that need no key and no network,
     good for trying a workflow out.
 
     ##### inPorts:
-    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
+    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: the toolbelt that the nodes
+      before declared, if it is the only one and the workflow has no AgentMakeToolbelt; else none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
@@ -30,8 +104,8 @@ class AgentInit(Component):
       `xai`. Default: what AgentModel or agent_model says, else `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`; or both, such as
       `anthropic:claude-sonnet-5`. Default: what AgentModel says; only `offline` needs none.
-    - model_settings (dict): All else about the model, from AgentModel: address, key, limits.
-      Default: the provider's own.
+    - model_settings (dict): Address, key and limits of the model, from AgentModel. Default: the
+      provider's own.
     - agent_name (str): What other nodes call the agent; with several agents give each its own.
       Default: `agent`.
     - agent_memory (any): What it can note things in, from a memory node. Default: none.
@@ -52,27 +126,87 @@ class AgentInit(Component):
     max_thoughts: InArg[int]
 
     def execute(self, ctx) -> None:
-        canvas.init_agent(
-            ctx,
-            self.agent_name.value,
-            provider=self.agent_provider.value,
-            model=self.agent_model.value,
-            memory=self.agent_memory.value,
-            system_prompt=self.system_prompt.value,
-            max_thoughts=self.max_thoughts.value,
-            toolbelt_spec=self.toolbelt_spec.value,
-            model_settings=self.model_settings.value,
-        )
+        canvas.set_up_agent(ctx, self)
 
-    def __getattr__(self, name):
-        canvas.moved_port(self, name)
+
+@xai_component(type="branch", color="rgb(5, 22, 104)")
+class AgentRun(Component):
+    """Asks an agent: the LLM thinks, uses its tools, and answers, as in a chat.
+
+    ##### inPorts:
+    - question (str): What to ask. Default: nothing new; then conversation has the question.
+    - conversation (any): What was said before: the out_conversation of an earlier run, or a chat
+      literal. Default: none.
+    - agent_name (str): The agent. Default: the one that was set up last.
+    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
+    - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
+      Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
+    - output_schema (dict): A JSON Schema that the answer must fit. Default: any text.
+    - run_state (str): A file in which the run waits when nobody is there to approve a call.
+      Default: such calls are not made.
+    - wait_for_approval (bool): Waits in that file also when somebody is there. Default: False.
+
+    ##### outPorts:
+    - out_conversation (list): The conversation with everything that was said and done.
+    - last_response (str): The answer.
+    - thought (str): In the branch on_thought: what the agent said when it used the tool.
+    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
+      `no_tools`: no tool of its servers can be used, so the model was not asked.
+    - usage (dict): What it used: tokens, turns, calls and seconds.
+    - error (str): Why there is no answer. Empty if there is one.
+    - structured (any): With output_schema, the answer as data.
+    - approval (dict): In the branch on_approval: the call, as server, tool and arguments, and why.
+
+    ##### Branches:
+    - on_thought: Runs after each use of a tool, once for each; `thought` is up to date.
+    - on_error: The way on when there is no answer; `error` says why. Not wired: the workflow ends.
+    - on_approval: Says whether a call is made that needs approval. End it with AgentApprove. Not
+      wired: the person in front of the run is asked.
+    - on_waiting: The way on when the run waits in the file of run_state. Not wired: the workflow
+      ends.
+
+    ##### Example:
+    question `Which books do you have about the sea?`, and last_response wired to a Print node.
+    """
+
+    on_thought: BaseComponent
+    on_error: BaseComponent
+    on_approval: BaseComponent
+    on_waiting: BaseComponent
+
+    question: InArg[str]
+    conversation: InArg[any]
+    agent_name: InArg[str]
+    metadata: InArg[dict]
+    show: InArg[str]
+    output_schema: InArg[dict]
+    run_state: InArg[str]
+    wait_for_approval: InArg[bool]
+
+    out_conversation: OutArg[list]
+    last_response: OutArg[str]
+    thought: OutArg[str]
+    stopped: OutArg[str]
+    usage: OutArg[dict]
+    error: OutArg[str]
+    structured: OutArg[any]
+    approval: OutArg[dict]
+
+    def execute(self, ctx) -> None:
+        canvas.run_node(self, ctx)
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        if self.stopped.value == "waiting":
+            return self.on_waiting
+        return self.on_error if self.error.value else way_on
 
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentModel(Component):
-    """Says which model an agent asks, where it is, and within which limits.
+    """Says which LLM an agent asks, and where it is. Place it before AgentInit.
 
-    Place it before AgentInit. The key is hidden: whoever prints model_settings sees `***`.
+    The key is hidden: whoever prints model_settings sees `***`. Limits: AgentModelLimits.
 
     ##### inPorts:
     - provider (str): `openai` (also every service that speaks its protocol, by base_url),
@@ -82,29 +216,10 @@ class AgentModel(Component):
       of AgentInit says.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
-    - api_key (secret): The key, or the name of an environment variable that holds it, such as
-      `${ACME_API_KEY}`; that is the better place, because a key on the canvas is saved in the
-      workflow's file. Default: for OpenAI what the environment variable OPENAI_API_KEY holds.
+    - api_key (secret): The key; better `${ACME_API_KEY}`, the name of a variable of the environment
+      or of `.env` beside `mcp_settings.json`, because a key on the canvas is saved in the
+      workflow's file. Default: for OpenAI what the variable OPENAI_API_KEY holds.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
-    - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
-    - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
-      Default: the service's.
-    - extra_body (dict): Further fields for the service's request, as they are. Default: none.
-    - timeout_seconds (int): The longest silence of the model's service. Default: 120.
-    - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
-    - context_tokens (int): How much the model takes in, its answer included. What is more is not
-      sent: of the oldest turns a summary, of long texts a part. Default: 128000, or what the
-      service says.
-    - max_run_tokens (int): The most tokens of one run, in and out. Before they are used up the
-      model is asked for its answer. Default: no limit.
-    - max_run_cost (float): The same in money; wants the two prices. Default: no limit.
-    - input_price (float): What a million tokens cost that go in. Default: none.
-    - output_price (float): What a million tokens cost that come out. Default: none.
-    - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
-      without it), or `auto`. Default: `auto`.
-    - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
-      With more tools than fit, the model searches for those it needs. Default: what the settings
-      say, else 3800.
 
     ##### outPorts:
     - model_settings (dict): Wire it to AgentInit, or to new_model_settings of AgentUpdate.
@@ -119,42 +234,553 @@ class AgentModel(Component):
     base_url: InArg[str]
     api_key: InArg[secret]
     temperature: InArg[float]
-    max_output_tokens: InArg[int]
-    reasoning_effort: InArg[str]
-    extra_body: InArg[dict]
-    timeout_seconds: InArg[int]
-    turn_timeout_seconds: InArg[int]
-    context_tokens: InArg[int]
-    max_run_tokens: InArg[int]
-    max_run_cost: InArg[float]
-    input_price: InArg[float]
-    output_price: InArg[float]
-    tool_protocol: InArg[str]
-    tool_token_budget: InArg[int]
 
     model_settings: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        ports = {
-            "provider": self.provider.value,
-            "model": self.model.value,
-            "base_url": self.base_url.value,
-            "api_key": self.api_key.value,
-            "temperature": self.temperature.value,
-            "max_output_tokens": self.max_output_tokens.value,
-            "reasoning_effort": self.reasoning_effort.value,
-            "extra_body": self.extra_body.value,
-            "timeout_seconds": self.timeout_seconds.value,
-            "turn_timeout_seconds": self.turn_timeout_seconds.value,
-            "context_tokens": self.context_tokens.value,
-            "max_run_tokens": self.max_run_tokens.value,
-            "max_run_cost": self.max_run_cost.value,
-            "input_price": self.input_price.value,
-            "output_price": self.output_price.value,
-            "tool_protocol": self.tool_protocol.value,
-            "tool_token_budget": self.tool_token_budget.value,
-        }
-        self.model_settings.value = canvas.gather_settings(ports)
+        self.model_settings.value = canvas.gather_settings(ctx, self)
+
+
+@xai_component(color="rgb(5, 22, 104)")
+class AgentModelLimits(Component):
+    """Sets limits of an agent's LLM: tokens, time, money. Place it before AgentInit.
+
+    ##### inPorts:
+    - from_model (dict): The model_settings of AgentModel; the limits are added. Default: the limits
+      alone.
+    - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
+    - context_tokens (int): How much the model takes in, its answer included. What is more is not
+      sent: of the oldest turns a summary, of long texts a part. Default: 128000, or what the
+      service says.
+    - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
+      With more tools than fit, the model searches for those it needs. Default: what the settings
+      say, else 3800.
+    - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
+      without it), or `auto`. Default: `auto`.
+    - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
+      Default: the service's.
+    - timeout_seconds (int): The longest silence of the model's service. Default: 120.
+    - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
+    - max_run_tokens (int): The most tokens of one run, in and out. Before they are used up the
+      model is asked for its answer. Default: no limit.
+    - max_run_cost (float): The same in money; needs the two prices. Default: no limit.
+    - input_price (float): What a million tokens cost that go in. Default: none.
+    - output_price (float): What a million tokens cost that come out. Default: none.
+    - extra_body (dict): Further fields for the service's request, as they are. Default: none.
+
+    ##### outPorts:
+    - model_settings (dict): Wire it to AgentInit, or to new_model_settings of AgentUpdate.
+
+    ##### Example:
+    from_model wired from AgentModel, max_run_tokens 20000, then AgentInit with model_settings wired
+    from here.
+    """
+
+    from_model: InArg[dict]
+    max_output_tokens: InArg[int]
+    context_tokens: InArg[int]
+    tool_token_budget: InArg[int]
+    tool_protocol: InArg[str]
+    reasoning_effort: InArg[str]
+    timeout_seconds: InArg[int]
+    turn_timeout_seconds: InArg[int]
+    max_run_tokens: InArg[int]
+    max_run_cost: InArg[float]
+    input_price: InArg[float]
+    output_price: InArg[float]
+    extra_body: InArg[dict]
+
+    model_settings: OutArg[dict]
+
+    def execute(self, ctx) -> None:
+        self.model_settings.value = canvas.gather_settings(ctx, self)
+
+
+@xai_component(type="Start", color="rgb(118, 64, 12)")
+class AgentDefineTool(Component):
+    """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
+
+    End it with AgentToolOutput. It is a start of its own: nothing flows into it. Drawn tools run
+    one at a time, also those in which an agent runs; tools of servers go on meanwhile.
+
+    ##### inPorts:
+    - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
+      No two tools of a toolbelt may have the same.
+    - description (str): Tells the model what the tool does and when to use it. Be exact.
+    - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
+    - parameters (dict): What the tool takes, as names and types, such as
+      `"city": "string", "days": "integer"`, or a JSON Schema. Default: one text.
+    - timeout_seconds (int): How long the agent waits for the result. Then it goes on without; the
+      node that runs just then ends by itself. Default: 600.
+
+    ##### outPorts:
+    - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.
+    - tool_args (dict): The same as a dict, if it is one.
+
+    ##### Example:
+    tool_name `shout`, description `Says a text loudly.`, then a node that takes
+    tool_input and makes it upper case, then AgentToolOutput.
+    """
+
+    tool_name: InCompArg[str]
+    description: InCompArg[str]
+    for_toolbelt: InArg[str]
+    parameters: InArg[dict]
+    timeout_seconds: InArg[int]
+
+    tool_input: OutArg[str]
+    tool_args: OutArg[dict]
+
+    def init(self, ctx):
+        ports = canvas.inputs(self, "description")
+        canvas.define_tool(ctx, run=self.run_drawn_nodes, **ports)
+
+    def run_drawn_nodes(self, ctx, text, arguments):
+        """Run the chain after this node once and give what AgentToolOutput was given."""
+        self.tool_input.value = text
+        self.tool_args.value = arguments
+        if self.next is None:
+            return None
+        return canvas.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
+
+    def execute(self, ctx) -> None:
+        pass
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentToolOutput(Component):
+    """Ends a drawn tool: what it is given goes back to the agent.
+
+    ##### inPorts:
+    - results (dynalist): The tool's result. Several are given back as a list, in order.
+      Default: nothing.
+
+    ##### Example:
+    The last node of the chain that starts at AgentDefineTool: wire the value
+    your nodes worked out to `results`.
+    """
+
+    results: InArg[dynalist]
+
+    def execute(self, ctx) -> None:
+        canvas.give_output(ctx, self.results.value or [])
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseFunctions(Component):
+    """Gives an agent the functions of a Python file or module as tools. Use one node for each file.
+
+    It is imported in the background. If that fails, the agent works without it and says so. When
+    you change the file, the agent has the new functions at its next step.
+
+    ##### inPorts:
+    - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - tools (str): Only these of its tools, with commas: `add, list_*`, where `*` stands for any
+      text. Default: all.
+    - except_tools (str): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    functions_name `shopping`, before AgentMakeToolbelt.
+    """
+
+    functions_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+    tools: InArg[str]
+    except_tools: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseBuiltinTools(Component):
+    """Gives an agent tools that come along: a clock, a calculator, the files of one folder.
+
+    They need no server and no settings. Those for files stay in the folder `workspace` and
+    cannot leave it.
+
+    ##### inPorts:
+    - tools (str): Which of them, with commas: `current_time`, `calculate`, `list_files`,
+      `read_file`, `write_file`. Default: those of `builtin_name`.
+    - except_tools (str): Not these, written in the same way, also with `*` for any text.
+      Default: none.
+    - workspace (str): The folder for those with files, such as `notes`: relative to
+      `mcp_settings.json`, and made when something is written. Default: none.
+    - builtin_name (str): In place of tools and workspace, an entry under `builtin` in
+      `mcp_settings.json`. Default: none.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    tools `current_time, calculate`, before AgentMakeToolbelt.
+    """
+
+    tools: InArg[str]
+    except_tools: InArg[str]
+    workspace: InArg[str]
+    builtin_name: InArg[str]
+    toolbelt_name: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use_builtin_tools(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseTools(Component):
+    """Gives an agent the tools of any source of the settings, or of a group of them.
+
+    The sources start in the background while the workflow goes on. Of a group only its tools are in
+    the toolbelt; one that comes later and fits the group comes in at the agent's next step.
+
+    ##### inPorts:
+    - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
+      a server or another source.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - tools (str): Only these of its tools, with commas: `search_books, list_*`, where `*` stands
+      for any text. Default: all.
+    - except_tools (str): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    group_name `reading`, before AgentMakeToolbelt.
+    """
+
+    group_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+    tools: InArg[str]
+    except_tools: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseOpenAPI(Component):
+    """Gives an agent what a web service can do: each operation of its OpenAPI document is a tool.
+
+    The document is read in the background. If that fails, the agent works without it and says so.
+    Nothing is sent to the service before the agent calls a tool. A service with more than one key,
+    or with a sign-in of its own, needs an entry in the settings.
+
+    ##### inPorts:
+    - service_name (str): The service's name under `openapiServices` in `mcp_settings.json`. With
+      `spec`: how it is called. Default: the name of that file or host.
+    - spec (str): The document itself, in place of an entry: a file beside this workflow, in the
+      working folder or beside `mcp_settings.json`, or a URL. Default: that of the entry.
+    - base_url (str): Where the service is, with `spec`. Default: where its document says.
+    - api_key (secret): The key or token that it needs, with `spec`; `${NAME}` takes it from the
+      environment or from `.env` beside `mcp_settings.json`. Default: none.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - tools (str): Only these of its tools, with commas: `get_pet, list_*`, where `*` stands for any
+      text. Default: all.
+    - except_tools (str): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    spec `petstore.yaml`, before AgentMakeToolbelt.
+    """
+
+    service_name: InArg[str]
+    spec: InArg[str]
+    base_url: InArg[str]
+    api_key: InArg[secret]
+    toolbelt_name: InArg[str]
+    tools: InArg[str]
+    except_tools: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use_openapi(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseWorkflow(Component):
+    """Gives an agent another workflow as a tool, which has the name of its file.
+
+    The model gives the workflow's Argument nodes, and the agent gets what is wired to its Finish.
+    A comment titled Description in it tells the model what the tool does; a line in it such as
+    `city (default: Berlin): where to look` describes an argument. Each call runs in a process of
+    its own. When you change the workflow, the agent has the new one at its next step. It may have
+    an agent in it; three such levels are allowed.
+
+    ##### inPorts:
+    - workflow (str): A file that ends in .xircuits, or its compiled .py: beside this workflow,
+      in the working folder, or beside `mcp_settings.json`. Or the name of an entry under
+      `workflows` in `mcp_settings.json`.
+    - description (str): Tells the model what the tool does. Default: what the workflow says.
+    - arguments (dict): Values that the model is not asked for, such as
+      `"api_key": "${API_KEY}"`, which takes it from the environment. Default: none.
+    - timeout_seconds (int): The longest time for one call. Then the workflow is ended, with all
+      that it started. Default: 300.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    workflow `summarize.xircuits`, before AgentMakeToolbelt.
+    """
+
+    workflow: InCompArg[str]
+    description: InArg[str]
+    arguments: InArg[dict]
+    timeout_seconds: InArg[int]
+    toolbelt_name: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use_workflow(ctx, self)
+
+
+@xai_component(color="rgb(118, 64, 12)")
+class AgentUseAgents(Component):
+    """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
+
+    The other agent speaks A2A. Its card is read in the background. If that fails, the agent works
+    without it and says so. When the other agent asks something before it goes on, the question
+    comes back as the tool's result, and the agent can answer it. Use one node for each.
+
+    ##### inPorts:
+    - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - tools (str): Only these of its tools, with commas: `book_trip, find_*`, where `*` stands for
+      any text. Default: all.
+    - except_tools (str): Not these, written in the same way. Default: none.
+    - required (bool): True: a run fails if this gives it no tool. Default: False.
+
+    ##### Example:
+    remote_agent `travel`, before AgentMakeToolbelt.
+    """
+
+    remote_agent: InCompArg[str]
+    toolbelt_name: InArg[str]
+    tools: InArg[str]
+    except_tools: InArg[str]
+    required: InArg[bool]
+
+    def execute(self, ctx) -> None:
+        canvas.use(ctx, self)
+
+
+@xai_component(color="rgb(60, 11, 53)")
+class AgentPreferTools(Component):
+    """Says which tools of a toolbelt an agent always sees, trusts, or must not use.
+
+    A name is a tool (`search_books`), a server (`library`), a tool of a server
+    (`library/search_books`) or a group of the settings; `*` stands for any text. Put it before
+    AgentMakeToolbelt.
+
+    ##### inPorts:
+    - trusted (str): Names with commas: they come before others that fit as well when the agent
+      searches for a tool. Default: none.
+    - blocked (str): The same for what the agent must not use: it is not shown, found or called.
+      Drawn tools are never blocked. Default: none.
+    - always_shown (str): The same for what every request shows, however many tools there are.
+      Drawn tools are always shown. Default: what fits, else what a search finds.
+    - toolbelt_name (str): The toolbelt it is about. Default: `default`.
+
+    ##### Example:
+    trusted `library`, blocked `files/delete_*, shell`, before AgentMakeToolbelt.
+    """
+
+    trusted: InArg[str]
+    blocked: InArg[str]
+    always_shown: InArg[str]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.prefer_tools(ctx, **canvas.inputs(self))
+
+
+@xai_component(color="rgb(118, 11, 214)")
+class AgentNumpyMemory(Component):
+    """Gives an agent a memory on this machine: it can note things and find them again.
+
+    It needs no key: notes are compared by their words. With an embedding model they are
+    compared by their meaning. Agents that share this node do not see each other's notes.
+    Only you can read the file, an SQLite database; several runs may use it at once.
+
+    ##### inPorts:
+    - file (str): Keeps the notes in this file, and finds them there in the next run.
+      Default: they are gone when the run ends.
+    - embedding_model (str): A model of an embeddings endpoint. Default: none.
+    - base_url (str): Where the endpoint is, such as `http://localhost:11434/v1`.
+      Default: OpenAI's.
+    - api_key (secret): Its key, or `${ACME_API_KEY}`, the name of a variable of the environment or
+      of `.env` beside `mcp_settings.json`. Default: for OpenAI what OPENAI_API_KEY holds.
+
+    ##### outPorts:
+    - memory (any): Wire it to `agent_memory` of AgentInit.
+
+    ##### Example:
+    file `notes.db`, memory wired to AgentInit; then ask `Remember that my dog is called Rex.`
+    """
+
+    file: InArg[str]
+    embedding_model: InArg[str]
+    base_url: InArg[str]
+    api_key: InArg[secret]
+
+    memory: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        env = canvas.env_of(ctx)
+        self.memory.value = canvas.local_memory(**canvas.inputs(self), env=env)
+
+
+@xai_component(color="rgb(118, 11, 214)")
+class AgentVectoMemory(Component):
+    """Gives an agent a memory in a vector space of the Vecto service.
+
+    It needs an account there and a package: `pip install "xai-mcp-agent[vecto]"`.
+
+    ##### inPorts:
+    - api_key (secret): The key; better `${NAME}`, as for AgentNumpyMemory. Default: what the
+      environment variable VECTO_API_KEY holds.
+    - vector_space (str): The name of the space; it is made if there is none.
+    - initialize (bool): Empties the space first. Default: False.
+
+    ##### outPorts:
+    - memory (any): Wire it to `agent_memory` of AgentInit.
+
+    ##### Example:
+    vector_space `my-notes`, and memory wired to AgentInit.
+    """
+
+    api_key: InArg[secret]
+    vector_space: InCompArg[str]
+    initialize: InArg[bool]
+
+    memory: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        env = canvas.env_of(ctx)
+        self.memory.value = canvas.remote_memory(**canvas.inputs(self), env=env)
+
+
+@xai_component(type="branch", color="rgb(5, 22, 104)")
+class AgentLearn(Component):
+    """Has an agent look back on a conversation and note what is worth keeping in its memory.
+
+    ##### inPorts:
+    - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
+    - agent_name (str): The agent; it needs a memory. Default: the one that was set up last.
+    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
+    - show (str): How much is printed, as in AgentRun. Default: as there.
+
+    ##### outPorts:
+    - out_conversation (list): The conversation with what was learned.
+    - last_response (str): What the agent says it has learned.
+    - thought (str): In the branch on_thought: what the agent said when it used the tool.
+    - stopped (str): How it ended, as in AgentRun.
+    - usage (dict): What it used, as in AgentRun.
+    - error (str): Why it did not learn. Empty if it did.
+
+    ##### Branches:
+    - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
+    - on_error: The way on when it did not learn; as in AgentRun.
+
+    ##### Example:
+    After AgentRun: conversation from its out_conversation.
+    """
+
+    on_thought: BaseComponent
+    on_error: BaseComponent
+
+    conversation: InCompArg[any]
+    agent_name: InArg[str]
+    metadata: InArg[dict]
+    show: InArg[str]
+
+    out_conversation: OutArg[list]
+    last_response: OutArg[str]
+    thought: OutArg[str]
+    stopped: OutArg[str]
+    usage: OutArg[dict]
+    error: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.run_node(self, ctx)
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        return self.on_error if self.error.value else way_on
+
+
+@xai_component(type="Start", color="rgb(5, 22, 104)")
+class AgentDefineRoute(Component):
+    """Starts a route: the nodes after it run when AgentRouter chooses it.
+
+    It is a start of its own: nothing flows into it.
+
+    ##### inPorts:
+    - agent_flow_name (str): The route's name, such as `billing`.
+    - description (str): Tells the model which requests belong here. Be exact.
+
+    ##### outPorts:
+    - conversation (any): The conversation that was routed; wire it to AgentRun.
+
+    ##### Example:
+    agent_flow_name `billing`, description `Questions about invoices and payments.`, then an
+    AgentRun whose conversation is wired from here.
+    """
+
+    agent_flow_name: InCompArg[str]
+    description: InCompArg[str]
+
+    conversation: OutArg[any]
+
+    def init(self, ctx):
+        ports = canvas.inputs(self, "description")
+        canvas.define_route(ctx, *ports.values(), self.run_route_nodes)
+
+    def run_route_nodes(self, ctx, conversation):
+        """Run the chain after this node once."""
+        self.conversation.value = conversation
+        if self.next is not None:
+            SubGraphExecutor(self.next).do(ctx)
+
+    def execute(self, ctx) -> None:
+        pass
+
+
+@xai_component(color="rgb(5, 22, 104)")
+class AgentRouter(Component):
+    """Lets an agent's model choose the route that fits a request, and runs that route.
+
+    ##### inPorts:
+    - question (str): The request. The route gets it as its conversation. Default: what conversation
+      has.
+    - conversation (any): What was said before, as in AgentRun; without a question it is the
+      request. Default: none.
+    - agent_name (str): The agent whose model decides. Default: the one that was set up last.
+    - final_context_key (str): Where a route may leave its result in `ctx`.
+      Default: `agent_flow_result`.
+
+    ##### outPorts:
+    - result (any): What the route came to: what it left in `ctx`, what an AgentToolOutput at its
+      end was given, or the answer of its last AgentRun.
+    - chosen_flow_name (str): The route that was chosen.
+
+    ##### Example:
+    Two AgentDefineRoute chains, `billing` and `repairs`, and this node with the question
+    `My invoice is wrong.`
+    """
+
+    question: InArg[str]
+    conversation: InArg[any]
+    agent_name: InArg[str]
+    final_context_key: InArg[str]
+
+    result: OutArg[any]
+    chosen_flow_name: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        route = canvas.follow_route(ctx, **canvas.inputs(self))
+        self.chosen_flow_name.value, self.result.value = route
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -187,102 +813,32 @@ class AgentUpdate(Component):
     agent_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.update_agent(
-            ctx,
-            self.agent_name.value,
-            provider=self.new_agent_provider.value,
-            model=self.new_agent_model.value,
-            system_prompt=self.new_system_prompt.value,
-            max_thoughts=self.new_max_thoughts.value,
-            toolbelt_spec=self.new_toolbelt_spec.value,
-            model_settings=self.new_model_settings.value,
-        )
-
-    def __getattr__(self, name):
-        canvas.moved_port(self, name)
+        canvas.change_agent(ctx, self)
 
 
-@xai_component(type="branch", color="rgb(5, 22, 104)")
-class AgentRun(Component):
-    """Runs an agent: it thinks, uses its tools, and answers. What happens is printed as it happens.
-
-    ##### Branches:
-    - on_thought: Runs after each use of a tool, once for each; `thought` is up to date.
-    - on_error: The way on when there is no answer; `error` says why. Not wired: the workflow ends.
-    - on_approval: Says whether a call is made that needs approval. End it with AgentApprove. Not
-      wired: the person in front of the run is asked.
-    - on_waiting: The way on when the run waits in the file of run_state. Not wired: the workflow
-      ends.
+@xai_component(color="rgb(5, 22, 104)")
+class AgentMergeSystem(Component):
+    """Adds a text to the system message at the start of a conversation.
 
     ##### inPorts:
-    - question (str): What to ask. Default: nothing new; then conversation has the question.
-    - conversation (any): What was said before: the out_conversation of an earlier run, a chat
-      literal, or a text, typed with a quotation mark before it. Default: none.
-    - agent_name (str): The agent. Default: the one that was set up last.
-    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
-    - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
-      Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
-    - output_schema (dict): A JSON Schema that the answer must fit. Default: any text.
-    - run_state (str): A file in which the run waits when nobody is there to approve a call.
-      Default: such calls are not made.
-    - wait_for_approval (bool): Waits in that file also when somebody is there. Default: False.
+    - new_system_prompt (str): The text to add.
+    - conversation (any): The conversation. It is not changed.
 
     ##### outPorts:
-    - out_conversation (list): The conversation with everything that was said and done.
-    - last_response (str): The answer.
-    - thought (str): In the branch on_thought: what the agent said when it used the tool.
-    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
-      `no_tools`: no tool of its servers can be used, so the model was not asked.
-    - usage (dict): What it used: tokens, turns, calls and seconds.
-    - error (str): Why there is no answer. Empty if there is one.
-    - structured (any): With output_schema, the answer as data.
-    - approval (dict): In the branch on_approval: the call, as server, tool and arguments, and why.
+    - out_conversation (list): A copy with the text added; with a system message if it had none.
 
     ##### Example:
-    question `Which books do you have about the sea?`, and last_response wired to a Print node.
+    new_system_prompt `Answer in French.`, out_conversation wired to AgentRun.
     """
 
-    on_thought: BaseComponent
-    on_error: BaseComponent
-    on_approval: BaseComponent
-    on_waiting: BaseComponent
-
-    question: InArg[str]
-    conversation: InArg[any]
-    agent_name: InArg[str]
-    metadata: InArg[dict]
-    show: InArg[str]
-    output_schema: InArg[dict]
-    run_state: InArg[str]
-    wait_for_approval: InArg[bool]
+    new_system_prompt: InCompArg[str]
+    conversation: InCompArg[any]
 
     out_conversation: OutArg[list]
-    last_response: OutArg[str]
-    thought: OutArg[str]
-    stopped: OutArg[str]
-    usage: OutArg[dict]
-    error: OutArg[str]
-    structured: OutArg[any]
-    approval: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        self.structured.value = None
-        outcome = canvas.run_node(
-            self,
-            ctx,
-            canvas.run_agent,
-            question=self.question.value,
-            output_schema=self.output_schema.value,
-            run_state=self.run_state.value,
-            wait_for_approval=self.wait_for_approval.value,
-        )
-        self.structured.value = outcome.structured
-
-    def do(self, ctx):
-        way_on = super().do(ctx)
-        if self.stopped.value == "waiting":
-            return self.on_waiting
-        return self.on_error if self.error.value else way_on
+        ports = canvas.inputs(self, "new_system_prompt")
+        self.out_conversation.value = canvas.merge_system(**ports)
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -301,7 +857,29 @@ class AgentApprove(Component):
     answer: InCompArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.give_approval(self.answer.value)
+        canvas.give_approval(**canvas.inputs(self, "answer"))
+
+
+@xai_component(color="rgb(5, 22, 104)")
+class AgentStreamStringResponse(Component):
+    """Turns a text into a stream of small pieces, as if it were being typed.
+
+    ##### inPorts:
+    - input_str (str): The text.
+
+    ##### outPorts:
+    - result_stream (any): Gives the pieces one by one; for nodes that take a stream.
+
+    ##### Example:
+    input_str from last_response of AgentRun, result_stream to a node that streams to a chat.
+    """
+
+    input_str: InCompArg[str]
+
+    result_stream: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        self.result_stream.value = canvas.words_of(**canvas.inputs(self, "input_str"))
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -335,109 +913,5 @@ class AgentRunTool(Component):
     updated_conversation: OutArg[list]
 
     def execute(self, ctx) -> None:
-        outcome = canvas.run_tool(
-            ctx,
-            self.agent_name.value,
-            self.tool_name.value,
-            self.tool_args.value,
-            self.conversation.value,
-        )
-        self.tool_output.value = outcome.answer
-        self.updated_conversation.value = outcome.conversation
-
-
-@xai_component(type="branch", color="rgb(5, 22, 104)")
-class AgentLearn(Component):
-    """Has an agent look back on a conversation and note what is worth keeping in its memory.
-
-    ##### Branches:
-    - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
-    - on_error: The way on when it did not learn; as in AgentRun.
-
-    ##### inPorts:
-    - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
-    - agent_name (str): The agent; it needs a memory. Default: the one that was set up last.
-    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
-    - show (str): How much is printed, as in AgentRun. Default: as there.
-
-    ##### outPorts:
-    - out_conversation (list): The conversation with what was learned.
-    - last_response (str): What the agent says it has learned.
-    - thought (str): In the branch on_thought: what the agent said when it used the tool.
-    - stopped (str): How it ended, as in AgentRun.
-    - usage (dict): What it used, as in AgentRun.
-    - error (str): Why it did not learn. Empty if it did.
-
-    ##### Example:
-    After AgentRun: conversation from its out_conversation.
-    """
-
-    on_thought: BaseComponent
-    on_error: BaseComponent
-
-    conversation: InCompArg[any]
-    agent_name: InArg[str]
-    metadata: InArg[dict]
-    show: InArg[str]
-
-    out_conversation: OutArg[list]
-    last_response: OutArg[str]
-    thought: OutArg[str]
-    stopped: OutArg[str]
-    usage: OutArg[dict]
-    error: OutArg[str]
-
-    def execute(self, ctx) -> None:
-        canvas.run_node(self, ctx, canvas.learn)
-
-    def do(self, ctx):
-        way_on = super().do(ctx)
-        return self.on_error if self.error.value else way_on
-
-
-@xai_component(color="rgb(5, 22, 104)")
-class AgentMergeSystem(Component):
-    """Adds a text to the system message at the start of a conversation.
-
-    ##### inPorts:
-    - new_system_prompt (str): The text to add.
-    - conversation (any): The conversation. It is not changed.
-
-    ##### outPorts:
-    - out_conversation (list): A copy with the text added; with a system message if it had none.
-
-    ##### Example:
-    new_system_prompt `Answer in French.`, out_conversation wired to AgentRun.
-    """
-
-    new_system_prompt: InCompArg[str]
-    conversation: InCompArg[any]
-
-    out_conversation: OutArg[list]
-
-    def execute(self, ctx) -> None:
-        self.out_conversation.value = canvas.merge_system(
-            self.new_system_prompt.value, self.conversation.value
-        )
-
-
-@xai_component(color="rgb(5, 22, 104)")
-class AgentStreamStringResponse(Component):
-    """Turns a text into a stream of small pieces, as if it were being typed.
-
-    ##### inPorts:
-    - input_str (str): The text.
-
-    ##### outPorts:
-    - result_stream (any): Gives the pieces one by one; for nodes that take a stream.
-
-    ##### Example:
-    input_str from last_response of AgentRun, result_stream to a node that streams to a chat.
-    """
-
-    input_str: InCompArg[str]
-
-    result_stream: OutArg[any]
-
-    def execute(self, ctx) -> None:
-        self.result_stream.value = canvas.words_of(self.input_str.value)
+        run = canvas.run_tool(ctx, **canvas.inputs(self))
+        self.tool_output.value, self.updated_conversation.value = run.answer, run.conversation

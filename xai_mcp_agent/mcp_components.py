@@ -1,6 +1,14 @@
-"""Nodes that use MCP servers directly, without a model."""
+"""Tools without an agent: call them, find them, plan with them, and see what became of them."""
 
-from xai_components.base import Component, InArg, InCompArg, OutArg, dynalist, xai_component
+from xai_components.base import (
+    BaseComponent,
+    Component,
+    InArg,
+    InCompArg,
+    OutArg,
+    dynalist,
+    xai_component,
+)
 
 from xai_mcp_agent import canvas
 
@@ -30,8 +38,7 @@ class MCPListTools(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        listed = canvas.servers.list_tools(ctx, self.server_name.value)
-        self.tools.value, self.summary.value = listed
+        canvas.outputs(self, canvas.servers.list_tools(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -66,20 +73,7 @@ class MCPCallTool(Component):
     is_error: OutArg[bool]
 
     def execute(self, ctx) -> None:
-        # Here: a component file loads nothing heavy.
-        from xai_mcp_agent.views.servers import parts_json
-
-        result = canvas.servers.call_tool(
-            ctx,
-            self.server_name.value,
-            self.tool_name.value,
-            self.arguments.value,
-            self.timeout_seconds.value,
-        )
-        self.text.value = result.text
-        self.structured.value = result.structured
-        self.parts.value = parts_json(result)
-        self.is_error.value = result.is_error
+        canvas.outputs(self, canvas.servers.tool_result(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -122,45 +116,23 @@ class MCPToolStep(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        done = canvas.steps.call_step(ctx, self.call.value, self.results.value)
-        self.result.value, self.text.value = done
-
-
-@xai_component(color="rgb(6, 88, 63)")
-class MCPListResources(Component):
-    """Lists what an MCP server lets you read: its resources, and templates for them.
-
-    ##### inPorts:
-    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-
-    ##### outPorts:
-    - resources (list): One dict for each: uri, name, description, mime_type, is_template.
-
-    ##### Example:
-    server_name `library`, and resources wired to a Print node.
-    """
-
-    server_name: InCompArg[str]
-
-    resources: OutArg[list]
-
-    def execute(self, ctx) -> None:
-        self.resources.value = canvas.servers.list_resources(ctx, self.server_name.value)
+        canvas.outputs(self, canvas.steps.call_step(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPReadResource(Component):
-    """Reads a resource of an MCP server.
+    """Reads a resource of an MCP server, or lists what there is to read.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - uri (str): The resource, or a template, as MCPListResources gives it.
+    - uri (str): The resource, or a template. Default: all resources and templates are listed.
     - values (dict): What to fill in for the template's parameters, by name. Default: nothing.
     - save_as (str): A file to save it to, for instance a picture. Default: it is not saved.
 
     ##### outPorts:
-    - text (str): Its text; pictures and the like are named, not shown.
-    - contents (list): Every part as a dict: uri, mime_type, text, or data in base64.
+    - text (str): Its text; pictures and the like are named, not shown. Of a list, a line for each.
+    - contents (list): Every part as a dict: uri, mime_type, text, or data in base64. Of a list,
+      one dict for each: uri, name, description, mime_type, is_template.
     - files (list): Where it was saved, a file for each part.
 
     ##### Example:
@@ -169,7 +141,7 @@ class MCPReadResource(Component):
     """
 
     server_name: InCompArg[str]
-    uri: InCompArg[str]
+    uri: InArg[str]
     values: InArg[dict]
     save_as: InArg[str]
 
@@ -178,72 +150,46 @@ class MCPReadResource(Component):
     files: OutArg[list]
 
     def execute(self, ctx) -> None:
-        read = canvas.servers.read_resource(
-            ctx, self.server_name.value, self.uri.value, self.values.value, self.save_as.value
-        )
-        self.text.value, self.contents.value, self.files.value = read
-
-
-@xai_component(color="rgb(6, 88, 63)")
-class MCPListPrompts(Component):
-    """Lists the prepared prompts of an MCP server.
-
-    ##### inPorts:
-    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-
-    ##### outPorts:
-    - prompts (list): One dict for each: name, description, arguments.
-
-    ##### Example:
-    server_name `library`, and prompts wired to a Print node.
-    """
-
-    server_name: InCompArg[str]
-
-    prompts: OutArg[list]
-
-    def execute(self, ctx) -> None:
-        self.prompts.value = canvas.servers.list_prompts(ctx, self.server_name.value)
+        canvas.outputs(self, canvas.servers.read_resource(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPGetPrompt(Component):
-    """Gets a prepared prompt of an MCP server, filled in, ready for AgentRun.
+    """Gets a prepared prompt of an MCP server, filled in, ready for AgentRun; or lists them.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - prompt_name (str): The prompt, as MCPListPrompts gives it.
+    - prompt_name (str): The prompt. Default: all prompts are listed.
     - arguments (dict): What to fill in, by name. Prompts take texts: any other value is given
       as JSON. Default: nothing.
 
     ##### outPorts:
     - conversation (list): The prompt as messages; wire it to the conversation of AgentRun.
-    - text (str): Its text.
+    - text (str): Its text. Of a list, a line for each prompt.
+    - prompts (list): Of a list, one dict for each: name, description, arguments.
 
     ##### Example:
     server_name `library`, prompt_name `recommend_book`, arguments `"reader_interest": "the sea"`.
     """
 
     server_name: InCompArg[str]
-    prompt_name: InCompArg[str]
+    prompt_name: InArg[str]
     arguments: InArg[dict]
 
     conversation: OutArg[list]
     text: OutArg[str]
+    prompts: OutArg[list]
 
     def execute(self, ctx) -> None:
-        prompt = canvas.servers.get_prompt(
-            ctx, self.server_name.value, self.prompt_name.value, self.arguments.value
-        )
-        self.conversation.value, self.text.value = prompt
+        canvas.outputs(self, canvas.servers.get_prompt(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPServerStatus(Component):
     """Tells how the configured MCP servers are doing: connected or not, and if not, why.
 
-    A server that is disabled, wrong in the settings or not reachable is told of: only a name
-    that the settings do not have is an error.
+    A server that is disabled, wrong in the settings or not reachable is reported like any other:
+    only a name that the settings do not have is an error.
 
     ##### inPorts:
     - server_name (str): Only this server, and connect it first. Default: all, as they are now.
@@ -266,22 +212,285 @@ class MCPServerStatus(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        found = canvas.servers.status(ctx, self.server_name.value)
-        self.status.value, self.summary.value = found
+        canvas.outputs(self, canvas.servers.status(ctx, **canvas.inputs(self)))
+
+
+@xai_component(color="rgb(60, 11, 53)")
+class MCPSearchTools(Component):
+    """Finds the tools that fit what you want to do, best first. No model is needed.
+
+    A server that cannot be used is named in summary, and the others are searched. So is what a
+    search by meaning had to do without, such as `12 of 16 tools prepared`.
+
+    ##### inPorts:
+    - query (str): What a tool should do, in your words, such as `lend a book`.
+    - toolbelt_spec (dict): Search only this toolbelt's servers, without what it blocks; from
+      AgentMakeToolbelt. Default: all servers of the settings.
+    - limit (int): At most so many. Default: 10.
+
+    ##### outPorts:
+    - found (list): One dict for each: server, name, score (the best one has 1), reasons,
+      description, input_schema and the rest of what MCPListTools gives.
+    - best (str): The name of the best one. Empty if there is none.
+    - best_server (str): The name of its server.
+    - summary (str): The same to read.
+
+    ##### Example:
+    query `lend a book`, then MCPExplainTool with best_server and best wired to it.
+    """
+
+    query: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+    limit: InArg[int]
+
+    found: OutArg[list]
+    best: OutArg[str]
+    best_server: OutArg[str]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.outputs(self, canvas.search.find_tools(ctx, **canvas.inputs(self)))
+
+
+@xai_component(color="rgb(60, 11, 53)")
+class MCPExplainTool(Component):
+    """Tells all there is to know of one tool, and why it is chosen for a request or is not.
+
+    No model is needed. What a model chooses among the tools it is shown nobody can explain.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - tool_name (str): The tool, by the server's own name for it.
+    - request (str): What is asked for, in the words that an agent would be given. Default: only the
+      tool is explained.
+    - toolbelt_spec (dict): With request: as for an agent with this toolbelt, from
+      AgentMakeToolbelt. Default: with all servers of the settings.
+
+    ##### outPorts:
+    - definition (dict): server, name, signature, description, input_schema, example, first_seen,
+      last_changed, calls and the rest of what MCPListTools gives.
+    - example (dict): Arguments that the tool would accept, made up from what it says of them; a
+      start for the arguments of MCPCallTool.
+    - choice (dict): With request: is_chosen, search (place, score, reasons, and what is ahead),
+      plan (step, steps, reasons), rules, and barred: what keeps it from being chosen at all.
+    - is_chosen (bool): With request: True if a search finds it first, or a plan has it.
+    - summary (str): The same to read.
+
+    ##### Example:
+    server_name `library`, tool_name `borrow_book`, request `lend a book`, and summary wired to a
+    Print node.
+    """
+
+    server_name: InCompArg[str]
+    tool_name: InCompArg[str]
+    request: InArg[str]
+    toolbelt_spec: InArg[dict]
+
+    definition: OutArg[dict]
+    example: OutArg[dict]
+    choice: OutArg[dict]
+    is_chosen: OutArg[bool]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.outputs(self, canvas.search.explain_tool(ctx, **canvas.inputs(self)))
+
+
+@xai_component(type="branch", color="rgb(60, 11, 53)")
+class MCPPlan(Component):
+    """Plans which tools are called for a request, and what with. Nothing is called.
+
+    Without a model the plan is made of words and shapes, and rough: look at it before it runs.
+
+    ##### inPorts:
+    - request (str): What is to be done, in your words.
+    - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks;
+      from AgentMakeToolbelt. Default: all servers of the settings.
+    - model (str): A model that is asked once, such as `openai:gpt-5-mini`; each call, argument and
+      reference in its answer is checked. Default: none is asked.
+    - base_url (str): Where the model's service is, as for AgentModel. Default: the provider's own.
+
+    ##### outPorts:
+    - summary (str): The plan to read.
+    - problems (list): What somebody must fix before it can run, a text for each.
+    - plan (dict): request, calls (each with tool, name, args, reasons, confidence), problems,
+      reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent plan draw`.
+
+    ##### Branches:
+    - on_missing: The way on when somebody has to give something first; `problems` says what.
+      Nothing after the node runs then. Not wired: the workflow goes on.
+
+    ##### Example:
+    request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
+    """
+
+    on_missing: BaseComponent
+
+    request: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+    model: InArg[str]
+    base_url: InArg[str]
+
+    summary: OutArg[str]
+    problems: OutArg[list]
+    plan: OutArg[dict]
+
+    def execute(self, ctx) -> None:
+        canvas.outputs(self, canvas.planning.plan_request(ctx, **canvas.inputs(self)))
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        return self.on_missing if self.problems.value and self.on_missing else way_on
+
+
+@xai_component(type="branch", color="rgb(60, 11, 53)")
+class MCPRunPlan(Component):
+    """Makes the calls of a plan one after another, each with what earlier ones gave.
+
+    The calls are judged as those of an agent: by rules, approvals, and what is switched off. The
+    plan stops where something is missing, fails, or must be approved; no call is made twice.
+
+    ##### inPorts:
+    - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON, typed with a
+      quotation mark before it.
+    - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
+      (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
+    - run_state (str): A file to keep the run in until it comes to its end: run the workflow again,
+      and it goes on there, also after `xai-mcp-agent plan approve` with this file. Default: it is
+      not kept.
+    - again (int): The call, counted from 1, that may have been made when the run was killed, and
+      that is made once more. Default: none is.
+    - agent_name (str): In whose name the calls are made, for rules and the history. Default:
+      `plan`.
+    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold; from
+      AgentMakeToolbelt. Default: those of the settings, and all tools that are drawn.
+
+    ##### outPorts:
+    - result (any): What the last call gave, as data if it is any, else as text.
+    - results (list): What all calls gave, in their order.
+    - text (str): What the last call gave, as text.
+    - status (str): `finished`, `missing`, `waiting` (for approval), `failed` or `unknown` (a call
+      may have been made: see again).
+    - missing (list): One dict for each argument to give: call (from 1 on), parameter and reason.
+    - problem (str): Why it stopped, and what to do. Empty if it came to its end.
+
+    ##### Branches:
+    - on_missing: The way on when an argument must be given first; `missing` says which. Nothing
+      after the node runs then. Not wired: the workflow stops with the reason.
+    - on_waiting: The way on when a call waits for approval in the file of run_state. Nothing after
+      the node runs then. Not wired: the workflow ends.
+    - on_error: The way on when a call failed, or nobody knows whether it was made; `problem` says
+      why. Nothing after the node runs then. Not wired: the workflow ends with the error.
+
+    ##### Example:
+    plan wired from MCPPlan, given `"reader": "Ada"`, and text wired to a Print node.
+    """
+
+    on_missing: BaseComponent
+    on_waiting: BaseComponent
+    on_error: BaseComponent
+
+    plan: InCompArg[any]
+    given: InArg[dict]
+    run_state: InArg[str]
+    again: InArg[int]
+    agent_name: InArg[str]
+    toolbelt_spec: InArg[dict]
+
+    result: OutArg[any]
+    results: OutArg[list]
+    text: OutArg[str]
+    status: OutArg[str]
+    missing: OutArg[list]
+    problem: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.planning.run_for_node(self, ctx)
+
+    def do(self, ctx):
+        return canvas.planning.way_on_of(self, super().do(ctx))
 
 
 @xai_component(color="rgb(6, 88, 63)")
-class MCPCloseServer(Component):
-    """Closes an MCP server now. Otherwise it ends with the workflow, in the lab a while later.
+class MCPToolHistory(Component):
+    """Tells what happened to servers and tools: what came, changed, was called, failed and went.
+
+    Nothing is connected for it. Without a tool it also tells how every tool is doing.
 
     ##### inPorts:
-    - server_name (str): The server to close. Default: all.
+    - server_name (str): Only this server and its tools; `canvas` for tools that you draw.
+      Default: all.
+    - tool_name (str): Only tools of this name. Default: all.
+    - since (str): Only what happened since then: `2h`, `3d`, `2026-11-20`, `2026-11-20 14:00`.
+      Default: the beginning.
+    - limit (int): The newest so many events. Default: 100.
+    - until (str): Only what happened before then, in the words of since. Default: now.
+    - agent_name (str): Only what this agent called. Default: all.
+    - failed (bool): True: only what failed or was refused. Default: False.
+    - text_in_it (str): Only what has this text in it, in capitals or not. Default: all.
+
+    ##### outPorts:
+    - events (list): One dict for each, oldest first: position, time, change, reason, tool_source,
+      tool, payload and more.
+    - text (str): The same to read; many that are alike in one line. It says if older ones are left
+      out.
+    - tools (list): Without tool_name, one dict for each tool there ever was: name, server, state
+      (`available`, `at rest` while its server is not connected, or `gone`), reason, is_enabled,
+      is_held (True: a lock holds it back until it is accepted), calls, errors, last_error,
+      mean_seconds, median_seconds, p95_seconds and more.
+    - status (str): The same to read.
 
     ##### Example:
-    server_name `library`, after the last node that uses it.
+    since `1h` after AgentRun, and text wired to a Print node: what the agent has called.
     """
 
     server_name: InArg[str]
+    tool_name: InArg[str]
+    since: InArg[str]
+    limit: InArg[int]
+    until: InArg[str]
+    agent_name: InArg[str]
+    failed: InArg[bool]
+    text_in_it: InArg[str]
+
+    events: OutArg[list]
+    text: OutArg[str]
+    tools: OutArg[list]
+    status: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.servers.close(ctx, self.server_name.value)
+        canvas.outputs(self, canvas.history.tool_history(ctx, **canvas.inputs(self)))
+
+
+@xai_component(color="rgb(6, 88, 63)")
+class MCPRefreshTools(Component):
+    """Lists the tools of servers anew, and tells what changed since they were listed last.
+
+    A server that cannot be listed is named in text, and the workflow goes on. One that was not
+    called any more because it failed too often is called again.
+
+    ##### inPorts:
+    - server_name (str): Only this server. Default: all.
+    - force (bool): True: write every tool into the history, though nothing may have changed.
+      Default: False.
+
+    ##### outPorts:
+    - tools (list): One dict for each tool there is now: server, name, description, input_schema
+      and more.
+    - changes (list): One dict for each tool that changed: source, tool, how (`added`, `removed`,
+      `renamed` or `changed`), was (its former name), lines (what is different).
+    - text (str): What changed, to read.
+
+    ##### Example:
+    server_name `library`, and text wired to a Print node.
+    """
+
+    server_name: InArg[str]
+    force: InArg[bool]
+
+    tools: OutArg[list]
+    changes: OutArg[list]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.outputs(self, canvas.history.refresh_tools(ctx, **canvas.inputs(self)))

@@ -13,11 +13,10 @@ import pytest
 from tests.support.bridges import names_of, status_of
 from xai_mcp_agent import BadSetting, Bridge, SettingsError
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
+from xai_mcp_agent.canvas.toolbelts import SOURCES, Chosen, add_source, make_toolbelt
+from xai_mcp_agent.core.tools import FUNCTIONS
 from xai_mcp_agent.settings.models import Settings
 from xai_mcp_agent.settings.sources import BuiltinSettings, FunctionSettings
-
-FUNCTIONS = next(x for x in CHOICES if x.node == "AgentUseFunctions")
 
 
 def file_with(folder: Path, function: str) -> FunctionSettings:
@@ -86,8 +85,8 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
     """What a run added is no change of the settings file."""
     file_with(settings_file.parent, "one")
     first: dict[str, object] = {}
-    add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, "belt")
-    assert make_toolbelt(first, "belt")[FUNCTIONS.key] == ["it"]
+    add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, Chosen("belt"))
+    assert make_toolbelt(first, "belt")[SOURCES] == ["it"]
     second: dict[str, object] = {}
     assert bridge_of(first) is bridge_of(second)
     assert names_of(bridge_of(second).list_tools("it")) == ["one"]
@@ -97,14 +96,14 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
 def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
     entry = {"file": "x.py", "timeout": -1}
     with pytest.raises(BadSetting, match=r"AgentUseFunctions, at timeout: must be more than 0"):
-        add_source({}, FUNCTIONS, FunctionSettings, "it", entry, None)
+        add_source({}, FUNCTIONS, FunctionSettings, "it", entry, Chosen())
 
 
 def test_a_settings_file_that_cannot_be_read_is_told_as_it_is(settings_file: Path) -> None:
     """Nothing is wrong with the ports of the node."""
     settings_file.write_text("{", encoding="utf-8")
     with pytest.raises(SettingsError, match=re.escape(str(settings_file))):
-        add_source({}, FUNCTIONS, FunctionSettings, "it", {"file": "x.py"}, None)
+        add_source({}, FUNCTIONS, FunctionSettings, "it", {"file": "x.py"}, Chosen())
 
 
 def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_two_nodes_of_a_run_may_set_up_the_same_in_two_ways(tmp_path: Path) -> N
     shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
     open_to_all = {"file": str(tmp_path / "tools.py")}
     for entry, name in ((shut, "it"), (open_to_all, "it_2"), (shut, "it"), (open_to_all, "it_2")):
-        assert add_source(ctx, FUNCTIONS, FunctionSettings, "it", entry, name) == name
+        assert add_source(ctx, FUNCTIONS, FunctionSettings, "it", entry, Chosen(name)) == name
     assert bridge_of(ctx).list_tools("it") == []
     assert names_of(bridge_of(ctx).list_tools("it_2")) == ["one"]
 
@@ -138,18 +137,18 @@ def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Pat
     shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
     open_to_all = {"file": str(tmp_path / "tools.py")}
     first: dict[str, object] = {}
-    assert add_source(first, FUNCTIONS, FunctionSettings, "it", shut, "b") == "it"
+    assert add_source(first, FUNCTIONS, FunctionSettings, "it", shut, Chosen("b")) == "it"
     second: dict[str, object] = {}
-    assert add_source(second, FUNCTIONS, FunctionSettings, "it", open_to_all, "b") == "it_2"
+    assert add_source(second, FUNCTIONS, FunctionSettings, "it", open_to_all, Chosen("b")) == "it_2"
     assert bridge_of(first).list_tools("it") == []
     assert names_of(bridge_of(second).list_tools("it_2")) == ["one"]
     third: dict[str, object] = {}
-    assert add_source(third, FUNCTIONS, FunctionSettings, "it", shut, "b") == "it"
+    assert add_source(third, FUNCTIONS, FunctionSettings, "it", shut, Chosen("b")) == "it"
     first.clear()
     third.clear()
     later: dict[str, object] = {}
     # As a node is now that was changed, once nobody uses the one of before.
-    assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, "b") == "it"
+    assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, Chosen("b")) == "it"
 
 
 def test_sources_may_be_added_while_another_thread_looks_at_them() -> None:

@@ -152,7 +152,7 @@ def test_a_bridge_works_and_ends_where_there_are_no_standard_streams(tmp_path: P
         import json
         from tests.support.canvas import make, play
         from xai_mcp_agent.agent_components import AgentInit, AgentRun
-        from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+        from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
 
         file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
         with open(file, "w") as settings:

@@ -18,14 +18,17 @@ from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from xai_mcp_agent import BadSetting, ModelError, NoTools, SettingsError, UnknownAgent, XaiMcpError
 from xai_mcp_agent.agent.conversation import BadConversation
-from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
-from xai_mcp_agent.canvas.model_settings import revealed
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
+    AgentRunTool,
     AgentToolOutput,
+    AgentUpdate,
     AgentUseMCPTools,
 )
+from xai_mcp_agent.canvas.model_settings import revealed
 
 from .conftest import UseServers
 
@@ -113,7 +116,7 @@ def test_a_key_may_be_the_name_of_an_environment_variable(
 
 
 def test_a_key_from_a_variable_that_is_not_set_is_told_at_the_node() -> None:
-    with pytest.raises(BadSetting, match=r"`api_key` of AgentModel names .* NO_SUCH_KEY_ANYWHERE"):
+    with pytest.raises(BadSetting, match=r"api_key` of .* names .* NO_SUCH_KEY_ANYWHERE"):
         play({}, *agent_with(api_key="${NO_SUCH_KEY_ANYWHERE}"))
 
 
@@ -135,7 +138,7 @@ def test_an_address_with_a_password_in_it_is_asked_all_the_same() -> None:
         ({"temperature": "hot"}, "temperature"),
         ({"timeout_seconds": -1}, "timeout_seconds"),
         ({"turn_timeout_seconds": "long"}, "turn_timeout_seconds"),
-        ({"extra_body": "x"}, "`extra_body` of AgentModel is a str"),
+        ({"extra_body": "x"}, "`model_settings.extra_body` of AgentInit is a str"),
         ({"system_prompt": ["x"]}, "`system_prompt` of AgentInit is a list"),
         ({"agent_provider": "openai"}, "agent_model"),
     ],

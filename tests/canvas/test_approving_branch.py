@@ -11,10 +11,15 @@ from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting
-from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
+from xai_mcp_agent.agent_components import (
+    AgentApprove,
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentRun,
+    AgentUseMCPTools,
+)
 from xai_mcp_agent.canvas.approving import collect_approval, give_approval
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 from .conftest import UseServers
 

@@ -15,11 +15,18 @@ from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
 from xai_mcp_agent import ModelAnswerInvalid, ModelAnswerMissing, ModelError, UnknownAgent
 from xai_mcp_agent.agent.models.base import Usage
-from xai_mcp_agent.agent_components import AgentInit, AgentLearn, AgentRun
+from xai_mcp_agent.agent_components import (
+    AgentDefineRoute,
+    AgentDefineTool,
+    AgentInit,
+    AgentLearn,
+    AgentMakeToolbelt,
+    AgentNumpyMemory,
+    AgentRouter,
+    AgentRun,
+    AgentToolOutput,
+)
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.memory_components import AgentNumpyMemory
-from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
-from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
 
 from .conftest import UseServers
 

@@ -12,15 +12,15 @@ from tests.support.canvas import make, play
 from tests.support.fault_http import FaultHttp, fault_http, refuse
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, NoTools, SettingsError, UnknownServer
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.mcp_components import MCPListTools
-from xai_mcp_agent.search_components import MCPSearchTools
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
     AgentUseFunctions,
     AgentUseMCPTools,
     AgentUseTools,
 )
+from xai_mcp_agent.mcp_components import MCPListTools, MCPSearchTools
 
 from .conftest import UseServers
 

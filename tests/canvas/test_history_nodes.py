@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.canvas import make, play
 from xai_mcp_agent import BadSetting, UnknownAgent, UnknownServer, UnknownTool, XaiMcpError
-from xai_mcp_agent.catalog_components import MCPRefreshTools, MCPToolHistory, MCPToolStatus
-from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPRefreshTools, MCPToolHistory
 
 from .conftest import UseServers
 
@@ -46,6 +46,15 @@ def test_the_newest_of_one_tool_can_be_asked_for() -> None:
     node = make(MCPToolHistory, tool_name="get_book", limit=1)
     play({}, called(), node)
     assert [x["change"] for x in node.events.value] == ["called"]
+    assert node.tools.value == []
+
+
+def test_what_is_left_out_is_counted() -> None:
+    newest, whole = make(MCPToolHistory, limit=2), make(MCPToolHistory, since="1h")
+    play({}, called(), called(), called(), newest, whole)
+    assert len(newest.events.value) == 2
+    assert newest.text.value.splitlines()[-1].startswith("2 events. Older ones are left out: ")
+    assert "left out" not in whole.text.value
 
 
 def test_only_what_failed_or_has_a_text_in_it_can_be_asked_for() -> None:
@@ -70,12 +79,15 @@ def test_a_server_that_was_never_used_has_no_history() -> None:
 
 
 def test_how_each_tool_is_doing_is_told_also_of_a_closed_server() -> None:
-    node = make(MCPToolStatus, server_name="library")
-    play({}, called(), make(MCPCloseServer, server_name="library"), node)
+    node = make(MCPToolHistory, server_name="library")
+    ctx: dict[str, Any] = {}
+    play(ctx, called())
+    bridge_of(ctx).disconnect("library")
+    play(ctx, node)
     known = {x["name"]: x for x in node.tools.value}
     assert (known["get_book"]["calls"], known["get_book"]["state"]) == (1, "at rest")
-    assert "get_book: 1 call, " in node.text.value
-    assert "not connected since" in " ".join(node.text.value.split())
+    assert "get_book: 1 call, " in node.status.value
+    assert "not connected since" in " ".join(node.status.value.split())
 
 
 def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
@@ -91,7 +103,7 @@ def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
     assert history.events.value[-1]["change"] == "confirmed"
 
 
-@pytest.mark.parametrize("component", [MCPToolHistory, MCPToolStatus, MCPRefreshTools])
+@pytest.mark.parametrize("component", [MCPToolHistory, MCPRefreshTools])
 def test_a_name_that_nobody_knows_is_answered_with_the_nearest(component: type) -> None:
     with pytest.raises(UnknownServer, match="library"):
         play({}, called(), make(component, server_name="librery"))
@@ -104,8 +116,6 @@ def test_ports_with_values_that_cannot_be_are_told() -> None:
         play({}, make(MCPToolHistory, until="later"))
     with pytest.raises(BadSetting, match="`limit` of MCPToolHistory"):
         play({}, make(MCPToolHistory, limit=-1))
-    with pytest.raises(BadSetting, match="`server_name` of MCPToolStatus"):
-        play({}, make(MCPToolStatus, server_name=7))
     with pytest.raises(UnknownAgent, match="no agent 'nobody'"):
         play({}, make(MCPToolHistory, agent_name="nobody"))
     with pytest.raises(UnknownTool, match="get_book"):
@@ -117,9 +127,9 @@ def test_without_a_place_for_the_history_the_workflow_goes_on(
 ) -> None:
     (tmp_path / "taken").write_text("")
     monkeypatch.setenv("XAI_MCP_STORE", str(tmp_path / "taken" / "history.db"))
-    history, status, refresh = make(MCPToolHistory), make(MCPToolStatus), make(MCPRefreshTools)
-    play({}, called(), history, status, refresh)
-    assert history.events.value == status.tools.value == []
+    history, refresh = make(MCPToolHistory), make(MCPRefreshTools)
+    play({}, called(), history, refresh)
+    assert history.events.value == history.tools.value == []
     assert history.text.value.startswith("The history in ")
-    assert status.text.value.startswith("The history in ")
+    assert history.status.value.startswith("The history in ")
     assert "What changed is not known" in refresh.text.value

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.build_hook import build_hook
 from xai_mcp_agent.canvas.installation import warn_if_stale
 from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
 
@@ -69,17 +68,14 @@ def test_a_file_that_cannot_be_read_is_not_judged(installed: Path, library: Path
     assert warn_if_stale(str(library / installed.name)) is None
 
 
-def test_what_an_editable_install_makes_of_a_checkout_is_fresh_until_a_node_changes(
-    library: Path,
-) -> None:
-    """All nodes stand in one file there, and the others take them from it."""
+def test_what_an_editable_install_copies_is_fresh_until_a_node_changes(library: Path) -> None:
     (library.parents[1] / "xircuits").mkdir()
-    for name, text in build_hook().installed_files(installed_components_folder()).items():
-        (library / name).write_text(text, encoding="utf-8")
-        assert warn_if_stale(str(library / name)) is None
+    for file in installed_components_folder().glob(COMPONENT_FILES):
+        shutil.copy(file, library)
+        assert warn_if_stale(str(library / file.name)) is None
     old = library.parent / "xai_mcp_agent_before"
     old.mkdir()
-    text = (library / "palette_components.py").read_text(encoding="utf-8")
-    changed = old / "palette_components.py"
+    text = (library / "agent_components.py").read_text(encoding="utf-8")
+    changed = old / "agent_components.py"
     changed.write_text(text.replace("max_thoughts: InArg", "thoughts: InArg", 1), encoding="utf-8")
     assert warn_if_stale(str(changed)) is not None

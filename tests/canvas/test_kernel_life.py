@@ -28,7 +28,7 @@ from tests.support.fault_server import entry
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent_components import AgentInit, AgentRun
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentUseMCPTools
 
 def some(**entries):
     return Bridge({"mcpServers": entries})
@@ -215,7 +215,7 @@ from tests.support.canvas import call
 from tests.support.model_endpoint import calls, model_endpoint
 from xai_mcp_agent.agent.events import ToolReturned
 from xai_mcp_agent.bridge.transcript import Recorder
-from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentToolOutput
+from xai_mcp_agent.agent_components import AgentDefineTool, AgentToolOutput
 
 def notice(self, event, at, tell=Recorder.event):
     if isinstance(event, ToolReturned):

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.canvas import make, play
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.agent_components import AgentInit, AgentMakeToolbelt, AgentRun, AgentUseMCPTools
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.store import Store
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 from .conftest import UseServers
 

@@ -11,15 +11,17 @@ from tests.support.canvas import chain, make
 from xai_mcp_agent import XaiMcpError
 from xai_mcp_agent.agent.memory.notes import MemoryFailed
 from xai_mcp_agent.agent_components import (
+    AgentDefineRoute,
     AgentInit,
     AgentLearn,
     AgentMergeSystem,
+    AgentNumpyMemory,
+    AgentRouter,
     AgentRun,
     AgentStreamStringResponse,
+    AgentToolOutput,
+    AgentVectoMemory,
 )
-from xai_mcp_agent.memory_components import AgentNumpyMemory, AgentVectoMemory
-from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
-from xai_mcp_agent.toolbelt_components import AgentToolOutput
 
 
 @pytest.fixture(autouse=True)

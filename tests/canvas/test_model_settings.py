@@ -6,7 +6,6 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from pprint import pformat
 from typing import Any
 
@@ -17,13 +16,18 @@ from xai_components.xai_controlflow.branches import ForEach
 
 from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
-from tests.support.scripts import run_script
-from tools.components import all_components
-from xai_mcp_agent import BadSetting, XaiMcpError
+from xai_mcp_agent import BadSetting
 from xai_mcp_agent.agent.models.choice import UnknownProvider
-from xai_mcp_agent.agent_components import AgentInit, AgentModel, AgentRun, AgentUpdate
-from xai_mcp_agent.canvas.moved_ports import MOVED_TO_MODEL, PortMoved
-from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
+from xai_mcp_agent.agent_components import (
+    AgentDefineTool,
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentModel,
+    AgentModelLimits,
+    AgentRun,
+    AgentToolOutput,
+    AgentUpdate,
+)
 
 from .conftest import UseServers
 
@@ -42,10 +46,13 @@ def model_at(endpoint: ModelEndpoint, **more: Any) -> AgentModel:
 
 
 def settings_of(**ports: Any) -> dict[str, Any]:
-    """What an AgentModel with these ports gives."""
-    node = make(AgentModel, **ports)
-    play({}, node)
-    return node.model_settings.value
+    """What an AgentModel and an AgentModelLimits with these ports give."""
+    own = AgentModel.__annotations__
+    model = make(AgentModel, **{x: y for x, y in ports.items() if x in own})
+    more = {x: y for x, y in ports.items() if x not in own}
+    limits = make(AgentModelLimits, from_model=model.model_settings, **more)
+    play({}, model, limits)
+    return limits.model_settings.value
 
 
 def asked_with(settings: dict[str, Any]) -> str | None:
@@ -223,10 +230,11 @@ def test_two_agents_ask_each_their_own_model_with_their_own_key() -> None:
 
 def test_an_update_of_one_agent_leaves_another_with_the_same_settings_alone() -> None:
     ctx: dict[str, Any] = {}
-    model = make(AgentModel, provider="openai", model="m", extra_body={"seed": 1}, temperature=0.5)
-    agents = [make(AgentInit, agent_name=x, model_settings=model.model_settings) for x in "ab"]
+    model = make(AgentModel, provider="openai", model="m", temperature=0.5)
+    limits = make(AgentModelLimits, from_model=model.model_settings, extra_body={"seed": 1})
+    agents = [make(AgentInit, agent_name=x, model_settings=limits.model_settings) for x in "ab"]
     update = make(AgentUpdate, agent_name="a", new_model_settings={"temperature": 0.9})
-    play(ctx, model, *agents, update)
+    play(ctx, model, limits, *agents, update)
     assert [ctx[f"agent_{x}"]["model_settings"]["temperature"] for x in "ab"] == [0.9, 0.5]
     assert model.model_settings.value["temperature"] == 0.5
     assert ctx["agent_a"]["model_settings"]["extra_body"] == {"seed": 1}
@@ -260,44 +268,3 @@ def test_an_agent_in_a_drawn_tool_asks_its_own_model() -> None:
     assert run.last_response.value == "It was you."
     assert outer.requests[1].body["messages"][-1]["content"] == "Me."
     assert inner.requests[0].headers["authorization"] == "Bearer sk-inner"
-
-
-# Ports of former versions
-
-
-@pytest.mark.parametrize("node", [AgentInit, AgentUpdate])
-def test_a_port_that_moved_is_told_with_where_it_is_now(node: type[Component]) -> None:
-    moved = MOVED_TO_MODEL[node.__name__]
-    known = {x.name for x in all_components()["AgentModel"].ports}
-    assert set(moved.values()) <= known
-    for old, new in moved.items():
-        with pytest.raises(PortMoved, match=rf"`{old}` .* `{new}` of the node AgentModel.*adopt"):
-            getattr(node(), old)
-
-
-def test_what_never_was_a_port_is_missing_as_everywhere() -> None:
-    assert not hasattr(AgentInit(), "no_such_port")
-    assert not hasattr(AgentInit(), "base_url"), "a port that moved is none to those who look"
-    assert copy.deepcopy(AgentInit()).agent_name.value is None
-
-
-def test_a_script_that_was_compiled_with_the_old_ports_ends_with_what_to_do(
-    tmp_path: Path,
-) -> None:
-    lines = [
-        "from xai_mcp_agent.agent_components import AgentInit",
-        "agent = AgentInit()",
-        "agent.agent_name.value = 'a'",
-        f"agent.api_key.value = {KEY!r}",
-    ]
-    script = tmp_path / "old.py"
-    script.write_text("\n".join(lines), encoding="utf-8")
-    done = run_script(script)
-    assert done.status == 1
-    assert "`api_key` of the node AgentModel" in done.errors
-    assert "xai-mcp-agent adopt FILE" in done.errors
-
-
-def test_the_error_of_a_port_that_moved_is_one_of_ours_and_one_of_attributes() -> None:
-    assert issubclass(PortMoved, XaiMcpError)
-    assert issubclass(PortMoved, AttributeError)

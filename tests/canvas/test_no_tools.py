@@ -15,11 +15,13 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
 from xai_mcp_agent import NoTools
-from xai_mcp_agent.agent_components import AgentInit, AgentLearn, AgentRun
-from xai_mcp_agent.memory_components import AgentNumpyMemory
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
+    AgentLearn,
     AgentMakeToolbelt,
+    AgentNumpyMemory,
+    AgentRun,
     AgentToolOutput,
     AgentUseMCPTools,
     AgentUseTools,

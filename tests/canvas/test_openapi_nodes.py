@@ -13,8 +13,13 @@ from tests.support.bakery import bakery
 from tests.support.canvas import make, play
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, UnknownServer
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools, AgentUseOpenAPI
+from xai_mcp_agent.agent_components import (
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentRun,
+    AgentUseMCPTools,
+    AgentUseOpenAPI,
+)
 
 from .conftest import UseServers
 

@@ -13,15 +13,15 @@ from xai_components.base import Component
 from tests.support.canvas import call, make, play
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting, UnknownTool
-from xai_mcp_agent.canvas.planning import PlanStopped
-from xai_mcp_agent.planning import BadPlan
-from xai_mcp_agent.planning_components import MCPPlan, MCPRunPlan
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
     AgentToolOutput,
     AgentUseMCPTools,
 )
+from xai_mcp_agent.canvas.planning import PlanStopped
+from xai_mcp_agent.mcp_components import MCPPlan, MCPRunPlan
+from xai_mcp_agent.planning import BadPlan
 
 from .conftest import UseServers
 

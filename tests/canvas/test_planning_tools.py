@@ -17,9 +17,14 @@ from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent import meta_tools
 from xai_mcp_agent.agent.meta_tools import PLANNING_TOOLS
-from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
+from xai_mcp_agent.agent_components import (
+    AgentApprove,
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentRun,
+    AgentUseMCPTools,
+)
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 from .conftest import UseServers
 

@@ -13,9 +13,10 @@ from tests.support.a2a_server import AgentServer, agents
 from tests.support.canvas import make, play
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, UnknownServer
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
     AgentUseAgents,
     AgentUseMCPTools,
 )
@@ -76,9 +77,9 @@ def test_an_agent_asks_another_one_and_answers_its_question(server: AgentServer)
         "painter_echo",
         "painter_count_words",
     ]
-    assert ctx["remote_agents_default"] == ["painter", "broken"]
-    assert belt.toolbelt_spec.value["remote_agents"] == ["painter", "broken"]
-    assert ctx["agent_a"]["enabled_remote_agents"] == ["painter", "broken"]
+    assert ctx["sources_default"] == ["painter", "broken"]
+    assert belt.toolbelt_spec.value["sources"] == ["painter", "broken"]
+    assert ctx["agent_a"]["enabled_sources"] == ["painter", "broken"]
     assert [x["parts"][0]["text"] for x in server.seen()["messages"]] == ["ask", "red"]
 
 

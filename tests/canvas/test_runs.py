@@ -17,18 +17,15 @@ from xai_components.base import Component
 
 from tests.support.canvas import call, chain, make, play
 from tests.support.processes import is_running, pid_in, wait_until
-from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool
-from xai_mcp_agent.mcp_components import (
-    MCPCallTool,
-    MCPListTools,
-    MCPReadResource,
-    MCPServerStatus,
-)
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
+    AgentRunTool,
     AgentUseMCPTools,
 )
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools, MCPReadResource, MCPServerStatus
 
 from .conftest import UseServers
 

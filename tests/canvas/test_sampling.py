@@ -15,9 +15,8 @@ from tests.support.bridges import bridge_with
 from tests.support.canvas import make, play
 from tests.support.mcp_servers import PNG
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.agent_components import AgentInit, AgentMakeToolbelt, AgentRun, AgentUseMCPTools
 from xai_mcp_agent.mcp_components import MCPCallTool
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
 
 ERAS = ["auto", "legacy"]
 ADD = {

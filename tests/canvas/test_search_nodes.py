@@ -9,17 +9,9 @@ import pytest
 
 from tests.support.canvas import make, play
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import BadSetting, UnknownAgent, UnknownServer, UnknownTool
-from xai_mcp_agent.agent_components import AgentInit
-from xai_mcp_agent.mcp_components import MCPCallTool
-from xai_mcp_agent.search_components import (
-    AgentAlwaysShowTools,
-    AgentPreferTools,
-    AgentSelectionReport,
-    MCPExplainTool,
-    MCPSearchTools,
-)
-from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+from xai_mcp_agent import BadSetting, UnknownServer, UnknownTool
+from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentPreferTools, AgentUseMCPTools
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPExplainTool, MCPSearchTools
 
 from .conftest import SERVERS, UseServers
 
@@ -121,47 +113,3 @@ def test_a_tool_that_there_is_not_is_told_with_the_nearest() -> None:
         play({}, make(MCPExplainTool, server_name="librery", tool_name="search_books"))
     with pytest.raises(BadSetting, match="`tool_name`"):
         play({}, make(MCPExplainTool, server_name="library"))
-
-
-def reported(
-    *before: Any, servers: tuple[str, ...] = ("library",), **inputs: Any
-) -> AgentSelectionReport:
-    belt = make(AgentMakeToolbelt)
-    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, tool_token_budget=400)
-    node = make(AgentSelectionReport, agent_name="a", **inputs)
-    play({}, *(make(AgentUseMCPTools, server_name=x) for x in servers), *before, belt, agent, node)
-    return node
-
-
-def test_a_report_tells_what_the_first_request_shows_and_why() -> None:
-    node = reported(make(AgentAlwaysShowTools, tools="get_book"))
-    assert node.shown.value == ["library_get_book", "tool_search", "tool_explain"]
-    assert node.tokens.value == sum(x["tokens"] for x in node.report.value["shown"]) <= 400
-    reasons = {x["name"]: x["why"] for x in node.report.value["shown"]}
-    assert reasons["library_get_book"] == "always shown"
-    deferred = {x["name"] for x in node.report.value["deferred"]}
-    assert "library_search_books" in deferred
-    assert node.summary.value.startswith("3 of 8 tools shown, ")
-    assert "library_get_book: " in node.summary.value
-    assert "5 other tools (" in node.summary.value
-
-
-def test_a_report_shows_what_a_search_for_the_request_finds() -> None:
-    names = reported(request="lend a book to a reader").shown.value
-    assert "library_borrow_book" in names
-
-
-def test_a_blocked_tool_is_in_no_part_of_a_report() -> None:
-    blocked = make(AgentPreferTools, blocked="borrow_book")
-    assert "borrow_book" not in str(reported(blocked, request="lend a book").report.value)
-
-
-def test_a_report_tells_of_a_server_that_cannot_be_used() -> None:
-    node = reported(servers=("library", "broken"))
-    assert "no-such-program-anywhere" in node.summary.value
-    assert len(node.report.value["unusable"]) == 1
-
-
-def test_a_report_on_no_agent_is_an_error_that_names_it() -> None:
-    with pytest.raises(UnknownAgent, match="'b'"):
-        play({}, make(AgentSelectionReport, agent_name="b"))

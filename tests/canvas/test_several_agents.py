@@ -14,11 +14,12 @@ from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.memory_components import AgentNumpyMemory
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
     AgentMakeToolbelt,
+    AgentNumpyMemory,
+    AgentRun,
     AgentToolOutput,
     AgentUseMCPTools,
 )

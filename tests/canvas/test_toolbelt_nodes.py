@@ -11,11 +11,13 @@ import pytest
 
 from tests.support.canvas import Call, call, make, play
 from xai_mcp_agent import BadSetting, UnknownServer, XaiMcpError
-from xai_mcp_agent.agent_components import AgentInit, AgentRunTool, AgentUpdate
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRunTool,
     AgentToolOutput,
+    AgentUpdate,
     AgentUseBuiltinTools,
     AgentUseFunctions,
     AgentUseMCPTools,
@@ -277,8 +279,8 @@ def test_an_agent_uses_a_function_of_a_file() -> None:
     names = ["mine", "mine", "broken"]
     play(ctx, *(make(AgentUseFunctions, functions_name=x) for x in names), belt, agent, node)
     assert node.tool_output.value == "42"
-    assert ctx["function_sources_default"] == ["mine", "broken"]
-    assert belt.toolbelt_spec.value["function_sources"] == ["mine", "broken"]
+    assert ctx["sources_default"] == ["mine", "broken"]
+    assert belt.toolbelt_spec.value["sources"] == ["mine", "broken"]
     assert belt.toolbelt_spec.value["mcp_servers"] == []
 
 
@@ -293,8 +295,8 @@ def test_the_nodes_of_servers_and_of_functions_name_each_other() -> None:
 
 
 def test_function_sources_that_are_no_list_are_told_with_what_to_wire() -> None:
-    with pytest.raises(BadSetting, match="`function_sources` in `toolbelt_spec`"):
-        play({}, make(AgentInit, agent_name="a", toolbelt_spec={"function_sources": "mine"}))
+    with pytest.raises(BadSetting, match="`sources` in `toolbelt_spec`"):
+        play({}, make(AgentInit, agent_name="a", toolbelt_spec={"sources": "mine"}))
 
 
 # Built-in tools
@@ -350,7 +352,7 @@ def test_the_same_tools_named_twice_are_one_source() -> None:
     ctx: dict[str, Any] = {}
     belt = make(AgentMakeToolbelt)
     play(ctx, *(make(AgentUseBuiltinTools, tools="calculate") for _ in range(3)), belt)
-    assert belt.toolbelt_spec.value["builtin_sources"] == ["builtin"]
+    assert belt.toolbelt_spec.value["sources"] == ["builtin"]
 
 
 def test_a_name_that_the_settings_have_is_left_to_them(
@@ -359,7 +361,7 @@ def test_a_name_that_the_settings_have_is_left_to_them(
     use_servers(builtin=library)
     belt = make(AgentMakeToolbelt)
     play({}, make(AgentUseBuiltinTools, tools="calculate"), belt)
-    assert belt.toolbelt_spec.value["builtin_sources"] == ["builtin_2"]
+    assert belt.toolbelt_spec.value["sources"] == ["builtin_2"]
 
 
 def test_an_entry_of_the_settings_is_used_by_its_name(use_servers: UseServers) -> None:

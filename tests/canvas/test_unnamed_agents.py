@@ -11,10 +11,17 @@ from xai_components.xai_controlflow.branches import ForEach
 from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, NoTools
-from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
-from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
-from xai_mcp_agent.search_components import AgentSelectionReport
-from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
+from xai_mcp_agent.agent_components import (
+    AgentDefineRoute,
+    AgentDefineTool,
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentRouter,
+    AgentRun,
+    AgentRunTool,
+    AgentToolOutput,
+    AgentUpdate,
+)
 
 from .conftest import UseServers
 
@@ -96,10 +103,10 @@ def test_a_route_gets_the_question_after_what_was_said() -> None:
 def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     ctx: dict[str, Any] = {}
     run = make(AgentRun, question="Hello!")
-    used, shown = make(AgentRunTool, tool_name="no_such_tool"), make(AgentSelectionReport)
+    used = make(AgentRunTool, tool_name="no_such_tool")
     with model_endpoint([says("I am the second.")]) as endpoint:
         update = make(AgentUpdate, new_system_prompt="You are the second.")
-        nodes = [update, used, shown, run]
+        nodes = [update, used, run]
         play(ctx, make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b"), *nodes)
     assert ctx["agent_first"]["agent_system_prompt"] == ""
     assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")

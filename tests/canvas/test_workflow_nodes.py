@@ -18,9 +18,10 @@ from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import BadSetting, UnknownServer
-from xai_mcp_agent.agent_components import AgentInit, AgentRunTool
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRunTool,
     AgentUseMCPTools,
     AgentUseWorkflow,
 )

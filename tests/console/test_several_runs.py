@@ -19,14 +19,15 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import ModelAsked, RunFailed, RunStarted, TextArrived, ToolStarted
 from xai_mcp_agent.agent.models.base import ModelRequest
-from xai_mcp_agent.agent_components import AgentInit, AgentRun
-from xai_mcp_agent.console.screen import SCREEN
-from xai_mcp_agent.console.surface import Detail
-from xai_mcp_agent.toolbelt_components import (
+from xai_mcp_agent.agent_components import (
     AgentDefineTool,
+    AgentInit,
     AgentMakeToolbelt,
+    AgentRun,
     AgentToolOutput,
 )
+from xai_mcp_agent.console.screen import SCREEN
+from xai_mcp_agent.console.surface import Detail
 
 ASKED = ModelAsked(1, ModelRequest(()))
 _WORDS = 200

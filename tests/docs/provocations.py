@@ -49,8 +49,8 @@ from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.offline import OfflineModel
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
+from xai_mcp_agent.canvas.at_node import call_here
 from xai_mcp_agent.canvas.installation import warn_if_stale
-from xai_mcp_agent.canvas.waits import call_here
 from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
@@ -186,7 +186,7 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     ctx: dict[str, Any] = {}
     spec = {"standard_tools": {}, "mcp_servers": ["files"]}
-    canvas.init_agent(ctx, "helper", toolbelt_spec={**spec, "builtin_sources": ["clock"]})
+    canvas.init_agent(ctx, "helper", toolbelt_spec={**spec, "sources": ["clock"]})
     with redirect_stdout(io.StringIO()) as screen:
         canvas.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
     yield screen.getvalue()

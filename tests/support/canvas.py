@@ -18,19 +18,16 @@ from xai_components.base import (
     xai_component,
 )
 
-from xai_mcp_agent.agent_components import AgentModel
-from xai_mcp_agent.canvas.moved_ports import MOVED_TO_MODEL
-
 C = TypeVar("C", bound=Component)
 
 
 def make(component: type[C], **inputs: Any) -> C:
     """A node with its in-ports set: an out-port of another node is wired, anything else a value.
 
-    What an agent has by an AgentModel may be said with the rest: that node is made and wired too.
+    What an agent has of an AgentModel may be among the rest.
     """
     node = component()
-    inputs = _by_agent_model(component.__name__, inputs)
+    inputs = _with_model_settings(component, inputs)
     node.next = None
     for name, given in inputs.items():
         port = getattr(node, name)
@@ -41,15 +38,17 @@ def make(component: type[C], **inputs: Any) -> C:
     return node
 
 
-def _by_agent_model(node: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    moved = MOVED_TO_MODEL.get(node, {})
-    settings = {moved[x]: value for x, value in inputs.items() if x in moved}
-    if not settings:
+_AGENTS = {"AgentInit": "", "AgentUpdate": "new_"}
+
+
+def _with_model_settings(component: type[Component], inputs: dict[str, Any]) -> dict[str, Any]:
+    prefix = _AGENTS.get(component.__name__)
+    own = component.__annotations__
+    settings = {x.removeprefix(prefix or ""): y for x, y in inputs.items() if x not in own}
+    if prefix is None or not settings:
         return inputs
-    model = make(AgentModel, **settings)
-    model.execute({})
-    port = "model_settings" if node == "AgentInit" else "new_model_settings"
-    return {x: y for x, y in inputs.items() if x not in moved} | {port: model.model_settings}
+    port = f"{prefix}model_settings"
+    return {x: y for x, y in inputs.items() if x in own} | {port: settings}
 
 
 def chain(*nodes: Component) -> SubGraphExecutor:

@@ -16,6 +16,7 @@ from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
 from ..agent.found_tools import Finds
 from ..agent.loop import AgentRun
+from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
@@ -35,7 +36,6 @@ from ..core.results import ToolResult
 from ..core.tools import ToolKey
 from ..core.visible import visible
 from ..planning.plan import Plan
-from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.plans import plan_text
@@ -44,7 +44,7 @@ from .agents import (
     agent_in,
     agent_named,
     learn_keys,
-    mistakes_in,
+    notes_on,
     own_agents,
     settings_of,
     spec_of,
@@ -56,7 +56,7 @@ from .kept_results import keep, kept_for
 from .lease import bridge_of, busy
 from .nesting import nested
 from .panel.chat import note_conversation, take_question
-from .ports import as_text, required
+from .ports import as_text, inputs, outputs
 from .preferences import preferences_of
 from .questions import conversation_with, is_nothing
 from .run_state import KeptRun, kept_run
@@ -130,7 +130,6 @@ def run_agent(
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
     question, conversation = take_question(question, conversation)
-    # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
     asked = conversation_with(conversation, question, "AgentRun")
     if is_nothing(asked):
@@ -148,15 +147,15 @@ def run_agent(
         env = bridge_of(ctx).settings.env
         spec = spec_of(agent, name, env, metadata, output_schema)
 
-        mistakes = mistakes_in(ctx, name, agent)
+        notes = notes_on(ctx, name, agent)
 
         async def emit(event: RunEvent) -> None:
             if waiting is not None:
                 await waiting.note(event, lambda: run.progress)
             workflow.show(event)
             if isinstance(event, RunStarted):
-                for mistake in mistakes:
-                    workflow.tell_in_card(mistake)
+                for mark, note in notes:
+                    workflow.tell_in_card(note, mark)
             if isinstance(event, ToolFinished) and workflow.on_thought:
                 await workflow.run_nodes(partial(branch, workflow.on_thought, event))
 
@@ -183,17 +182,17 @@ def run_agent(
             ctx["last_answer"] = outcome.answer or None
 
 
-def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> CanvasRun:
-    """Run an agent for a node with the ports of AgentRun; `run` is `run_agent` or like it.
+def run_node(node: Any, ctx: Any) -> None:
+    """Run the agent of an AgentRun or AgentLearn, and set its ports as far as the run came.
 
-    The ports are set as far as the run came, also when it ends with an error; that is raised,
-    unless something is wired to the node's branch for it.
+    That is done also when it ends with an error, which is raised unless something is wired to the
+    node's branch for it.
     """
-    outcome = CanvasRun()
+    outcome, options = CanvasRun(), dict[str, Any]()
 
-    def tell_branch(event: ToolFinished) -> None:
+    def run_branch(event: ToolFinished) -> None:
         node.thought.value = thought_of(event)
-        _set_ports(node, outcome)
+        outputs(node, _ports_of(outcome))
         node.on_thought.do(ctx)
 
     def ask_branch(request: ApprovalRequest) -> ApprovalScope | None:
@@ -202,35 +201,66 @@ def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> C
 
     if getattr(node, "on_approval", None):
         options["on_approval"] = ask_branch
+    if node.on_thought:
+        options["on_thought"] = run_branch
     try:
-        run(
-            ctx,
-            node.agent_name.value,
-            node.conversation.value,
-            metadata=node.metadata.value,
-            outcome=outcome,
-            on_thought=tell_branch if node.on_thought else None,
-            show=node.show.value,
-            **options,
-        )
+        # First of all: the conversation is not lost, whatever is wrong with the rest.
+        outcome.conversation = Conversation(node.conversation.value).messages
+        ports = inputs(node)
+        run = run_agent if "question" in ports else learn
+        name, conversation = ports.pop("agent_name"), ports.pop("conversation")
+        run(ctx, name, conversation, outcome=outcome, **ports, **options)
     except BaseException as error:
         outcome.stopped = error.stopped if isinstance(error, NoTools) else "error"
         outcome.error = str(error) or type(error).__name__
         if not node.on_error or not isinstance(error, Exception):
             raise
     finally:
-        _set_ports(node, outcome)
-    return outcome
+        outputs(node, _ports_of(outcome))
+        if hasattr(node, "structured"):
+            node.structured.value = outcome.structured
 
 
-def _set_ports(node: Any, outcome: CanvasRun) -> None:
-    node.out_conversation.value = outcome.conversation
-    node.last_response.value = outcome.answer
-    node.stopped.value, node.error.value = outcome.stopped, outcome.error
-    node.usage.value = outcome.usage
+def _ports_of(outcome: CanvasRun) -> dict[str, Any]:
+    return {
+        "out_conversation": outcome.conversation,
+        "last_response": outcome.answer,
+        "stopped": outcome.stopped,
+        "error": outcome.error,
+        "usage": outcome.usage,
+    }
 
 
-def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
+_LEARN = (
+    "Review this conversation. Look up what you remember about it, note what is new and worth "
+    "keeping with create_memory, and then say in a few sentences what you have learned and how "
+    "it will help you next time."
+)
+
+
+def learn(ctx: Any, name: Any, conversation: Any, **options: Any) -> None:
+    """Have an agent note what is worth keeping of a conversation; its answer says what it learned.
+
+    `options` are those of `run_agent`.
+
+    Raises:
+        MemoryFailed: the agent has no memory.
+        UnknownAgent, BadConversation, ModelError: as `run_agent`.
+    """
+    name = agent_named(ctx, name, "AgentLearn", runs=True)
+    if agent_in(ctx, name, "AgentLearn").get("agent_memory") is None:
+        raise MemoryFailed(
+            f"Agent {name!r} has no memory to learn with. Wire a memory node to `agent_memory` "
+            "of its AgentInit."
+        )
+    messages = Conversation(conversation).messages
+    asked: list[Message] = [*messages, {"role": "user", "content": _LEARN}]
+    run_agent(ctx, name, asked, needs_sources=False, **options)
+
+
+def run_tool(
+    ctx: Any, agent_name: Any, tool_name: str, tool_args: Any, conversation: Any
+) -> CanvasRun:
     """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is all its text.
 
     Whatever goes wrong with the call is answered into the conversation.
@@ -240,8 +270,7 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
         SettingsError: the settings file cannot be read.
         RuntimeError: the bridge was closed meanwhile.
     """
-    tool = required(tool, "tool_name", "AgentRunTool")
-    name = agent_named(ctx, name, "AgentRunTool")
+    name = agent_named(ctx, agent_name, "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
     workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
     workflow.call_for(agent, name)
@@ -263,35 +292,12 @@ def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) 
         await emit(event)
         return event.result, shown
 
-    text = "" if arguments is None else as_text(arguments)
-    call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool, text)
+    text = "" if tool_args is None else as_text(tool_args)
+    call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool_name, text)
     workflow.kept = kept_for(ctx, said.messages)
     result, shown = workflow.perform(go)
     said = said.with_said(call_message("", [call]), *result_messages([(call, shown, result)]))
     return CanvasRun(said.messages, visible(text_of_result(result)))
-
-
-def select_for(ctx: Any, name: Any, request: str, node: str) -> tuple[Selection, tuple[str, ...]]:
-    """What the first request of an agent would show, after a search for what is requested if any.
-
-    And a line for each source that cannot be used. No model is asked.
-
-    Raises:
-        UnknownAgent, BadSetting: a person's mistake.
-        SettingsError: the settings file cannot be read.
-        RuntimeError: the bridge was closed meanwhile.
-    """
-    name = agent_named(ctx, name, node)
-    agent = agent_in(ctx, name, node)
-    workflow = _Workflow(ctx, {"agent": name, "node": node}, Console(name))
-    workflow.call_for(agent, name)
-
-    async def go(operations: Operations) -> tuple[Selection, tuple[str, ...]]:
-        ready = await _usable_tools(workflow, agent, operations)
-        selection = await operations.selection_of(ready.tools, request, preferences_of(agent))
-        return selection, ready.left_out
-
-    return workflow.perform(go)
 
 
 def thought_of(event: ToolFinished) -> str:
@@ -392,9 +398,9 @@ class _Workflow:
         """Have a person know this, however little is shown of the run."""
         self.thread.post(lambda: self._console.tell("!!", text))
 
-    def tell_in_card(self, text: str) -> None:
+    def tell_in_card(self, text: str, mark: str) -> None:
         """The same, in the card of the run where there is one."""
-        self.thread.post(lambda: self._console.tell("!!", text, in_card=True))
+        self.thread.post(lambda: self._console.tell(mark, text, in_card=True))
 
     def show_waiting(self, servers: tuple[str, ...]) -> None:
         """Have it known that these servers are waited for."""

@@ -22,6 +22,7 @@ from .model_settings import (
 from .model_settings import (
     as_model_settings,
     as_run_limits,
+    env_of,
     of_another_service,
     provider_on,
     revealed,
@@ -30,18 +31,19 @@ from .model_settings import (
     with_prices,
 )
 from .nesting import is_running
-from .ports import mapping, names, optional, whole
+from .ports import mapping, names, optional, raw_inputs, whole
 from .preferences import KEYS as PREFERENCES
 from .toolbelts import (
     APPROVAL,
-    CHOICES,
-    ENABLED_GROUPS,
     FILTERS,
-    GROUPS,
     MADE,
     PLANNING_TOOLS,
     REQUIRED,
+    SERVERS,
+    SOURCES,
     approval_in,
+    collected,
+    declared_toolbelts,
     filter_in,
 )
 
@@ -57,12 +59,13 @@ _REPLACES = "replaces_another"
 # Without these it is something else of that name in `ctx`.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
+_IS_TAKEN = "is_taken"  # of a toolbelt's spec, and of an agent: nobody wired it
 
 
 class AgentValues(TypedDict, total=False):
-    """What an agent is given; None means the default, or that it stays as it is.
+    """What an agent is given; None and an empty text mean the default, or that it stays as it is.
 
-    They are what the ports of AgentInit have: `model_settings` as AgentModel gives them.
+    `model_settings` are as AgentModel gives them.
     """
 
     provider: Any
@@ -72,6 +75,36 @@ class AgentValues(TypedDict, total=False):
     max_thoughts: Any
     toolbelt_spec: Any
     model_settings: Any
+
+
+def set_up_agent(ctx: Any, node: Any) -> None:
+    """Set up the agent of an AgentInit; see `init_agent`."""
+    ports = raw_inputs(node)
+    if not ports["toolbelt_spec"] and (belt := _only_toolbelt(ctx, node)):
+        ports["toolbelt_spec"] = {**collected(ctx, belt), _IS_TAKEN: True}
+    init_agent(ctx, ports.pop("agent_name"), **_values(ports))
+
+
+def change_agent(ctx: Any, node: Any) -> None:
+    """Change the agent of an AgentUpdate; see `update_agent`."""
+    ports = {x.removeprefix("new_"): value for x, value in raw_inputs(node).items()}
+    update_agent(ctx, ports.pop("agent_name"), **_values(ports))
+
+
+def _values(ports: Mapping[str, Any]) -> AgentValues:
+    return cast(AgentValues, {x.removeprefix("agent_"): value for x, value in ports.items()})
+
+
+def _only_toolbelt(ctx: Any, node: Any) -> str:
+    """The one toolbelt that was declared, in a workflow without an AgentMakeToolbelt."""
+    belts, following = declared_toolbelts(ctx), node.next
+    if ctx.get(MADE) or len(belts) != 1:
+        return ""
+    while following is not None:
+        if type(following).__name__ == "AgentMakeToolbelt":
+            return ""
+        following = following.next
+    return belts[0]
 
 
 def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
@@ -85,7 +118,7 @@ def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
         MemoryFailed: `memory` is no memory.
     """
     name = _named(name, _INIT) or DEFAULT_AGENT
-    settings = settings_on(values.get("model_settings"), "model_settings", _INIT)
+    settings = settings_on(values.get("model_settings"), "model_settings", _INIT, env_of(ctx))
     provider, model = _model_in(values, settings, _INIT, OFFLINE)
     if not provider:
         _refuse_unsaid(settings)
@@ -114,7 +147,8 @@ def update_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
         BadSetting: a value that cannot be, or two that contradict each other.
     """
     agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
-    settings = settings_on(values.get("model_settings"), "new_model_settings", _UPDATE)
+    port = "new_model_settings"
+    settings = settings_on(values.get("model_settings"), port, _UPDATE, env_of(ctx))
     provider, model = _model_in(values, settings, _UPDATE, agent["agent_provider"])
     prompt = optional(values.get("system_prompt"), "new_system_prompt", _UPDATE)
     changed: dict[str, Any] = {
@@ -249,34 +283,33 @@ def spec_of(
     )
 
 
-def mistakes_in(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[str]:
-    """What a person has probably drawn by mistake: for the card of the agent's run."""
-    mistakes = [missing_wire(ctx, agent)]
+def notes_on(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a person should know of an agent, each with its mark: for the card of its run."""
+    notes = [_toolbelt_note(ctx, agent)]
     if agent.get(_REPLACES):
-        mistakes.append(
+        text = (
             f"two AgentInit have the name {name!r}, and this is the later one. Give one of them "
             "another `agent_name`."
         )
-    return [x for x in mistakes if x]
+        notes.append(("!!", text))
+    return [x for x in notes if x[1]]
 
 
-def missing_wire(ctx: Any, agent: Mapping[str, Any]) -> str:
-    """The wire to draw where an agent has no toolbelt, and one was made that no agent has."""
-    if agent.get("toolbelt_name") or _has_tools(agent):
-        return ""
+def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
+    name = agent.get("toolbelt_name")
+    if agent.get(_IS_TAKEN):
+        return "--", f"this agent has the toolbelt {name!r}: it is the only one, and none is wired."
+    keys = ("toolbelt_name", "agent_toolbelt", f"enabled_{SERVERS}", f"enabled_{SOURCES}")
+    if any(map(agent.get, keys)):
+        return "", ""
     taken = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
     free = [x for x in ctx.get(MADE) or () if x not in taken]
     if not free:
-        return ""
-    return (
+        return "", ""
+    return "!!", (
         f"this agent has no tools, and no agent has the toolbelt {free[0]!r}. Draw a line from "
         "`toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
     )
-
-
-def _has_tools(agent: Mapping[str, Any]) -> bool:
-    """Whether somebody gave it tools without an AgentMakeToolbelt."""
-    return any(map(agent.get, ("agent_toolbelt", ENABLED_GROUPS, *(x.agent_key for x in CHOICES))))
 
 
 def learn_keys(ctx: Any, secrets: Secrets) -> None:
@@ -310,11 +343,12 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     found[FILTERS] = mapping(given.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
     for name, written in found[FILTERS].items():
         filter_in(written, f"{port}.{FILTERS}.{name}")
-    for key, agent_key in ((GROUPS, ENABLED_GROUPS), *((x.key, x.agent_key) for x in CHOICES)):
+    found[_IS_TAKEN] = bool(given.get(_IS_TAKEN))
+    for key in (SERVERS, SOURCES):
         listed: Any = given.get(key) or []
         if not isinstance(listed, list | tuple):
             raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {wire} to it.")
-        found[agent_key] = list(cast(list[str], listed))
+        found[f"enabled_{key}"] = list(cast(list[str], listed))
     return found
 
 

@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import anyio
 
@@ -25,7 +24,6 @@ from ..core.calls import Host
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.questions import Answer, Question, SamplingReply, SamplingRequest
-from .ports import optional
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +58,7 @@ def collect_approval(run: Callable[[], None]) -> ApprovalScope | None:
     return asking.answer
 
 
-def give_approval(answer: Any) -> None:
+def give_approval(answer: str) -> None:
     """Answer the call that waits. Of several answers no counts, else the last.
 
     Raises:
@@ -68,7 +66,7 @@ def give_approval(answer: Any) -> None:
     """
     if not _open.asking:
         raise BadSetting("AgentApprove answers nothing here: draw it in on_approval of AgentRun.")
-    scope = scope_of(optional(answer, "answer", "AgentApprove").casefold())
+    scope = scope_of(answer.casefold())
     if scope is None:
         raise BadSetting(f"`answer` of AgentApprove must be one of {', '.join(SCOPES)}.")
     asking = _open.asking[-1]

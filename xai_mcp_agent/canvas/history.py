@@ -1,132 +1,117 @@
-"""Nodes that query the history: plain values and text out.
+"""Nodes that query the history: what goes out on their ports.
 
-A history that cannot be used is told of, and the workflow goes on.
+If the history cannot be used, the text says so and the workflow goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.errors import BadSetting, StoreFailed, UnknownServer
-from ..core.json import JsonObject
 from ..history.event import Event
 from ..history.records import Records
 from ..views.history import change_json, event_json, events_text
 from ..views.servers import refreshed_text
 from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text, tool_json
-from .ports import optional, whole
-from .transcript import used
-from .waits import ask
+from .at_node import at_node
 
-T = TypeVar("T")
-
-_HISTORY, _STATUS, _REFRESH = "MCPToolHistory", "MCPToolStatus", "MCPRefreshTools"
-_TITLE = "history"
+_HISTORY, _REFRESH = "MCPToolHistory", "MCPRefreshTools"
 _WIDTH = 80  # as the output panel of the lab has it
 _USUAL_LIMIT = 100
-_AWAITED = "the history"
+_OLDER = "Older ones are left out: raise `limit`, or set `since` or `until`."
 
 
-def tool_history(ctx: Any, ports: Mapping[str, Any]) -> tuple[list[JsonObject], str]:
-    """The newest events as dicts, oldest first, and as text to read. `ports` are the node's.
+def tool_history(
+    ctx: Any, server_name: str = "", tool_name: str = "", **ports: Any
+) -> dict[str, Any]:
+    """The newest events, oldest first; without a tool also how each tool is doing.
 
     Raises:
-        BadSetting: `since` or `until` is no time, or another port has a value of the wrong kind.
+        BadSetting: `since` or `until` is no time.
         UnknownServer, UnknownTool: neither the settings nor the history have it.
     """
-    server = optional(ports["server_name"], "server_name", _HISTORY)
-    tool = optional(ports["tool_name"], "tool_name", _HISTORY)
     chosen = _chosen(ports)
-    given = {x: value for x, value in ports.items() if value is not None}
-    with used(ctx, _HISTORY, **given) as (bridge, tell):
+    named = {"server_name": server_name, "tool_name": tool_name, **ports}
+    asked = {port: value for port, value in named.items() if value}
 
-        async def do(operations: Operations) -> list[Event]:
-            try:
-                return await operations.history(server or None, tool or None, **chosen)
-            except UnknownServer:
-                if server in operations.settings.sources:
-                    return []  # it was not used yet
-                raise
+    async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
+        events = await _events(operations, server_name, tool_name, chosen)
+        records = None if tool_name else await operations.records()
+        return events, await _has_older(operations, server_name, tool_name, chosen, events), records
 
-        found, trouble = _asked(bridge, do, lambda x: count(len(x), "event"))
-        tell(events=len(found or ()), trouble=trouble)
-    if found is None:
-        return [], trouble
-    return [event_json(x) for x in found], events_text(found, _WIDTH)
+    with at_node(ctx, _HISTORY, "history", **asked) as work:
+        try:
+            events, has_older, records = work.wait(
+                read, waiting_for="the history", summary=lambda x: count(len(x[0]), "event")
+            )
+        except StoreFailed as reason:
+            work.answer["trouble"] = str(reason)
+            return {"events": [], "text": str(reason), "tools": [], "status": str(reason)}
+        work.answer["events"] = len(events)
+        if records is not None:
+            _require(work.bridge, records, server_name)
+    text = events_text(events, _WIDTH)
+    if has_older:
+        text = f"{text}\n{count(len(events), 'event')}. {_OLDER}"
+    only = server_name or None
+    return {
+        "events": [event_json(x) for x in events],
+        "text": text,
+        "tools": records_json(records, only)["tools"] if records else [],
+        "status": records_text(records, _WIDTH, only) if records else "",
+    }
 
 
-def tool_status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
-    """What is known of every tool there ever was, of one server or of all; connects nothing.
+async def _events(
+    operations: Operations, server: str, tool: str, chosen: dict[str, Any]
+) -> list[Event]:
+    try:
+        return await operations.history(server or None, tool or None, **chosen)
+    except UnknownServer:
+        if server in operations.settings.sources:
+            return []  # it was not used yet
+        raise
+
+
+async def _has_older(
+    operations: Operations, server: str, tool: str, chosen: dict[str, Any], events: list[Event]
+) -> bool:
+    if not events:
+        return False
+    before = {**chosen, "until": events[0].position - 1, "limit": 1}
+    return bool(await _events(operations, server, tool, before))
+
+
+def refresh_tools(ctx: Any, server_name: str = "", force: bool = False) -> dict[str, Any]:
+    """The tools of one server or of all, listed anew, and what changed in them.
+
+    The text names a server that cannot be listed.
 
     Raises:
-        BadSetting: the port has a value of the wrong kind.
-        UnknownServer: neither the settings nor the history have it.
-    """
-    server = optional(server, "server_name", _STATUS)
-    with used(ctx, _STATUS, server=server) as (bridge, tell):
-        found, trouble = _asked(
-            bridge,
-            lambda operations: operations.records(),
-            lambda x: count(len(records_json(x, server or None)["tools"]), "tool"),
-        )
-        if found is not None:
-            _require(bridge, found, server)
-        tell(trouble=trouble)
-    if found is None:
-        return [], trouble
-    only = server or None
-    return records_json(found, only)["tools"], records_text(found, _WIDTH, only)
-
-
-def refresh_tools(
-    ctx: Any, server: str | None, force: bool | None
-) -> tuple[list[JsonObject], list[JsonObject], str]:
-    """The tools of one server or of all, listed anew; what changed in them; both to read.
-
-    A server that cannot be listed is told of in the text.
-
-    Raises:
-        BadSetting: a port has a value of the wrong kind.
         UnknownServer, SettingsError: a name that cannot be used.
     """
-    server = optional(server, "server_name", _REFRESH)
-    with used(ctx, _REFRESH, server=server, force=bool(force)) as (bridge, tell):
+    server, label = server_name, server_name or "servers"
+    with at_node(ctx, _REFRESH, label, server=server, force=force) as work:
         if server:
-            bridge.settings.source(server)
-        names = [server] if server else bridge.usable_servers()
-        found = ask(
-            bridge, server or "servers",
-            lambda operations: operations.refresh(*names, force=bool(force)),
-            awaited=f"the tools of {server or 'all servers'}",
-            tell=lambda x: count(sum(len(one.tools) for one in x), "tool"),
-        )  # fmt: skip
-        tell(tools=sum(len(x.tools) for x in found), failed=[x.server for x in found if x.error])
-    tools = [{"server": x.server, **tool_json(tool)} for x in found for tool in x.tools]
-    changes = [change_json(change) for x in found for change in x.changes or ()]
-    return tools, changes, "\n".join(refreshed_text(x, _WIDTH) for x in found)
-
-
-def _asked(
-    bridge: Bridge, do: Callable[[Operations], Awaitable[T]], tell: Callable[[T], str]
-) -> tuple[T | None, str]:
-    """What the history says, or None and why it cannot."""
-
-    async def answer(operations: Operations) -> tuple[T | None, str]:
-        try:
-            return await do(operations), ""
-        except StoreFailed as reason:
-            return None, str(reason)
-
-    def told(found: tuple[T | None, str]) -> str:
-        return found[1] if found[0] is None else tell(found[0])
-
-    return ask(bridge, _TITLE, answer, awaited=_AWAITED, tell=told)
+            work.bridge.settings.source(server)
+        names = [server] if server else work.bridge.usable_servers()
+        lists = work.wait(
+            lambda operations: operations.refresh(*names, force=force),
+            waiting_for=f"the tools of {server or 'all servers'}",
+            summary=lambda x: count(sum(len(one.tools) for one in x), "tool"),
+        )
+        total, failed = sum(len(x.tools) for x in lists), [x.server for x in lists if x.error]
+        work.answer.update(tools=total, failed=failed)
+    return {
+        "tools": [{"server": x.server, **tool_json(tool)} for x in lists for tool in x.tools],
+        "changes": [change_json(change) for x in lists for change in x.changes or ()],
+        "text": "\n".join(refreshed_text(x, _WIDTH) for x in lists),
+    }
 
 
 def _require(bridge: Bridge, records: Records, server: str) -> None:
@@ -135,19 +120,19 @@ def _require(bridge: Bridge, records: Records, server: str) -> None:
         bridge.settings.source(server)
 
 
-def _chosen(ports: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen(ports: dict[str, Any]) -> dict[str, Any]:
     return {
         "since": _moment(ports, "since"),
         "until": _moment(ports, "until"),
-        "failed": bool(ports["failed"]),
-        "agent": optional(ports["agent_name"], "agent_name", _HISTORY) or None,
-        "text": optional(ports["text_in_it"], "text_in_it", _HISTORY),
-        "limit": whole(ports["limit"], "limit", _HISTORY) or _USUAL_LIMIT,
+        "failed": bool(ports.get("failed")),
+        "agent": ports.get("agent_name") or None,
+        "text": ports.get("text_in_it") or "",
+        "limit": ports.get("limit") or _USUAL_LIMIT,
     }
 
 
-def _moment(ports: Mapping[str, Any], port: str) -> datetime | None:
-    text = optional(ports[port], port, _HISTORY)
+def _moment(ports: dict[str, Any], port: str) -> datetime | None:
+    text = ports.get(port)
     try:
         return moment(text, now(), is_end=port == "until") if text else None
     except BadTime as reason:

@@ -10,10 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.shell import shown_command
-from ..core.util import COMPONENT_FILES, COMPONENTS, installed_components_folder, installed_version
+from ..core.util import COMPONENTS, installed_components_folder, installed_version
 
-_PASSED_ON = "\nfrom .palette_components import ("
-_BETWEEN_NODES = "\n\n\n"
 _checked: set[str] = set()
 
 
@@ -41,24 +39,9 @@ def _is_installed(file: Path) -> bool:
     try:
         if not installed.exists():
             return False  # a component file that this version no longer has
-        if installed.samefile(file) or installed.read_bytes() == file.read_bytes():
-            return True
-        return _has_nodes_of(installed.parent, file)
+        return installed.samefile(file) or installed.read_bytes() == file.read_bytes()
     except OSError:
         return True  # unreadable: nothing is known against it, and the workflow can go on
-
-
-def _has_nodes_of(checkout: Path, file: Path) -> bool:
-    """Whether all nodes of a file stand so in the files of a checkout.
-
-    An editable install puts copies of them where Xircuits looks, joined as in a wheel.
-    """
-    if not _is_where_packages_are(file):
-        return False
-    texts = [x.read_text(encoding="utf-8") for x in sorted(checkout.glob(COMPONENT_FILES))]
-    text = file.read_text(encoding="utf-8")
-    nodes = text.split(_BETWEEN_NODES)[1:]
-    return _PASSED_ON in text or (bool(nodes) and all(x.strip() in "".join(texts) for x in nodes))
 
 
 def _is_where_packages_are(file: Path) -> bool:

@@ -6,7 +6,8 @@ The same dict may be written by hand on a port `model_settings`; so it is checke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, SupportsIndex, cast
+from functools import partial
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 from ..agent.models.base import ModelSettings
 from ..agent.models.choice import PROVIDERS, unknown_provider
@@ -16,9 +17,11 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
 from ..secrets.secrets import MASK, Secret
-from .ports import mapping, optional, positive, secret_on, whole
+from .lease import bridge_of
+from .ports import mapping, optional, positive, raw_inputs, secret_on, whole
 
 NODE = "AgentModel"
+Env: TypeAlias = Callable[[], Mapping[str, str]]
 # What `adopt` writes as an address where it could not tell which one it was.
 UNDECIDED = "still to be decided"
 WIRE = "the model_settings of AgentModel"
@@ -66,17 +69,26 @@ def secrets_in(value: Any) -> Iterator[Secret]:
             yield from secrets_in(x)
 
 
-def gather_settings(ports: Mapping[str, Any]) -> JsonObject:
-    """The settings that the ports of AgentModel make; what was left alone is not in them.
+def gather_settings(ctx: Any, node: Any) -> JsonObject:
+    """The settings that the ports of AgentModel or AgentModelLimits make.
+
+    What was left alone is not in them. With those on `from_model`, if the node has that port.
 
     Raises:
         BadSetting: a value that cannot be; names the port.
         UnknownProvider: no such provider of models.
     """
-    return _checked(ports, NODE, lambda port: port)
+    ports, name, env = raw_inputs(node), type(node).__name__, env_of(ctx)
+    before = settings_on(ports.pop("from_model", None), "from_model", name, env)
+    return before | _checked(ports, name, lambda port: port, env)
 
 
-def settings_on(value: Any, port: str, node: str) -> JsonObject:
+def env_of(ctx: Any) -> Env:
+    """Gives the values of the `.env` beside the settings; they are read when one is needed."""
+    return lambda: bridge_of(ctx).settings.env
+
+
+def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject:
     """The settings on a port, as AgentModel gives them or as they were written by hand.
 
     Raises:
@@ -87,7 +99,7 @@ def settings_on(value: Any, port: str, node: str) -> JsonObject:
     if unknown := [x for x in given if x not in _READERS]:
         known = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
         raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {known}")
-    found = _checked(given, node, lambda key: f"{port}.{key}")
+    found = _checked(given, node, lambda key: f"{port}.{key}", env)
     if MASK in str([revealed(found.get(x)) for x in _OF_ONE_SERVICE]):
         raise BadSetting(
             f"`{port}` of {node} has {MASK} in place of a secret: it is a copy, in which secrets "
@@ -133,7 +145,7 @@ def with_prices(settings: JsonObject) -> JsonObject:
     priced = settings.get("input_price") or settings.get("output_price")
     if settings.get("max_run_cost") and not priced:
         raise BadSetting(
-            f"`max_run_cost` of {NODE} has no prices to count with. Set `input_price` and "
+            "`max_run_cost` of AgentModelLimits has no prices to count with. Set `input_price` and "
             "`output_price`, which are those of a million tokens."
         )
     return settings
@@ -151,8 +163,11 @@ def provider_on(value: Any, port: str, node: str) -> str:
     return provider
 
 
-def _checked(given: Mapping[str, Any], node: str, port: Callable[[str], str]) -> JsonObject:
-    found = {key: read(given.get(key), port(key), node) for key, read in _READERS.items()}
+def _checked(
+    given: Mapping[str, Any], node: str, port: Callable[[str], str], env: Env
+) -> JsonObject:
+    readers = {**_READERS, "api_key": partial(_key, env=env)}
+    found = {key: read(given.get(key), port(key), node) for key, read in readers.items()}
     return {key: x for key, x in found.items() if x not in (None, "", {})}
 
 
@@ -168,10 +183,10 @@ def _address(url: Any, port: str, node: str) -> str:
     return Hidden(Secret(text), shown) if shown != text else text
 
 
-def _key(value: Any, port: str, node: str) -> Hidden | None:
+def _key(value: Any, port: str, node: str, env: Env = dict) -> Hidden | None:
     if isinstance(value, Hidden):
         return value
-    secret = secret_on(value, port, node)
+    secret = secret_on(value, port, node, env)
     return Hidden(secret) if secret else None
 
 

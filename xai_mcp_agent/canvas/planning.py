@@ -19,18 +19,17 @@ from ..core.errors import BadSetting, XaiMcpError
 from ..core.json import JsonObject
 from ..planning.plan import BadPlan, Plan, plan_as_json, plan_from_json, read_plan
 from ..planning.plan_run import PlanRun
-from ..secrets.redactor import Redactor
 from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
 from .agents import tools_in
+from .at_node import at_node, hiding_console
 from .drawn_nodes import DrawnNodes
 from .interactive_host import stage_for
-from .ports import file_on, mapping, optional, required, whole
+from .ports import file_on, inputs, outputs
 from .preferences import preferences_of
 from .toolbelts import tools_chosen
-from .transcript import recorder, used
-from .waits import ask
+from .transcript import recorder
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
 _WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
@@ -41,76 +40,83 @@ class PlanStopped(XaiMcpError):
 
 
 def plan_request(
-    ctx: Any, request: Any, toolbelt_spec: Any = None, model: Any = None, base_url: Any = None
-) -> tuple[JsonObject, list[str], str]:
-    """The calls that a request asks for: as a dict, what is missing of it, and as text.
+    ctx: Any, request: str, toolbelt_spec: Mapping[str, Any], model: str = "", base_url: str = ""
+) -> dict[str, Any]:
+    """The calls that a request asks for, and what is missing of them.
 
     Raises:
-        BadSetting: a port that is not wired or has a value of the wrong kind.
+        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
         SettingsError: the settings file cannot be read.
     """
-    request = required(request, "request", _PLAN)
-    named = optional(model, "model", _PLAN)
-    where = optional(base_url, "base_url", _PLAN)
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _PLAN)
     own = [x.tool() for x in drawn_tools(agent["agent_toolbelt"]).values()]
 
-    async def plan(operations: Operations) -> Plan:
-        made = await operations.plan_tools(
-            request, model=named, base_url=where,
+    async def make(operations: Operations) -> Plan:
+        plan = await operations.plan_tools(
+            request,
+            model=model,
+            base_url=base_url,
             choice=tools_chosen(agent, operations) if toolbelt_spec else None,
-            preferences=preferences_of(agent), own=own,
-        )  # fmt: skip
-        return replace(made, reasons=(*made.reasons, *made.failed.values()))
+            preferences=preferences_of(agent),
+            own=own,
+        )
+        return replace(plan, reasons=(*plan.reasons, *plan.failed.values()))
 
-    with used(ctx, _PLAN, request=request) as (bridge, tell):
-        made = ask(
-            bridge, "plan", plan,
-            awaited="the servers to list their tools", tell=lambda x: count(len(x.calls), "call"),
-        )  # fmt: skip
-        tell(names=[str(x.tool) for x in made.calls], problems=list(made.problems))
-    return plan_as_json(made), list(made.problems), plan_text(made, _WIDTH)
+    with at_node(ctx, _PLAN, "plan", request=request) as work:
+        plan = work.wait(
+            make,
+            waiting_for="the servers to list their tools",
+            summary=lambda x: count(len(x.calls), "call"),
+        )
+        work.answer.update(names=[str(x.tool) for x in plan.calls], problems=list(plan.problems))
+    return {
+        "plan": plan_as_json(plan),
+        "problems": list(plan.problems),
+        "summary": plan_text(plan, _WIDTH),
+    }
 
 
 def run_plan(
     ctx: Any,
     plan: Any,
-    given: Any = None,
-    run_state: Any = None,
-    again: Any = None,
-    agent_name: Any = None,
-    toolbelt_spec: Any = None,
+    given: Mapping[str, Any],
+    run_state: str,
+    again: int | None,
+    agent_name: str,
+    toolbelt_spec: Mapping[str, Any],
 ) -> PlanRun:
     """Make the calls of a plan, as far as that can be done now; see `Bridge.run_plan`.
 
     Raises:
-        BadSetting, BadPlan: a port that is not wired or has a value of the wrong kind.
+        BadSetting, BadPlan: there is no plan, or `toolbelt_spec` is no spec of a toolbelt.
         XaiMcpError: nothing was called; see `Bridge.run_plan`.
     """
-    values = mapping(given, "given", _RUN)
-    state = optional(run_state, "run_state", _RUN) or None
-    name = optional(agent_name, "agent_name", _RUN) or PLAN
+    name, run_id = agent_name or PLAN, new_run_id()
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _RUN)
-    number, run_id = whole(again, "again", _RUN), new_run_id()
-    with used(ctx, _RUN, run_id=run_id, agent=name) as (bridge, tell):
-        known = _plan_on(plan, bridge)
+    with at_node(ctx, _RUN, name, run_id, agent=name) as work:
+        bridge = work.bridge
+        planned = _plan_on(plan, bridge)
         writing = recorder(ctx, bridge, run_id=run_id, agent=name, node=_RUN)
         options: dict[str, Any] = {
-            "given": values, "resume": state, "again": number, "agent": name, "forgets": True,
-            "granted": granted_in(ctx), "facts": facts_in(ctx),
+            "given": given,
+            "resume": run_state or None,
+            "again": again,
+            "agent": name,
+            "forgets": True,
+            "granted": granted_in(ctx),
+            "facts": facts_in(ctx),
             "preferences": preferences_of(agent),
-        }  # fmt: skip
-        with Console(name) as console:
-            console.hide(Redactor([bridge.settings.secrets]))
+        }
+        with hiding_console(bridge, name) as console:
 
             def show(event: RunEvent, at: float) -> None:
                 console.show(event)
                 writing.event(event, at)
 
             nodes = DrawnNodes(ctx, agent["agent_toolbelt"] if toolbelt_spec else None)
-            run = perform(bridge, known, options, show, console, agent, _RUN, run_id, nodes)
+            run = perform(bridge, planned, options, show, console, agent, _RUN, run_id, nodes)
             console.note("--", f"{name}: {run.status}")
-        tell(status=run.status, calls=len(run.made), problem=run.problem)
+        work.answer.update(status=run.status, calls=len(run.made), problem=run.problem)
     return run
 
 
@@ -165,23 +171,15 @@ def run_for_node(node: Any, ctx: Any) -> None:
     """
     run = PlanRun("failed", {})
     try:
-        run = run_plan(
-            ctx,
-            node.plan.value,
-            node.given.value,
-            node.run_state.value,
-            node.again.value,
-            node.agent_name.value,
-            node.toolbelt_spec.value,
-        )
+        run = run_plan(ctx, **inputs(node))
     except Exception as error:
         run = replace(run, problem=str(error) or type(error).__name__)
         if not node.on_error:
             raise
     finally:
-        node.result.value, node.results.value, node.text.value = run.result, run.results, run.text
-        node.status.value, node.problem.value = run.status, run.problem
-        node.missing.value = [{**asdict(x), "call": x.call + 1} for x in run.lacking]
+        missing = [{**asdict(x), "call": x.call + 1} for x in run.lacking]
+        names = ("result", "results", "text", "status", "problem")
+        outputs(node, {x: getattr(run, x) for x in names} | {"missing": missing})
     is_led = {"missing": node.on_missing, "waiting": True}.get(run.status, node.on_error)
     if not run.is_finished and not is_led:
         raise PlanStopped(run.problem)

@@ -1,5 +1,6 @@
-"""What nodes are given on their ports, checked in one place: an unwired port or a value of the
-wrong kind is told with the port's name and what belongs there.
+"""A node's ports: what is read from them, checked by their types, and what is set on them.
+
+A value of the wrong kind is an error that names the port, its node, and what belongs there.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -20,6 +21,73 @@ DEFAULT_TOOLBELT = "default"
 
 # As in the settings of servers.
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|env:([A-Za-z_]\w*)")
+
+
+# Texts that name tools: with commas, or a list from another node.
+_NAMES = {"tools", "except_tools", "always_shown", "trusted", "blocked"}
+_BELT = "the toolbelt_spec of AgentMakeToolbelt"
+_WIRES = {
+    "toolbelt_spec": _BELT,
+    "new_toolbelt_spec": _BELT,
+    "parameters": 'names and types, `"city": "string"`,',
+}
+
+
+def inputs(node: Any, *may_be_empty: str) -> dict[str, Any]:
+    """The values on the in-ports of a node, checked by the types that its class declares.
+
+    A text that was left alone is empty, a number None, a dict empty, names None. Compulsory texts
+    must have something in them, but for those that `may_be_empty`.
+
+    Raises:
+        BadSetting: a value of the wrong kind.
+    """
+    name, values = type(node).__name__, raw_inputs(node)
+    for port, kind, is_compulsory in _in_ports(node):
+        read = required if is_compulsory and port not in may_be_empty else optional
+        match kind:
+            case "str" if port in _NAMES:
+                values[port] = _names_or_none(values[port], port, name)
+            case "str":
+                values[port] = read(values[port], port, name)
+            case "dict":
+                wire = _WIRES.get(port, "a dict")
+                values[port] = mapping(values[port], port, name, wire=wire)
+            case _ if kind in _READERS:
+                values[port] = _READERS[kind](values[port], port, name)
+            case _:
+                pass  # whoever takes it knows what it may be
+    return values
+
+
+def raw_inputs(node: Any) -> dict[str, Any]:
+    """The values on the in-ports of a node, as they are."""
+    return {port: getattr(node, port).value for port, _, _ in _in_ports(node)}
+
+
+def outputs(node: Any, values: Mapping[str, Any]) -> None:
+    """Set these out-ports of a node."""
+    for port, value in values.items():
+        getattr(node, port).value = value
+
+
+def _in_ports(node: Any) -> Iterator[tuple[str, str, bool]]:
+    """Name, type and whether it is compulsory, of each."""
+    for port, hint in type(node).__annotations__.items():
+        origin = getattr(getattr(hint, "__origin__", None), "__name__", "")
+        if origin in ("InArg", "InCompArg"):
+            yield port, hint.__args__[0].__name__, origin == "InCompArg"
+
+
+def _names_or_none(value: Any, port: str, node: str) -> list[str] | None:
+    """An empty list is one: a node before may have looked for tools, and there were none."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    return names(value, port, node)
+
+
+def _flag(value: Any, _port: str, _node: str) -> bool:
+    return bool(value)
 
 
 def required(value: Any, port: str, node: str) -> str:
@@ -88,15 +156,6 @@ def _parted(text: str) -> list[Any]:
     return text.split(",")
 
 
-def toolbelt_on(value: Any, port: str, node: str) -> str:
-    """The name of a toolbelt on a port; that of the usual one where it was left alone.
-
-    Raises:
-        BadSetting: it has something that is no text.
-    """
-    return optional(value, port, node) or DEFAULT_TOOLBELT
-
-
 def positive(value: Any, port: str, node: str) -> float | None:
     """The number on a port; None for 0 too, which an argument node gives that was left alone.
 
@@ -120,8 +179,12 @@ def whole(value: Any, port: str, node: str) -> int | None:
     return None if number is None else max(1, int(number))
 
 
-def secret_on(value: Any, port: str, node: str) -> Secret | None:
+def secret_on(
+    value: Any, port: str, node: str, env: Callable[[], Mapping[str, str]] = dict
+) -> Secret | None:
     """The secret on a port; `${NAME}` stands for the environment variable of that name.
+
+    `env` gives the values of the `.env` beside the settings, for what the environment lacks.
 
     Raises:
         BadSetting: there is no such variable, or it has something that is no text.
@@ -131,11 +194,11 @@ def secret_on(value: Any, port: str, node: str) -> Secret | None:
     if not named:
         return Secret(text) if text else None
     name = named[1] or named[2]
-    if found := os.environ.get(name, "").strip():
-        return Secret(found)
+    if secret := (os.environ.get(name, "").strip() or env().get(name, "").strip()):
+        return Secret(secret)
     raise BadSetting(
-        f"`{port}` of {node} names the environment variable {name}, which is not set. "
-        "Set it before you start the lab or the script."
+        f"`{port}` of {node} names the environment variable {name}, which is not set. Set it "
+        "before you start the lab or the script, or write it into `.env` beside mcp_settings.json."
     )
 
 
@@ -162,3 +225,10 @@ def as_text(value: Any) -> str:
 def _kind(value: Any) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+_READERS: dict[str, Callable[[Any, str, str], Any]] = {
+    "int": whole,
+    "float": positive,
+    "bool": _flag,
+}

@@ -5,40 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.errors import BadSetting
 from ..search.preferences import Preferences
-from .ports import names, toolbelt_on
+from .ports import DEFAULT_TOOLBELT
 
-ALWAYS_SHOWN, BLOCKED, TRUSTED = KEYS = "always_shown_tools", "blocked_tools", "trusted_tools"
+KEYS = "always_shown_tools", "blocked_tools", "trusted_tools"
 """Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
 
-_ALWAYS_SHOW, _PREFER = "AgentAlwaysShowTools", "AgentPreferTools"
 
+def prefer_tools(
+    ctx: Any,
+    trusted: Any = None,
+    blocked: Any = None,
+    always_shown: Any = None,
+    toolbelt_name: str = "",
+) -> None:
+    """Have tools come first in what a search finds, not be there at all, or always be shown.
 
-def always_show_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
-    """Have tools be shown in every request of whoever has this toolbelt.
-
-    `tools` are patterns, see `Preferences`: a list, or a text with commas.
-
-    Raises:
-        BadSetting: no tools, or something else than names.
+    Each are patterns, see `Preferences`.
     """
-    if not (found := names(tools, "tools", _ALWAYS_SHOW)):
-        raise BadSetting(f"{_ALWAYS_SHOW} has nothing to work with: set `tools` to names of tools.")
-    _add(ctx, ALWAYS_SHOWN, toolbelt_on(toolbelt, "toolbelt_name", _ALWAYS_SHOW), found)
-
-
-def prefer_tools(ctx: Any, toolbelt: Any, trusted: Any, blocked: Any) -> None:
-    """Have tools come before others in what a search finds, or not be there at all.
-
-    Both are given as `tools` of `always_show_tools` are, or left alone.
-
-    Raises:
-        BadSetting: something else than names.
-    """
-    belt = toolbelt_on(toolbelt, "toolbelt_name", _PREFER)
-    _add(ctx, TRUSTED, belt, names(trusted, "trusted", _PREFER))
-    _add(ctx, BLOCKED, belt, names(blocked, "blocked", _PREFER))
+    belt = toolbelt_name or DEFAULT_TOOLBELT
+    for key, patterns in zip(KEYS, (always_shown, blocked, trusted), strict=True):
+        _add(ctx, key, belt, patterns or [])
 
 
 def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:

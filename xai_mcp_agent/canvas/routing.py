@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..agent.routing import NoRoute, Route, choose_route
+from ..agent.routing import Route, choose_route
 from ..bridge.operations import Operations
 from .agents import agent_in, agent_named, own_agents, spec_of
-from .lease import bridge_of, busy
+from .at_node import AtNode, at_node
+from .lease import busy
 from .panel.chat import note_value, take_question
 from .questions import conversation_with
-from .transcript import used
-from .waits import ask
 
 _NODE = "AgentRouter"
 _ROUTES = "registered_agent_routes"
@@ -31,18 +30,20 @@ class DrawnRoute:
 
 def define_route(ctx: Any, name: str, description: str, run: Callable[[Any, Any], None]) -> None:
     """Add a route. `run` gets `ctx` and the conversation."""
-    if not name:
-        raise NoRoute("A route has no name: set `agent_flow_name` of AgentDefineRoute.")
     ctx.setdefault(_ROUTES, {})[name] = DrawnRoute(description or "", run)
 
 
 def follow_route(
-    ctx: Any, agent_name: Any, conversation: Any, result_key: str | None, question: Any = None
+    ctx: Any,
+    agent_name: Any,
+    conversation: Any,
+    final_context_key: str | None = None,
+    question: Any = None,
 ) -> tuple[str, Any]:
     """Let the agent's model choose a route, run it, and give its name and its result.
 
     `question` is what is asked after the conversation; the route gets both.
-    The result is what the route's nodes put into `ctx[result_key]`; else what its
+    The result is what the route's nodes put into `ctx[final_context_key]`; else what its
     AgentToolOutput was given; else the answer of the last agent that ran in it.
 
     Raises:
@@ -50,13 +51,13 @@ def follow_route(
         ModelError: the model's service.
     """
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
-    key = result_key or DEFAULT_RESULT_KEY
+    key = final_context_key or DEFAULT_RESULT_KEY
     agent_name = agent_named(ctx, agent_name, _NODE)
     question, conversation = take_question(question, conversation)
     conversation = conversation_with(conversation, question, _NODE)
-    with used(ctx, _NODE, agent=agent_name, routes=list(routes)) as (_, tell):
-        name = _choose(ctx, agent_name, routes, conversation)
-        tell(route=name)
+    with at_node(ctx, _NODE, agent_name, agent=agent_name, routes=list(routes)) as work:
+        name = _choose(ctx, work, agent_name, routes, conversation)
+        work.answer["route"] = name
     ctx[_CONVERSATION] = conversation
     ctx[key] = ctx["tool_output"] = ctx["last_answer"] = None
     with own_agents(ctx):
@@ -67,8 +68,10 @@ def follow_route(
     return name, value
 
 
-def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:
-    env = bridge_of(ctx).settings.env
+def _choose(
+    ctx: Any, work: AtNode, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any
+) -> str:
+    env = work.bridge.settings.env
     spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, env)
     model = spec.model
     offered = [Route(name, route.description) for name, route in routes.items()]
@@ -79,9 +82,9 @@ def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversati
         finally:
             await model.aclose()
 
-    with busy(ctx) as hold:
-        return ask(
-            hold.bridge, agent_name, choose,
-            awaited=f"the model {model.name} to choose a route",
-            tell=lambda route: f"takes the route {route}",
-        )  # fmt: skip
+    with busy(ctx):
+        return work.wait(
+            choose,
+            waiting_for=f"the model {model.name} to choose a route",
+            summary=lambda route: f"takes the route {route}",
+        )

@@ -1,98 +1,125 @@
-"""Finding and explaining tools without a model, for nodes: plain values in and out."""
+"""Finding tools and explaining them, for nodes: what goes out on their ports. No model is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from functools import partial
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.json import JsonObject
-from ..search.found import FoundTools
+from ..planning.answered import ExplainedChoice
+from ..search.found import ExplainedTool, FoundTools
+from ..views.fitting import choice_json, choice_text
 from ..views.found import explained_json, explained_text, found_json, found_text
-from ..views.selection import selection_text
-from .agent_run import select_for
 from .agents import tools_in
-from .ports import optional, required, whole
+from .at_node import AtNode, at_node
 from .preferences import preferences_of
 from .toolbelts import tools_chosen
-from .transcript import used
-from .waits import ask
 
-_SEARCH, _EXPLAIN, _REPORT = "MCPSearchTools", "MCPExplainTool", "AgentSelectionReport"
+_SEARCH, _EXPLAIN = "MCPSearchTools", "MCPExplainTool"
 _DEFAULT_LIMIT = 10
 _WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
 _NOTHING = "No tool has any of these words. MCPListTools lists all that a server has."
 
 
 def find_tools(
-    ctx: Any, query: Any, toolbelt_spec: Any = None, limit: Any = None
-) -> tuple[list[JsonObject], str]:
-    """The tools that fit what somebody wants, best first, as dicts and as text.
+    ctx: Any, query: str, toolbelt_spec: Mapping[str, Any], limit: int | None = None
+) -> dict[str, Any]:
+    """The tools that fit what somebody wants, best first.
 
-    Of the sources in a toolbelt, without what it blocks; else of all in the settings. Those that
-    cannot be used are told of in the text.
+    Of the sources in a toolbelt, without what it blocks; else of all in the settings. The text
+    names those that cannot be used.
 
     Raises:
-        BadSetting: a port that is not wired or has a value of the wrong kind.
+        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
         SettingsError: the settings file cannot be read.
     """
-    query = required(query, "query", _SEARCH)
-    most = whole(limit, "limit", _SEARCH) or _DEFAULT_LIMIT
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
 
     def search(operations: Operations) -> Awaitable[FoundTools]:
         choice = tools_chosen(agent, operations) if toolbelt_spec else None
         return operations.search_tools(
-            query, limit=most, choice=choice, preferences=preferences_of(agent)
+            query,
+            limit=limit or _DEFAULT_LIMIT,
+            choice=choice,
+            preferences=preferences_of(agent),
         )
 
-    with used(ctx, _SEARCH, query=query) as (bridge, tell):
-        found = ask(
-            bridge, "search", search,
-            awaited="the servers to list their tools", tell=lambda x: count(len(x), "tool"),
-        )  # fmt: skip
-        tell(names=[str(x.entry.key) for x in found])
-    lines = [found_text(x, _WIDTH) for x in found] or [_NOTHING]
-    lines += [f"Note: {found.note}"] if found.note else []
-    lines += [f"Left out: {reason}" for reason in found.failed.values()]
-    return [found_json(x) for x in found], "\n".join(lines)
+    with at_node(ctx, _SEARCH, "search", query=query) as work:
+        tools = work.wait(
+            search,
+            waiting_for="the servers to list their tools",
+            summary=lambda x: count(len(x), "tool"),
+        )
+        work.answer["names"] = [str(x.entry.key) for x in tools]
+    lines = [found_text(x, _WIDTH) for x in tools] or [_NOTHING]
+    lines += [f"Note: {tools.note}"] if tools.note else []
+    lines += [f"Left out: {reason}" for reason in tools.failed.values()]
+    rows = [found_json(x) for x in tools]
+    best = rows[0] if rows else {"name": "", "server": ""}
+    return {
+        "found": rows,
+        "best": best["name"],
+        "best_server": best["server"],
+        "summary": "\n".join(lines),
+    }
 
 
-def report_selection(
-    ctx: Any, agent: Any, request: Any = None
-) -> tuple[JsonObject, list[str], int, str]:
-    """What an agent's first request would show: all of it, the names, their tokens, and as text.
-
-    With a `request` a search for it comes first. No model is asked.
-
-    Raises:
-        UnknownAgent, BadSetting, SettingsError: a mistake of a person.
-    """
-    wanted = optional(request, "request", _REPORT)
-    selection, left_out = select_for(ctx, agent, wanted, _REPORT)
-    report = {**selection.as_json(), "unusable": list(left_out)}
-    lines = [selection_text(selection, _WIDTH), *(f"Left out: {x}" for x in left_out)]
-    names = [x.definition.name for x in selection.shown]
-    return report, names, selection.tokens, "\n".join(lines)
-
-
-def explain_tool(ctx: Any, server: Any, tool: Any) -> tuple[JsonObject, JsonObject, str]:
-    """A tool's definition, the arguments of an example call, and both as text.
+def explain_tool(
+    ctx: Any,
+    server_name: str,
+    tool_name: str,
+    request: str = "",
+    toolbelt_spec: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A tool's definition, an example call, and why it is chosen for a request, if there is one.
 
     Raises:
-        BadSetting: a port that is not wired.
+        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
         UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
         SourceFailed: the server cannot be used.
     """
-    server = required(server, "server_name", _EXPLAIN)
-    tool = required(tool, "tool_name", _EXPLAIN)
-    with used(ctx, _EXPLAIN, server=server, tool=tool) as (bridge, tell):
-        bridge.settings.source(server)
-        found = ask(
-            bridge, server, partial(Operations.explain_tool, server=server, tool=tool),
-            awaited=f"the server {server}", tell=lambda x: x.entry.key.name,
-        )  # fmt: skip
-        tell(example=found.example)
-    return explained_json(found), found.example, explained_text(found, _WIDTH)
+    spec = toolbelt_spec or {}
+    agent = tools_in(spec, "toolbelt_spec", _EXPLAIN)
+    asked = {"server": server_name, "tool": tool_name} | ({"request": request} if request else {})
+    with at_node(ctx, _EXPLAIN, server_name, **asked) as work:
+        work.bridge.settings.source(server_name)
+        tool = _explained(work, server_name, tool_name)
+        work.answer["example"] = tool.example
+        choice = _choice(work, server_name, tool_name, request, agent, bool(spec))
+    lines = [explained_text(tool, _WIDTH), *([choice_text(choice, _WIDTH)] if choice else [])]
+    return {
+        "definition": explained_json(tool),
+        "example": tool.example,
+        "choice": choice_json(choice) if choice else {},
+        "is_chosen": bool(choice and choice.is_chosen),
+        "summary": "\n".join(lines),
+    }
+
+
+def _explained(work: AtNode, server: str, tool: str) -> ExplainedTool:
+    return work.wait(
+        lambda operations: operations.explain_tool(server, tool),
+        waiting_for=f"the server {server}",
+        summary=lambda x: x.entry.key.name,
+    )
+
+
+def _choice(
+    work: AtNode, server: str, tool: str, request: str, agent: JsonObject, has_toolbelt: bool
+) -> ExplainedChoice | None:
+    if not request:
+        return None
+
+    def explain(operations: Operations) -> Awaitable[ExplainedChoice]:
+        choice = tools_chosen(agent, operations) if has_toolbelt else None
+        return operations.explain_choice(request, server, tool, choice, preferences_of(agent))
+
+    choice = work.wait(
+        explain,
+        waiting_for="the servers to list their tools",
+        summary=lambda x: f"{x.key.name} is {'' if x.is_chosen else 'not '}chosen",
+    )
+    work.answer["is_chosen"] = choice.is_chosen
+    return choice

@@ -1,16 +1,13 @@
-"""Using servers without a model, for nodes and the command line: plain values in and out.
+"""What the nodes for servers do without a model: what goes out on their ports.
 
-The functions for nodes raise what the method of `Bridge` that they are for raises, and
-`BadSetting` for a port that is not wired or has a value of the wrong kind.
+Each raises what the method of `Bridge` that it is for raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from ..bridge.operations import Operations
 from ..bridge.transcript import new_run_id
 from ..console.text import count
 from ..core.json import JsonObject
@@ -20,166 +17,153 @@ from ..views.servers import (
     feature_json,
     marks_text,
     message_json,
+    parts_json,
     status_json,
     status_text,
     store_text,
 )
 from ..views.tools import tool_json, tool_text, unknown_text
-from .ports import as_text, mapping, optional, positive, required
+from .at_node import at_node
+from .ports import as_text
 from .saving import save
-from .transcript import used
-from .waits import ask, call
-
-L = TypeVar("L", bound=list[Any])
-
-_SERVER = "server_name"
 
 
-def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
-    """The tools of a server, or of a group, as dicts, and as text to read."""
-    listing = _listed(ctx, "MCPListTools", server, Operations.list_tools, "tool", lambda x: x.name)
+def list_tools(ctx: Any, server_name: str) -> dict[str, Any]:
+    """The tools of a server, or of a group."""
+    with at_node(ctx, "MCPListTools", server_name, server=server_name) as work:
+        listing = work.wait(
+            lambda operations: operations.list_tools(server_name),
+            waiting_for=f"the server {server_name}",
+            summary=lambda x: count(len(x), "tool"),
+        )
+        work.answer["names"] = [x.name for x in listing]
     lines = [*map(tool_text, listing.entries), *(f"Left out: {x}" for x in listing.failed.values())]
     lines += [unknown_text(listing.trouble)] if listing.trouble else []
-    return [tool_json(x) for x in listing.entries], "\n".join(lines)
+    return {"tools": [tool_json(x) for x in listing.entries], "summary": "\n".join(lines)}
 
 
 def call_tool(
-    ctx: Any, server: str, tool: str, arguments: JsonObject | None, timeout_seconds: float | None
+    ctx: Any,
+    server_name: str,
+    tool_name: str,
+    arguments: JsonObject | None = None,
+    timeout_seconds: float | None = None,
 ) -> ToolResult:
-    """Call a tool; 0 or None as a limit is the server's own."""
-    node = "MCPCallTool"
-    server, tool = required(server, _SERVER, node), required(tool, "tool_name", node)
-    limit = positive(timeout_seconds, "timeout_seconds", node)
-    given = mapping(arguments, "arguments", node)
-    run_id = new_run_id()
-    asked = {"server": server, "tool": tool, "arguments": given}
-    with used(ctx, node, run_id=run_id, **asked) as (bridge, tell):
-        result = call(bridge, server, tool, given, limit, node, run_id)
-        tell(text=result.text, structured=result.structured, is_error=result.is_error)
+    """Call a tool; None as a limit is the server's own."""
+    given = arguments or {}
+    asked = {"server": server_name, "tool": tool_name, "arguments": given}
+    with at_node(ctx, "MCPCallTool", server_name, new_run_id(), **asked) as work:
+        result = work.call(server_name, tool_name, given, timeout_seconds)
+        work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
     return result
 
 
-def list_resources(ctx: Any, server: str) -> list[JsonObject]:
-    """Resources and templates as dicts."""
-    ask_for = Operations.list_resources
-    found = _listed(ctx, "MCPListResources", server, ask_for, "resource", lambda x: x.uri)
-    return [feature_json(x) for x in found]
+def tool_result(ctx: Any, **ports: Any) -> dict[str, Any]:
+    """The same as the ports of MCPCallTool have it."""
+    result = call_tool(ctx, **ports)
+    return {
+        "text": result.text,
+        "structured": result.structured,
+        "parts": parts_json(result),
+        "is_error": result.is_error,
+    }
 
 
 def read_resource(
-    ctx: Any, server: str, uri: str, values: JsonObject | None, save_as: str | None
-) -> tuple[str, list[JsonObject], list[str]]:
-    """The text of a resource, all its contents as dicts, and the files it was saved to.
+    ctx: Any, server_name: str, uri: str, values: JsonObject, save_as: str
+) -> dict[str, Any]:
+    """A resource, and the files it was saved to; without `uri` a list of all there are.
 
     Raises:
         CannotSave: the file cannot be written.
     """
-    node = "MCPReadResource"
-    server, uri = required(server, _SERVER, node), required(uri, "uri", node)
-    file = optional(save_as, "save_as", node)
-    given = mapping(values, "values", node)
-    if given or "{" in uri:
-        uri = fill_template(uri, given)
-    with used(ctx, node, server=server, uri=uri) as (bridge, tell):
-        contents = ask(
-            bridge, server, lambda operations: operations.read_resource(server, uri),
-            awaited=f"{_awaited(server)} to read {uri}", tell=lambda found: f"read {uri}",
-        )  # fmt: skip
+    if not uri:
+        return _list_resources(ctx, server_name)
+    if values or "{" in uri:
+        uri = fill_template(uri, values)
+    with at_node(ctx, "MCPReadResource", server_name, server=server_name, uri=uri) as work:
+        contents = work.wait(
+            lambda operations: operations.read_resource(server_name, uri),
+            waiting_for=f"the server {server_name} to read {uri}",
+            summary=lambda _: f"read {uri}",
+        )
         text = "\n".join(describe(x) for x in contents)
-        files = save(contents, file) if file else []
-        tell(text=text, files=files)
-    return text, [feature_json(x) for x in contents], files
+        files = save(contents, save_as) if save_as else []
+        work.answer.update(text=text, files=files)
+    return {"text": text, "contents": [feature_json(x) for x in contents], "files": files}
 
 
-def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
-    """Prompts as dicts."""
-    ask_for = Operations.list_prompts
-    found = _listed(ctx, "MCPListPrompts", server, ask_for, "prompt", lambda x: x.name)
-    return [feature_json(x) for x in found]
+def _list_resources(ctx: Any, server: str) -> dict[str, Any]:
+    with at_node(ctx, "MCPReadResource", server, server=server) as work:
+        resources = work.wait(
+            lambda operations: operations.list_resources(server),
+            waiting_for=f"the server {server}",
+            summary=lambda x: count(len(x), "resource"),
+        )
+        work.answer["names"] = [x.uri for x in resources]
+    text = "\n".join(_line(x.uri, x.description or x.name) for x in resources)
+    return {"text": text, "contents": [feature_json(x) for x in resources], "files": []}
 
 
 def get_prompt(
-    ctx: Any, server: str, name: str, arguments: Mapping[str, Any] | None
-) -> tuple[list[JsonObject], str]:
-    """A filled-in prompt as messages for a model, and its text.
+    ctx: Any, server_name: str, prompt_name: str, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A filled-in prompt as messages for a model; without `prompt_name` a list of all there are.
 
     Prompts take texts only: any other value is given as JSON.
     """
-    node = "MCPGetPrompt"
-    server, name = required(server, _SERVER, node), required(name, "prompt_name", node)
-    given = mapping(arguments, "arguments", node)
-    texts = {key: as_text(value) for key, value in given.items()}
-    with used(ctx, node, server=server, prompt=name, arguments=texts) as (bridge, tell):
-        messages = ask(
-            bridge, server, lambda operations: operations.get_prompt(server, name, texts),
-            awaited=f"{_awaited(server)} to fill in {name}",
-            tell=lambda found: f"prompt {name}, {count(len(found), 'message')}",
-        )  # fmt: skip
+    if not prompt_name:
+        return _list_prompts(ctx, server_name)
+    texts = {key: as_text(value) for key, value in arguments.items()}
+    asked: JsonObject = {"server": server_name, "prompt": prompt_name, "arguments": texts}
+    with at_node(ctx, "MCPGetPrompt", server_name, **asked) as work:
+        messages = work.wait(
+            lambda operations: operations.get_prompt(server_name, prompt_name, texts),
+            waiting_for=f"the server {server_name} to fill in {prompt_name}",
+            summary=lambda x: f"prompt {prompt_name}, {count(len(x), 'message')}",
+        )
         text = "\n".join(describe(x.content) for x in messages)
-        tell(text=text)
-    return [message_json(x) for x in messages], text
+        work.answer["text"] = text
+    return {"conversation": [message_json(x) for x in messages], "text": text, "prompts": []}
 
 
-def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
-    """How the servers are doing, as dicts and as text; a named one is connected first.
+def _list_prompts(ctx: Any, server: str) -> dict[str, Any]:
+    with at_node(ctx, "MCPGetPrompt", server, server=server) as work:
+        prompts = work.wait(
+            lambda operations: operations.list_prompts(server),
+            waiting_for=f"the server {server}",
+            summary=lambda x: count(len(x), "prompt"),
+        )
+        work.answer["names"] = [x.name for x in prompts]
+    text = "\n".join(_line(x.name, x.description) for x in prompts)
+    return {"conversation": [], "text": text, "prompts": [feature_json(x) for x in prompts]}
 
-    One that is disabled, or wrong in the settings, is told of like any other.
+
+def status(ctx: Any, server_name: str = "") -> dict[str, Any]:
+    """How the servers are doing; a named one is connected first.
+
+    One that is disabled, or wrong in the settings, is reported like any other.
 
     Raises:
         UnknownServer: the settings have no server of that name.
     """
-    server = optional(server, _SERVER, "MCPServerStatus")
-    with used(ctx, "MCPServerStatus", server=server) as (bridge, tell):
-        if server in bridge.usable_servers():
-            ask(
-                bridge, server, lambda operations: operations.wait_for(server),
-                awaited=_awaited(server), tell=lambda failed: _state(server, failed),
-            )  # fmt: skip
-        elif server and server not in bridge.settings.problems:
-            bridge.settings.source(server)
-        found = [x for x in bridge.servers() if not server or x.name == server]
-        marks = bridge.marks(*(x.name for x in found))
-        tell(states={x.name: x.state for x in found})
-        told = [*map(status_text, found), *([marks_text(marks)] if marks else [])]
-        told.append(store_text(bridge.store()))
-    return [status_json(x, marks) for x in found], "\n".join(told)
+    server = server_name
+    with at_node(ctx, "MCPServerStatus", server, server=server) as work:
+        if server in work.bridge.usable_servers():
+            work.wait(
+                lambda operations: operations.wait_for(server),
+                waiting_for=f"the server {server}",
+                summary=lambda failed: "cannot be used" if server in failed else "ready",
+            )
+        elif server and server not in work.bridge.settings.problems:
+            work.bridge.settings.source(server)
+        servers = [x for x in work.bridge.servers() if not server or x.name == server]
+        marks = work.bridge.marks(*(x.name for x in servers))
+        work.answer["states"] = {x.name: x.state for x in servers}
+        lines = [*map(status_text, servers), *([marks_text(marks)] if marks else [])]
+        lines.append(store_text(work.bridge.store()))
+    return {"status": [status_json(x, marks) for x in servers], "summary": "\n".join(lines)}
 
 
-def close(ctx: Any, server: str | None) -> None:
-    """Close one server, or all."""
-    server = optional(server, _SERVER, "MCPCloseServer")
-    never_open = ("idle", "disabled")
-    with used(ctx, "MCPCloseServer", server=server) as (bridge, _):
-        opened = [x.name for x in bridge.servers() if x.state not in never_open]
-        for name in [server] if server else opened:
-            ask(
-                bridge, name, partial(Operations.disconnect, server=name),
-                awaited=f"{_awaited(name)} to end", tell=lambda _: "closed",
-            )  # fmt: skip
-
-
-def _listed(
-    ctx: Any,
-    node: str,
-    server: str,
-    ask_for: Callable[[Operations, str], Awaitable[L]],
-    kind: str,
-    name_of: Callable[[Any], str],
-) -> L:
-    """All that a server has of one kind; told on the screen and in the transcript."""
-    server = required(server, _SERVER, node)
-    with used(ctx, node, server=server) as (bridge, tell):
-        found = ask(
-            bridge, server, lambda operations: ask_for(operations, server),
-            awaited=_awaited(server), tell=lambda found: count(len(found), kind),
-        )  # fmt: skip
-        tell(names=[name_of(x) for x in found])
-    return found
-
-
-def _awaited(server: str) -> str:
-    return f"the server {server}"
-
-
-def _state(server: str, failed: Mapping[str, object]) -> str:
-    return "cannot be used" if server in failed else "ready"
+def _line(name: str, description: str | None) -> str:
+    return f"{name}: {' '.join(description.split())}" if description else name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..bridge.faces import Bridge
 from ..bridge.transcript import new_run_id
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.json import JsonObject
@@ -13,10 +12,8 @@ from ..core.results import ToolResult
 from ..steps.reading import BadStep, read_step
 from ..steps.references import CANVAS_SOURCE, TO_BE_GIVEN, Step
 from ..steps.results import NotInResult, StepResult, fill, value_of
+from .at_node import AtNode, at_node
 from .drawn_tools import all_drawn
-from .ports import required
-from .transcript import used
-from .waits import call
 
 _NODE = "MCPToolStep"
 _DONE = "tool_steps"  # in `ctx`: the results of the steps so far, each with its name
@@ -26,7 +23,7 @@ class StepFailed(XaiMcpError):
     """A tool said that it failed, so there is nothing that the next steps could use."""
 
 
-def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
+def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
     """Make the call that is written there: its result as data where it is any, and as text.
 
     Raises:
@@ -35,7 +32,7 @@ def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         XaiMcpError: see `Bridge.call_tool`.
     """
     try:
-        step = read_step(required(text, "call", _NODE))
+        step = read_step(call)
     except BadStep as reason:
         raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
     given = [_given(ctx, number, x) for number, x in enumerate(results or [])]
@@ -43,16 +40,15 @@ def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
         arguments = {name: fill(x, given) for name, x in step.arguments.items()}
     except NotInResult as reason:
         raise BadSetting(f"{step.name} cannot be called: {reason}") from reason
-    run_id = new_run_id()
     asked = {"server": step.source, "tool": step.tool, "arguments": arguments}
-    with used(ctx, _NODE, run_id=run_id, **asked) as (bridge, tell):
-        result = _called(ctx, bridge, step, arguments, run_id)
-        tell(text=result.text, structured=result.structured, is_error=result.is_error)
+    with at_node(ctx, _NODE, step.source, new_run_id(), **asked) as work:
+        result = _result_of(ctx, work, step, arguments)
+        work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
     if result.is_error:
         raise StepFailed(f"{step.name} failed: {result.text} Correct its `call`, or what is wired.")
     value = value_of(result)
     _steps_of(ctx).append(StepResult(value, step.name))
-    return value, result.text
+    return {"result": value, "text": result.text}
 
 
 def _given(ctx: Any, number: int, value: Any) -> StepResult:
@@ -74,9 +70,9 @@ def _steps_of(ctx: Any) -> list[StepResult]:
     return cast(list[StepResult], ctx.setdefault(_DONE, []))
 
 
-def _called(ctx: Any, bridge: Bridge, step: Step, arguments: JsonObject, run_id: str) -> ToolResult:
-    if step.source != CANVAS_SOURCE or step.source in bridge.settings.sources:
-        return call(bridge, step.source, step.tool, arguments, None, _NODE, run_id)
+def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> ToolResult:
+    if step.source != CANVAS_SOURCE or step.source in work.bridge.settings.sources:
+        return work.call(step.source, step.tool, arguments, None)
     drawn = all_drawn(ctx)
     if step.tool not in drawn:
         raise UnknownTool(

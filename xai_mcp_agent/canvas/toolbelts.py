@@ -1,4 +1,9 @@
-"""Toolbelts as the canvas collects them in `ctx` (spec 1): drawn tools, and names of sources."""
+"""Toolbelts as the canvas collects them in `ctx`: drawn tools, and names of sources.
+
+In `ctx`, with the toolbelt's name: `toolbelt_` the drawn tools, `mcp_servers_` the names of MCP
+servers, `sources_` those of all other sources and of groups, `tool_filters_` which of their tools,
+and `required_sources_` those without which a run fails.
+"""
 
 from __future__ import annotations
 
@@ -20,265 +25,124 @@ from ..settings.document import Place
 from ..settings.entry import SourceSettings
 from ..settings.interpolation import Variables
 from ..settings.models import Settings
-from ..settings.sources import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import add_to_run, bridge_of
-from .ports import mapping, names, optional, positive, required, toolbelt_on
+from .ports import DEFAULT_TOOLBELT, inputs, names, optional
 from .preferences import preferences_for
 from .workshop.run import watch
 
-_DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
-GROUPS, FILTERS = "tool_groups", "tool_filters"
-"""Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
-REQUIRED = "required_sources"
-"""Of a toolbelt's spec, and of an agent; with the toolbelt's name, of `ctx`."""
+_DEFINE, _MAKE, _ANY = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
+SERVERS, SOURCES = "mcp_servers", "sources"
+"""Of a toolbelt's spec; with the toolbelt's name, of `ctx`. Of an agent, after `enabled_`."""
+FILTERS, REQUIRED = "tool_filters", "required_sources"
+"""The same; of an agent as they are."""
 APPROVAL = "approval"
 """Of a toolbelt's spec: words for patterns of tools."""
 PLANNING_TOOLS = "planning_tools"
 """Of a toolbelt's spec, and of an agent: whether it has the tools for choosing and planning."""
-ENABLED_GROUPS = "enabled_groups"
+MADE = "made_toolbelts"
+"""In `ctx`: the names of the toolbelts that were made in this run."""
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
+
+# The node for sources of each kind, and its port with their name.
+_NODES: dict[SourceKind, tuple[str, str]] = {
+    MCP: ("AgentUseMCPTools", "server_name"),
+    FUNCTIONS: ("AgentUseFunctions", "functions_name"),
+    OPENAPI: ("AgentUseOpenAPI", "service_name"),
+    AGENT: ("AgentUseAgents", "remote_agent"),
+    BUILTIN: ("AgentUseBuiltinTools", "builtin_name"),
+    WORKFLOW: ("AgentUseWorkflow", "workflow"),
+}
+_KINDS = {node: kind for kind, (node, _) in _NODES.items()}
 
 
 @dataclass(frozen=True)
-class SourceChoice:
-    """How sources of one kind get into toolbelts: by which node, and under which keys.
+class Chosen:
+    """What a node takes of a source: for which toolbelt, which tools, and whether it needs them."""
 
-    `key` is that of a toolbelt's spec, and with the toolbelt's name that of `ctx`; `agent_key`
-    that of an agent.
-    """
+    toolbelt: str = DEFAULT_TOOLBELT
+    tools: ToolFilter = EVERYTHING
+    is_required: bool = False
 
-    kind: SourceKind
-    node: str
-    port: str
-    key: str
-    agent_key: str
-
-
-_SERVERS = SourceChoice(
-    MCP, "AgentUseMCPTools", "server_name", "mcp_servers", "enabled_mcp_servers"
-)
-_FUNCTIONS = SourceChoice(
-    FUNCTIONS, "AgentUseFunctions", "functions_name", "function_sources", "enabled_functions"
-)
-_AGENTS = SourceChoice(
-    AGENT, "AgentUseAgents", "remote_agent", "remote_agents", "enabled_remote_agents"
-)
-_BUILTIN = SourceChoice(
-    BUILTIN, "AgentUseBuiltinTools", "builtin_name", "builtin_sources", "enabled_builtin"
-)
-SERVICES = SourceChoice(
-    OPENAPI, "AgentUseOpenAPI", "service_name", "openapi_services", "enabled_openapi"
-)
-WORKFLOWS = SourceChoice(
-    WORKFLOW, "AgentUseWorkflow", "workflow", "workflow_sources", "enabled_workflows"
-)
-MADE = "made_toolbelts"
-"""In `ctx`: the names of the toolbelts that were made in this run."""
-CHOICES = (_SERVERS, _FUNCTIONS, SERVICES, _AGENTS, _BUILTIN, WORKFLOWS)
+    @classmethod
+    def of(cls, ports: Mapping[str, Any]) -> Chosen:
+        """What the ports say. An empty list on `tools` takes none of them."""
+        only = ports.get("tools")
+        tools = ToolFilter(
+            None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
+        )
+        belt = ports.get("toolbelt_name") or DEFAULT_TOOLBELT
+        return cls(belt, tools, bool(ports.get("required")))
 
 
 def define_tool(
     ctx: Any,
-    toolbelt: str | None,
-    name: str,
+    for_toolbelt: str | None,
+    tool_name: str,
     description: str,
     run: Callable[[Any, str, JsonObject | None], Any],
     parameters: Mapping[str, Any] | None = None,
-    timeout_seconds: Any = None,
+    timeout_seconds: float | None = None,
 ) -> None:
     """Add a drawn tool to a toolbelt. See `DrawnTool` for what is not text.
 
     Raises:
-        BadSetting: no name, `parameters` that are no dict, or another tool of that name in the
-            toolbelt. The same `run` may be added again.
+        BadSetting: another tool of that name is in the toolbelt. The same `run` may be added again.
     """
-    name = required(name, "tool_name", _DEFINE)
-    text = optional(description, "description", _DEFINE)
-    wanted = mapping(parameters, "parameters", _DEFINE, wire='names and types, `"city": "string"`,')
-    belt = toolbelt_on(toolbelt, "for_toolbelt", _DEFINE)
+    belt = for_toolbelt or DEFAULT_TOOLBELT
     tools = ctx.setdefault(f"toolbelt_{belt}", {})
-    if name in tools and getattr(tools[name], "run", None) != run:
+    if tool_name in tools and getattr(tools[tool_name], "run", None) != run:
         raise BadSetting(
-            f"Two tools of the toolbelt {belt!r} are called {name!r}. "
+            f"Two tools of the toolbelt {belt!r} are called {tool_name!r}. "
             "Change the `tool_name` of one AgentDefineTool, or its `for_toolbelt`."
         )
-    seconds = positive(timeout_seconds, "timeout_seconds", _DEFINE) or DRAWN_TIMEOUT_SECONDS
-    tools[name] = DrawnTool(name, text, run, wanted or None, seconds)
+    seconds = timeout_seconds or DRAWN_TIMEOUT_SECONDS
+    tools[tool_name] = DrawnTool(
+        tool_name, description, run, dict(parameters or {}) or None, seconds
+    )
 
 
-def use_server(
-    ctx: Any,
-    server: str,
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """Add an MCP server to a toolbelt, and begin to connect it in the background.
+def use(ctx: Any, node: Any) -> None:
+    """Give a toolbelt the source that a node names, and begin to connect it in the background.
 
-    `tools` and `except_tools` say which of its tools: see `filter_on`. What is wrong with the
-    server itself is told when an agent needs it; the agent goes on without, unless `is_required`.
+    What is wrong with the source itself is reported when an agent needs it; the agent goes on
+    without, unless the node says that it is required.
 
     Raises:
-        UnknownServer: the settings have no server of that name; says which they have.
+        UnknownServer: the settings have no source of that name; says which they have.
         SettingsError: the settings file cannot be read at all.
-        BadSetting: no name, or names of tools that are none.
+        BadSetting: a value of the wrong kind.
     """
-    use_source(ctx, _SERVERS, server, toolbelt, tools, except_tools, is_required)
+    ports, kind = inputs(node), _KINDS.get(type(node).__name__)
+    port = _NODES[kind][1] if kind else "group_name"
+    use_source(ctx, kind, ports[port], Chosen.of(ports))
 
 
-def use_functions(
-    ctx: Any,
-    name: str,
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """The same as `use_server`, for a file of functions."""
-    use_source(ctx, _FUNCTIONS, name, toolbelt, tools, except_tools, is_required)
+def use_server(ctx: Any, server: str, toolbelt: str | None = None) -> None:
+    """The same for all tools of an MCP server."""
+    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
 
 
-def use_agent(
-    ctx: Any,
-    name: str,
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """The same as `use_server`, for an agent of others."""
-    use_source(ctx, _AGENTS, name, toolbelt, tools, except_tools, is_required)
-
-
-def use_builtin_tools(
-    ctx: Any,
-    tools: Any,
-    workspace: Any,
-    name: Any,
-    toolbelt: str | None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """Add built-in tools to a toolbelt: `tools` by name, or those of an entry of the settings.
-
-    `tools` is a list, or a text with commas; of `except_tools` see `filter_on`. The workspace is
-    relative to the settings file.
-
-    Raises:
-        BadSetting: no tools, one that there is not, or one that needs a workspace without it.
-        UnknownServer: the settings have no entry of that name.
-    """
-    wanted = names(tools, "tools", _BUILTIN.node)
-    entry = optional(name, _BUILTIN.port, _BUILTIN.node)
-    if bool(wanted) == bool(entry):
-        problem = f"{_BUILTIN.node} needs `tools` or `{_BUILTIN.port}`, and not both:"
-        fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
-        raise BadSetting(f"{problem} {fix}")
-    if entry:
-        use_source(ctx, _BUILTIN, entry, toolbelt, None, except_tools, is_required)
-        return
-    folder = optional(workspace, "workspace", _BUILTIN.node)
-    given = {"tools": wanted, "workspace": folder}
-    add_source(
-        ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt, None, except_tools,
-        is_required,
-    )  # fmt: skip
-
-
-def use_tools(
-    ctx: Any,
-    name: str,
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """The same for a group of the settings, or a source of any kind.
-
-    Raises:
-        SettingsError: something is wrong in the group, too.
-    """
-    name = required(name, "group_name", _TOOLS)
-    belt = toolbelt_on(toolbelt, "toolbelt_name", _TOOLS)
+def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+    """The same for a source of one kind, or, without a kind, for a source or a group of any."""
     settings = bridge_of(ctx).settings
-    if settings.group(name) is None:
-        choice = _choice_for(settings, name)
-        use_source(ctx, choice, name, belt, tools, except_tools, is_required)
-        return
-    chosen = filter_on(tools, except_tools, _TOOLS)
-    _join_filter(ctx, belt, name, chosen, is_first=_listed(ctx, f"{GROUPS}_{belt}", name))
-    if is_required:
-        _listed(ctx, f"{REQUIRED}_{belt}", name)
-    bridge = bridge_of(ctx)
-    bridge.start(*bridge.aio.operations.choice([name]).all_sources)
-
-
-def _choice_for(settings: Settings, name: str) -> SourceChoice:
-    """How a source of that name gets into toolbelts.
-
-    Raises:
-        UnknownServer: there is no such source and no such group.
-    """
-    kind = settings.kind_of(name)
-    found = next((x for x in CHOICES if x.kind == kind), None)
-    if found is None:
-        known = [*settings.group_names, *settings.names]
-        hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
-        raise UnknownServer(
-            f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
-            "Correct `group_name`, or add it under `groups`.",
-            name,
-            known,
-        )
-    return found
-
-
-def filter_on(tools: Any, except_tools: Any, node: str) -> ToolFilter:
-    """What the ports say: all tools, or only `tools`; of these not `except_tools`.
-
-    Each are names, perhaps with `*`: a list, or a text with commas. An empty list on `tools` takes
-    none, as one that a node before found nothing for.
-
-    Raises:
-        BadSetting: one of them is something else.
-    """
-    only = tuple(names(tools, "tools", node))
-    is_all = not only and not isinstance(tools, list | tuple)
-    without = tuple(names(except_tools, "except_tools", node))
-    return ToolFilter(None if is_all else only, without)
-
-
-def use_source(
-    ctx: Any,
-    choice: SourceChoice,
-    source: str,
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
-) -> None:
-    """The same as `use_server`, for a source of any kind that the settings have."""
-    source = required(source, choice.port, choice.node)
-    belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
-    chosen = filter_on(tools, except_tools, choice.node)
-    bridge = bridge_of(ctx)
-    with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
-        _require(bridge.settings, source, choice.kind)
-    _declare(ctx, choice, source, belt, chosen, is_required)
+    if kind:
+        with suppress(SettingsError):  # it disables that source; AgentRun says so
+            _require(settings, name, kind)
+    elif settings.group(name) is None:
+        kind = settings.kind_of(name)
+        if kind is None:
+            raise _no_source(settings, name)
+    _declare(ctx, kind, name, chosen)
 
 
 def add_source(
     ctx: Any,
-    choice: SourceChoice,
+    kind: SourceKind,
     cls: type[SourceSettings],
     name: str,
     entry: Mapping[str, Any],
-    toolbelt: str | None,
-    tools: Any = None,
-    except_tools: Any = None,
-    is_required: Any = False,
+    chosen: Chosen,
 ) -> str:
     """Add a source that the settings do not have to a toolbelt, and begin to connect it.
 
@@ -289,51 +153,46 @@ def add_source(
         BadSetting: something in the entry is wrong; names the node and the key.
         SettingsError: the settings file cannot be read.
     """
-    belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
-    chosen = filter_on(tools, except_tools, choice.node)
-    bridge = bridge_of(ctx)
-    folder = os.path.dirname(bridge.settings.file) or os.getcwd()
-    variables = Variables(os.environ, folder, bridge.settings.secrets)
-    given = {key: value for key, value in entry.items() if value not in (None, "")}
+    settings = bridge_of(ctx).settings
+    folder = os.path.dirname(settings.file) or os.getcwd()
+    variables = Variables({**settings.env, **os.environ}, folder, settings.secrets)
+    values = {key: value for key, value in entry.items() if value not in (None, "")}
     try:
-        source = cls.read(name, given, Place(choice.node), variables)
+        source = cls.read(name, values, Place(_NODES[kind][0]), variables)
     except SettingsError as wrong:  # it stands on a port of the node
         raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may have the same with other arguments.
     name = add_to_run(ctx, source)
-    _declare(ctx, choice, name, belt, chosen, is_required)
+    _declare(ctx, kind, name, chosen)
     return name
 
 
-def _declare(
-    ctx: Any, choice: SourceChoice, source: str, belt: str, chosen: ToolFilter, is_required: Any
-) -> None:
-    is_first = _listed(ctx, f"{choice.key}_{belt}", source)
-    if is_required:
-        _listed(ctx, f"{REQUIRED}_{belt}", source)
-    _join_filter(ctx, belt, source, chosen, is_first=is_first)
-    bridge_of(ctx).start(source)
+def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+    """A source, or without a kind a group, is in the toolbelt now, and begins to connect."""
+    belt, bridge = chosen.toolbelt, bridge_of(ctx)
+    is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
+    if chosen.is_required:
+        _listed(ctx, f"{REQUIRED}_{belt}", name)
+    _join_filter(ctx, belt, name, chosen.tools, is_first=is_first)
+    bridge.start(*([name] if kind else bridge.aio.operations.choice([name]).all_sources))
 
 
 def _listed(ctx: Any, key: str, name: str) -> bool:
     """Put a name into a list of `ctx`; whether it was not there before."""
-    known = ctx.setdefault(key, [])
-    if name in known:
+    listed = ctx.setdefault(key, [])
+    if name in listed:
         return False
-    known.append(name)
+    listed.append(name)
     return True
 
 
-def _join_filter(ctx: Any, belt: str, name: str, chosen: ToolFilter, *, is_first: bool) -> None:
+def _join_filter(ctx: Any, belt: str, name: str, tools: ToolFilter, *, is_first: bool) -> None:
     """With what other nodes take of the same: what one takes, if none leaves it out."""
     filters: dict[str, JsonObject] = ctx.setdefault(f"{FILTERS}_{belt}", {})
     if not is_first:
-        chosen = filter_in(filters.get(name, {}), FILTERS).joined(chosen)
-    filters[name] = {"only": _or_none(chosen.only), "except": list(chosen.without)}
-
-
-def _or_none(patterns: tuple[str, ...] | None) -> list[str] | None:
-    return None if patterns is None else list(patterns)
+        tools = filter_in(filters.get(name, {}), FILTERS).joined(tools)
+    only = None if tools.only is None else list(tools.only)
+    filters[name] = {"only": only, "except": list(tools.without)}
 
 
 def filter_in(written: Any, where: str) -> ToolFilter:
@@ -344,10 +203,10 @@ def filter_in(written: Any, where: str) -> ToolFilter:
     """
     if not isinstance(written, Mapping):
         raise BadSetting(f"`{where}` has something in it that is no dict. {_WIRE_FILTER}")
-    given = cast(Mapping[str, Any], written)
-    if wrong := [x for x in given if x not in ("only", "except")]:
+    values = cast(Mapping[str, Any], written)
+    if wrong := [x for x in values if x not in ("only", "except")]:
         raise BadSetting(f"`{where}` has the unknown key {wrong[0]!r}. {_WIRE_FILTER}")
-    only, without = given.get("only"), given.get("except")
+    only, without = values.get("only"), values.get("except")
     return ToolFilter(
         None if only is None else tuple(names(only, where, _MAKE)),
         tuple(names(without, where, _MAKE)),
@@ -358,17 +217,29 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
     try:
         settings.source(source, kind)
     except UnknownServer as reason:
-        nodes = [x.node for x in CHOICES if x.kind == settings.kind_of(source)]
-        nodes += [_TOOLS] if source in settings.group_names else []
-        if not nodes:
+        other = settings.kind_of(source)
+        node = _NODES[other][0] if other in _NODES else ""
+        node = node or (_ANY if source in settings.group_names else "")
+        if not node:
             raise
-        text = f"{reason} The node for what stands there is {nodes[0]}."
+        text = f"{reason} The node for what stands there is {node}."
         raise UnknownServer(text, reason.server, reason.known) from None
+
+
+def _no_source(settings: Settings, name: str) -> UnknownServer:
+    known = [*settings.group_names, *settings.names]
+    hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
+    return UnknownServer(
+        f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
+        "Correct `group_name`, or add it under `groups`.",
+        name,
+        known,
+    )
 
 
 def make_toolbelt(
     ctx: Any,
-    name: str | None,
+    name: Any = None,
     lock_tools: Any = False,
     lock_first: Any = False,
     approval: Any = None,
@@ -384,29 +255,40 @@ def make_toolbelt(
         BadSetting: the name is no text, or `approval` is not what it should be.
     """
     watch(ctx)  # a lesson that has no agent yet has its goals, too
-    toolbelt = toolbelt_on(name, "name", _MAKE)
+    toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
     ctx[MADE] = [*(x for x in ctx.get(MADE) or () if x != toolbelt), toolbelt]
-    drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})
-    spec: dict[str, Any] = {"toolbelt": toolbelt, "standard_tools": drawn}
-    for choice in CHOICES:
-        declared = list(ctx.get(f"{choice.key}_{toolbelt}") or [])
-        if declared or choice is _SERVERS:
-            spec[choice.key] = declared
-    if groups := list(ctx.get(f"{GROUPS}_{toolbelt}") or []):
-        spec[GROUPS] = groups
-    joined = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
-    filters = {name: x for name, x in joined.items() if filter_in(x, FILTERS) != EVERYTHING}
-    if filters:
-        spec[FILTERS] = filters
-    if needed := list(ctx.get(f"{REQUIRED}_{toolbelt}") or []):
-        spec[REQUIRED] = needed
-    spec |= preferences_for(ctx, toolbelt)
-    if words := approval_in(approval, APPROVAL, _MAKE):
-        spec[APPROVAL] = words
-    if planning_tools:
-        spec[PLANNING_TOOLS] = True
     lock: DefinitionLock = "first" if lock_first else bool(lock_tools)
-    return {**spec, "lock_tools": lock} if lock else spec
+    more = {
+        APPROVAL: approval_in(approval, APPROVAL, _MAKE),
+        PLANNING_TOOLS: bool(planning_tools),
+        "lock_tools": lock,
+    }
+    return {**collected(ctx, toolbelt), **{key: value for key, value in more.items() if value}}
+
+
+def collected(ctx: Any, toolbelt: str) -> dict[str, Any]:
+    """The spec of a toolbelt as far as nodes before said something of it."""
+    declared = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
+    more = {
+        SOURCES: list(ctx.get(f"{SOURCES}_{toolbelt}") or []),
+        FILTERS: {x: y for x, y in declared.items() if filter_in(y, FILTERS) != EVERYTHING},
+        REQUIRED: list(ctx.get(f"{REQUIRED}_{toolbelt}") or []),
+        **preferences_for(ctx, toolbelt),
+    }
+    return {
+        "toolbelt": toolbelt,
+        "standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {}),
+        SERVERS: list(ctx.get(f"{SERVERS}_{toolbelt}") or []),
+        **{key: value for key, value in more.items() if value},
+    }
+
+
+def declared_toolbelts(ctx: Any) -> list[str]:
+    """The names of all toolbelts that something was drawn or declared for."""
+    prefixes = ("toolbelt_", f"{SERVERS}_", f"{SOURCES}_")
+    keys = [(str(key), x) for key, x in list(ctx.items()) if x]
+    belts = [k.removeprefix(p) for k, _ in keys for p in prefixes if k.startswith(p)]
+    return list(dict.fromkeys(belts))
 
 
 def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
@@ -430,8 +312,7 @@ def tools_chosen(agent: Mapping[str, Any], context: Context) -> ToolChoice:
     Raises:
         SettingsError: something is wrong in one of its groups.
     """
-    lists = [cast(list[str], agent.get(x.agent_key) or []) for x in CHOICES]
-    sources = (name for declared in lists for name in declared)
-    filters: Mapping[str, Any] = agent.get(FILTERS) or {}
-    found = {name: filter_in(x, FILTERS) for name, x in filters.items()}
-    return context.choice((*sources, *(agent.get(ENABLED_GROUPS) or ())), found)
+    lists = [cast(list[str], agent.get(f"enabled_{x}") or []) for x in (SERVERS, SOURCES)]
+    declared: Mapping[str, Any] = agent.get(FILTERS) or {}
+    filters = {name: filter_in(x, FILTERS) for name, x in declared.items()}
+    return context.choice([name for names in lists for name in names], filters)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Any
 
 from ..bridge.faces import Bridge
 from ..bridge.transcript import Recorder, transcript_file
 from .agents import learn_keys
 from .lab_channel import is_in_lab
-from .lease import bridge_of
 from .panel.recorder import PanelRecorder
 from .workshop.run import lesson_run
 
@@ -29,25 +25,3 @@ def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     secrets, listen = [bridge.settings.secrets], lesson.note if lesson else None
     kind = PanelRecorder if is_in_lab() else Recorder
     return kind(file, {"run": run, **who}, secrets, listen)
-
-
-@contextmanager
-def used(ctx: Any, node: str, **asked: Any) -> Generator[tuple[Bridge, Callable[..., None]]]:
-    """The bridge for a node without a model, and a function to tell what came of it.
-
-    Written as `NodeStarted` with what was `asked`, and `NodeFinished` or `NodeFailed`.
-    """
-    bridge, answer, started = bridge_of(ctx), dict[str, Any](), time.monotonic()
-    writing = recorder(ctx, bridge, node=node)
-    writing.note("NodeStarted", **asked)
-    try:
-        yield bridge, answer.update
-    except BaseException as error:
-        words = str(error) or type(error).__name__
-        writing.note("NodeFailed", **asked, error=words, seconds=_since(started))
-        raise
-    writing.note("NodeFinished", **asked, **answer, seconds=_since(started))
-
-
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 3)

@@ -26,7 +26,7 @@ MODEL_WORDS = {
     "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`.": (
         "Ask for a shorter answer."
     ),
-    "Raise `max_output_tokens` of AgentModel, or lower its `reasoning_effort`.": (
+    "Raise `max_output_tokens` of AgentModelLimits, or lower its `reasoning_effort`.": (
         "Ask for a shorter answer, or use another model."
     ),
     "Raise `max_thoughts` of AgentInit, or tell it in `system_prompt` when to answer.": (

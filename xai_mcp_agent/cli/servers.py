@@ -14,7 +14,7 @@ import typer
 
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..canvas.waits import call_here
+from ..canvas.at_node import call_here
 from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
 from ..console.text import count, progress_text
 from ..core.errors import InvalidArguments

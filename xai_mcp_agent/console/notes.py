@@ -30,8 +30,8 @@ _MOST_NAMES = 20  # of tools in a line
 _MOST_LEFT_OUT = 3  # at once, a line for each
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
-    "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentModel",
-    "length": "cut off at the output limit: raise `max_output_tokens` of AgentModel",
+    "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentModelLimits",
+    "length": "cut off at the output limit: raise `max_output_tokens` of AgentModelLimits",
     "refused": "refused by the model",
 }
 

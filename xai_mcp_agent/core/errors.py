@@ -192,7 +192,7 @@ class ReviewNeeded(XaiMcpError):
 
 def _accept_step(server: str, tool: str) -> str:
     command = tool_command("accept", server, tool)
-    return f"read it with `{command}`, or the node MCPAcceptTool, and accept it if it is right."
+    return f"read it with `{command}`, and accept it if it is right."
 
 
 class AcceptanceUnknown(XaiMcpError):

@@ -114,7 +114,7 @@ def _prompt(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
         says = (
             f"`{port}` tells the model to write lines such as `TOOL: name`. Here it calls tools "
             "as its service wants it: take that part out, or have tools called in text, by "
-            "`tool_protocol` of AgentModel."
+            "`tool_protocol` of AgentModelLimits."
         )
         yield Remark(node.node, node.node_id, says, to_do=False, port=port)
 
