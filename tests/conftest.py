@@ -130,6 +130,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # The same for the tests themselves, which pytest would rewrite in each process of each run.
     sys.dont_write_bytecode = False
+    if not hasattr(config, "workerinput"):  # once, before the processes of a parallel run start
+        refresh_component_copies()
     warm = kept_warm()
     warm.__enter__()
     config.add_cleanup(lambda: warm.__exit__(None, None, None))
