@@ -268,7 +268,7 @@ def test_a_server_that_is_renamed_is_told_of_with_what_was_decided_about_it(
     written = json.loads(settings.read_text())
     settings.write_text(json.dumps({"mcpServers": {"Shop": written["mcpServers"]["shop"]}}))
     with pytest.raises(SystemExit):
-        command(["servers"])
+        command(["servers", "check"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "Something was decided about shop, which the settings do not have." in shown
 
@@ -338,7 +338,7 @@ def test_servers_tells_that_decisions_cannot_be_looked_up(
     turning(folder)
     (folder / "mcp_tools.lock.json").write_text('{"sources": {"mcp:shop": {"off": "pay"}}}')
     with pytest.raises(SystemExit):
-        command(["servers"])
+        command(["servers", "check"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "Decisions: they cannot be looked up, so agents are offered no tools. The dec" in shown
-    assert '`sources["mcp:shop"].off` must be a list.' in shown
+    assert '`sources["mcp:shop"].off` must be a valid array.' in shown

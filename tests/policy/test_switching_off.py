@@ -343,10 +343,10 @@ def test_without_the_file_a_history_that_cannot_be_read_holds_up_nothing(
 
 SLIPS = {
     '{"sources": {"mcp:shop": {"of": ["pay"]}}}': "Did you mean 'off'?",
-    '{"sources": {"MCP:shop": {"off": ["pay"]}}}': 'Did you mean "mcp:shop"?',
-    '{"sources": {"shop": {"off": ["pay"]}}}': 'Did you mean "mcp:shop"?',
+    '{"sources": {"MCP:shop": {"off": ["pay"]}}}': "must match pattern '(?s)^(mcp|",
+    '{"sources": {"shop": {"off": ["pay"]}}}': "must match pattern '(?s)^(mcp|",
     '{"sorces": {"mcp:shop": {"off": ["pay"]}}}': "Did you mean 'sources'?",
-    '{"sources": {"mcp:shop": {"approved": {"pay": "allways"}}}}': "or 'always'",
+    '{"sources": {"mcp:shop": {"approved": {"pay": "allways"}}}}': "must match pattern '^(always|",
 }
 
 

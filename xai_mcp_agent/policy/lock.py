@@ -10,16 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from typing import Annotated, Any, NoReturn
+from functools import cached_property
+from typing import Annotated, Any
 
 from annotated_types import Ge, MinLen
-from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 from ..core.json import JsonObject, clipped
-from ..core.names import did_you_mean, letters, nearest, skeleton
-from ..core.tools import KIND_NAMES, MCP, SourceKind, ToolKey, kind_named
+from ..core.names import did_you_mean, letters, skeleton
+from ..core.tools import KIND_NAMES, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
 
@@ -28,33 +27,11 @@ ALWAYS = "always"
 """An approval that a person may write into the lock file: of any definition of a tool."""
 
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
-_DIGEST = re.compile(r"[0-9a-f]{32,128}")
-_NO_KIND = "no_kind"
-_NO_DIGEST = "must be a digest, of 32 or more of 0-9 and a-f"
 _KEY_CHARS = 60  # of a key in a message
 
-
-def _require_kind(name: str) -> str:
-    kind, _, source = name.partition(":")
-    if kind not in KIND_NAMES or not source:
-        raise PydanticCustomError(_NO_KIND, "does not begin with the kind of a source")
-    return name
-
-
-def _require_digest(text: str) -> str:
-    if not _DIGEST.fullmatch(text):
-        raise PydanticCustomError("digest", _NO_DIGEST)
-    return text
-
-
-def _require_digest_or_always(text: str) -> str:
-    if text != ALWAYS and not _DIGEST.fullmatch(text):
-        raise PydanticCustomError("digest", f"{_NO_DIGEST} or {ALWAYS!r}")
-    return text
-
-
-_Digest = Annotated[str, AfterValidator(_require_digest)]
-_Approval = Annotated[str, AfterValidator(_require_digest_or_always)]
+_Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32,128}$")]
+_Approval = Annotated[str, StringConstraints(pattern=f"^({ALWAYS}|[0-9a-f]{{32,128}})$")]
+_SourceName = Annotated[str, StringConstraints(pattern=f"(?s)^({'|'.join(KIND_NAMES)}):.")]
 
 
 class Unreadable(ValueError):
@@ -198,9 +175,7 @@ class _File:
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     version: Annotated[int, Ge(1)] = VERSION
-    sources: dict[Annotated[str, AfterValidator(_require_kind)], SourceLock] = field(
-        default_factory=dict[str, SourceLock]
-    )
+    sources: dict[_SourceName, SourceLock] = field(default_factory=dict[str, SourceLock])
 
 
 def source_name(kind: SourceKind, source: str) -> str:
@@ -226,8 +201,8 @@ def read_lock(text: str) -> DecisionLock:
         fix = "Keep the right lines of both sides, and remove the marks."
         raise Unreadable(f"line {line} is a mark of an unresolved git merge.", fix)
     try:
-        json.loads(text, object_pairs_hook=_require_unique, parse_constant=_no_constant)
-        file = _reader().validate_json(text)
+        json.loads(text, object_pairs_hook=_require_unique)
+        file = TypeAdapter(_File).validate_json(text)
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
         raise Unreadable(f"it is not JSON, at {where}: {cause.msg}.") from None
@@ -242,30 +217,18 @@ def read_lock(text: str) -> DecisionLock:
     return DecisionLock(file.sources)
 
 
-@cache
-def _reader() -> TypeAdapter[_File]:
-    return TypeAdapter(_File)
-
-
 def _unreadable(cause: ValidationError) -> Unreadable:
     """The first mistake with its place and, if a word is misspelt, the nearest one."""
     error = cause.errors(include_url=False, include_input=False)[0]
     place = [x for x in error["loc"] if x != "[key]"]
-    key = str(place[-1]) if place else ""
     where = "".join(f".{x}" if str(x).isidentifier() else f"[{_shown(x)}]" for x in place)
-    message = error["msg"].replace("Input should be", "must be")
-    message = message.replace("a valid array", "a list").replace("a valid string", "a text")
+    message = error["msg"].replace("Input should", "must").replace("String should", "must")
     problem = f"`{where.lstrip('.')}` {message}." if place else f"it {message}."
-    fix = ""
-    if error["type"] == "unexpected_keyword_argument":
-        words = [x.name for x in fields(SourceLock if len(place) > 1 else _File)]
-        problem = f"the key `{where.lstrip('.')}` is unknown."
-        fix = did_you_mean(key, words) or f"Known keys: {', '.join(words)}."
-    elif error["type"] == _NO_KIND:
-        kind, _, source = key.partition(":")
-        meant = nearest(kind, KIND_NAMES, count=1) or [MCP.name]
-        fix = f'Did you mean "{meant[0]}:{source or key}"?'
-    return Unreadable(problem, fix)
+    if error["type"] != "unexpected_keyword_argument":
+        return Unreadable(problem)
+    words = [x.name for x in fields(SourceLock if len(place) > 1 else _File)]
+    fix = did_you_mean(str(place[-1]), words) or f"Known keys: {', '.join(words)}."
+    return Unreadable(f"the key `{where.lstrip('.')}` is unknown.", fix)
 
 
 def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -274,10 +237,6 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
         twice = _shown(value.repeated[0])
         raise Unreadable(f"the key {twice} is there twice.")
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Unreadable(f"{name} is not JSON.")
 
 
 def _shown(key: object) -> str:

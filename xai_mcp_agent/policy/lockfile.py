@@ -6,12 +6,11 @@ says at that moment, under a lock between processes; the file is replaced as a w
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -52,15 +51,12 @@ def find_lock(
     one. Settings from Python keep decisions in memory.
     """
     environ = os.environ if environ is None else environ
-    folder = Path(settings.file).parent if _is_of_a_file(settings) else Path(os.path.abspath("."))
+    is_of_a_file = settings.file and not settings.is_from_python
+    folder = Path(settings.file).parent if is_of_a_file else Path(os.path.abspath("."))
     named = path or environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if named:
         return folder / os.path.expanduser(named)
     return None if settings.is_from_python else folder / LOCK_NAME
-
-
-def _is_of_a_file(settings: Settings) -> bool:
-    return bool(settings.file) and not settings.is_from_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,6 @@ class _Content:
     signature: _Signature = ()
     lock: DecisionLock | None = None
     trouble: LockFailed | None = None
-    digest: str = ""
     is_fresh: bool = False
 
     @property
@@ -131,8 +126,7 @@ class LockFile:
             return
         async with self._using:
             if self._may_have_changed(self.path):
-                read = partial(_read, self.path, self._content)
-                self._take(await anyio.to_thread.run_sync(read))
+                self._take(await anyio.to_thread.run_sync(_read, self.path))
 
     async def change(self, change: Change) -> None:
         """Make a decision and write it, with those that could not be written before.
@@ -192,8 +186,8 @@ def _signature(status: os.stat_result) -> _Signature:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
 
 
-def _read(path: Path, before: _Content | None = None) -> _Content:
-    """Read the file, in a thread if it may be long. A text as `before` is not parsed again."""
+def _read(path: Path) -> _Content:
+    """Read the file, in a thread if it may be long."""
     try:
         data, signature, is_fresh = _bytes_of(path)
     except _NO_FILE:
@@ -206,16 +200,13 @@ def _read(path: Path, before: _Content | None = None) -> _Content:
         problem = getattr(reason, "strerror", None) or str(reason)
         trouble = _unreadable(path, f"it cannot be read: {problem}.")
         return _Content(_signature_of(path), trouble=trouble)
-    digest = hashlib.sha256(data).hexdigest()
-    if before is not None and digest == before.digest:
-        return replace(before, signature=signature, is_fresh=is_fresh)
     try:
         lock = read_lock(_text(data))
     except Unreadable as reason:
         trouble = _unreadable(path, str(reason), reason.fix)
-        return _Content(signature, None, trouble, digest, is_fresh)
+        return _Content(signature, None, trouble, is_fresh)
     lock.prepare()
-    return _Content(signature, lock, None, digest, is_fresh)
+    return _Content(signature, lock, None, is_fresh)
 
 
 def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
