@@ -11,7 +11,6 @@ from xai_mcp_agent.cli.init import TEMPLATES
 
 from .example_agents import (
     agent_with_a_drawn_tool,
-    agent_with_your_model,
     builtin_tools,
     history_of_an_agent,
     memory_of_an_agent,
@@ -72,17 +71,17 @@ def mcp_without_a_model() -> Workflow:
 
 
 def plan_and_run() -> Workflow:
-    """A request planned without a model, and its plan run, with one argument given by hand."""
+    """A request planned without a model, and its plan run."""
     flow = Workflow("ex15_plan_and_run")
     use = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     plan = flow.node(
         "MCPPlan",
-        request="Search for books about 'travel', then borrow that book.",
+        request="Search for books about 'travel', then borrow that book for Ada.",
         toolbelt_spec=belt["toolbelt_spec"],
     )
     shown = flow.node("Print", msg=plan["summary"])
-    run = flow.node("MCPRunPlan", plan=plan["plan"], given={"2.reader": "Ada"})
+    run = flow.node("MCPRunPlan", plan=plan["plan"])
     lent = flow.node("Print", msg=run["text"])
     flow.main(use, belt, plan, shown, run, lent)
     flow.note(
@@ -102,10 +101,10 @@ def plan_and_run() -> Workflow:
     )  # fmt: skip
     flow.note(
         "3. Run it",
-        "Results flow into later calls. What the\n"
-        "plan lacks, or has wrong, is in given:\n"
-        "the reader of call 2. Who reads this\n"
-        "plan can see why.",
+        "Results flow into later calls: the book\n"
+        "that call 1 gives is borrowed. To say\n"
+        "something yourself wire given, such as\n"
+        "\"2.reader\": \"Esi\".",
         above=run,
     )  # fmt: skip
     return flow
@@ -114,7 +113,7 @@ def plan_and_run() -> Workflow:
 def tools_that_fit_together() -> Workflow:
     """Which tool fits a request, why it does, and what has to be called before it."""
     flow = Workflow("ex14_tools_that_fit_together")
-    request = "lend a book to Ada"
+    request = "lend a book about whales to Ada"
     search = flow.node("MCPSearchTools", query=request, limit=3)
     best = flow.node("Print", msg=search["summary"])
     explain = flow.node(
@@ -172,7 +171,7 @@ def templates() -> list[Workflow]:
     return [
         quickstart("agent_with_tools"),
         agent_with_a_drawn_tool(),
-        agent_with_your_model(),
+        openai_compatible("agent_with_your_model"),
     ]
 
 

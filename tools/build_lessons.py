@@ -19,7 +19,9 @@ from .workflows import Shown, Workflow
 WORKSHOP = EXAMPLES / "workshop"
 
 NAME = "Ada Lovelace"
-_ROOM_FOR_ONE, _ROOM_FOR_TWO = 230.0, 490.0  # AgentUseMCPTools; AgentInit and AgentRun
+# A node comes to stand right of where it is let go: room for one in the middle of its line, and for
+# AgentInit and AgentRun where the page says.
+_ROOM_FOR_ONE, _ROOM_FOR_TWO = 320.0, 490.0
 
 
 def call_a_tool(flow: Workflow, done: bool) -> None:
@@ -163,15 +165,17 @@ def your_own_agent(flow: Workflow, done: bool) -> None:
         )
         flow.note(
             "2. An agent",
-            "AgentInit and AgentRun onto the next dashed line.\n"
-            "Wire toolbelt_spec to toolbelt_spec, last_response\n"
-            "to msg of Print. Give question a value, and run.",
+            "Onto the next dashed line: AgentInit just behind this\n"
+            "node, AgentRun just behind AgentInit. Then wire\n"
+            "toolbelt_spec to toolbelt_spec, last_response to msg\n"
+            "of Print. Give question a value, and run.",
             above=belt,
         )
         flow.note(
             "3. A tool you draw",
-            "Below: AgentDefineTool, AgentToolOutput.\n"
-            "Ask for it in your question.\n"
+            "Below: AgentDefineTool,\n"
+            "AgentToolOutput. Ask for\n"
+            "it in your question.\n"
             "README.md says how.",
             above=show,
         )
@@ -224,7 +228,7 @@ def write_lessons() -> None:
 
 
 def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
-    run = flow.node("AgentRun", question=Shown(question))
+    run = flow.node("AgentRun", question=Shown(question, above=True))
     return run, flow.node("Print", msg=run["last_response"])
 
 

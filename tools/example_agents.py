@@ -29,13 +29,9 @@ def quickstart(name: str = "ex01_quickstart") -> Workflow:
         system_prompt=SYSTEM_PROMPT,
         toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
     flow.main(library, belt, agent, run)
-    flow.note(
-        "1. Choose its tools",
-        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
-        above=library,
-    )
+    _tools_note(flow, library)
     flow.note(
         "2. Set up the agent",
         "The model offline needs no key: it\n"
@@ -58,7 +54,7 @@ def builtin_tools() -> Workflow:
         system_prompt="Use your tools for every calculation. Answer briefly.",
         toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", question=Shown(CALCULATION))
+    run = flow.node("AgentRun", question=Shown(CALCULATION, above=True))
     flow.main(tools, belt, agent, run)
     flow.note(
         "1. Tools that come along",
@@ -92,7 +88,7 @@ def quickstart_with_many_tools() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
         model_settings=model["model_settings"],
     )
-    run = flow.node("AgentRun", question=Shown(MEASURE))
+    run = flow.node("AgentRun", question=Shown(MEASURE, above=True))
     flow.main(workbench, shown, model, belt, agent, run)
     flow.note(
         "1. Several hundred tools",
@@ -124,7 +120,7 @@ def history_of_an_agent() -> Workflow:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
     history = flow.node("MCPToolHistory", server_name="library", since="1h")
     happened = flow.node("Print", msg=history["text"])
     known = flow.node("Print", msg=history["status"])
@@ -154,27 +150,9 @@ def history_of_an_agent() -> Workflow:
     return flow
 
 
-def openai_compatible() -> Workflow:
-    """An agent with a language model behind the OpenAI protocol."""
-    flow = Workflow("ex05_openai_compatible")
-    model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
-    _agent_with_a_poster(flow, model)
-    flow.note(
-        "2. Say which model",
-        "model: one your service has.\n"
-        "base_url: its address. This one is\n"
-        "Ollama's; OpenAI's own is\n"
-        "https://api.openai.com/v1\n"
-        "and its key in OPENAI_API_KEY.\n"
-        "Others have theirs in api_key.",
-        above=model,
-    )
-    return flow
-
-
-def agent_with_your_model() -> Workflow:
-    """A template: the quickstart with a language model, all of it in sight in a small window."""
-    flow = Workflow("agent_with_your_model")
+def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
+    """The quickstart with a language model behind the OpenAI protocol."""
+    flow = Workflow(name)
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
@@ -184,21 +162,17 @@ def agent_with_your_model() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
         model_settings=model["model_settings"],
     )
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
     flow.begin_row(model)
     flow.main(library, belt, model, agent, run)
-    flow.note(
-        "1. Choose its tools",
-        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
-        above=library,
-    )
+    _tools_note(flow, library)
     flow.note(
         "2. Say which model",
         "model: one your service has. base_url: its\n"
         "address, here Ollama's. OpenAI's own is\n"
         "https://api.openai.com/v1, its key in\n"
         "OPENAI_API_KEY. Others: key in api_key.",
-        above=model,
+        below=model,
     )
     _ask_note(flow, run)
     return flow
@@ -216,15 +190,11 @@ def agent_with_a_drawn_tool() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
     )
     run = flow.node(
-        "AgentRun", question=Shown("Find a book about travel and make a poster for it.")
+        "AgentRun", question=Shown("Find a book about travel and make a poster for it.", above=True)
     )
     flow.main(library, belt, agent, run)
     _poster_tool(flow)
-    flow.note(
-        "1. Choose its tools",
-        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
-        above=library,
-    )
+    _tools_note(flow, library)
     flow.note(
         "2. Set up the agent",
         "The model offline needs no key: it\n"
@@ -239,7 +209,20 @@ def agent_with_a_drawn_tool() -> Workflow:
 def two_servers_and_a_drawn_tool() -> Workflow:
     """An agent that uses what two servers offer and what is drawn below it."""
     flow = Workflow("ex04_two_servers_and_a_drawn_tool")
-    agent = _agent_with_a_poster(flow)
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    units = flow.node("AgentUseMCPTools", server_name="units")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", system_prompt=SYSTEM_PROMPT, toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node("AgentRun", question=Shown(QUESTION, above=True))
+    flow.main(library, units, belt, agent, run)
+    _poster_tool(flow)
+    flow.note(
+        "1. Choose its tools",
+        "Each AgentUseMCPTools adds the tools of one\n"
+        "MCP server. Which servers there are stands\n"
+        "in mcp_settings.json.",
+        above=library,
+    )
     flow.note(
         "2. Set up the agent",
         "It does not matter to the agent where\n"
@@ -247,6 +230,7 @@ def two_servers_and_a_drawn_tool() -> Workflow:
         "its toolbelt.",
         above=agent,
     )
+    _ask_note(flow, run)
     return flow
 
 
@@ -289,7 +273,7 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
         "AgentInit", agent_name=name, model_settings=model["model_settings"],
         toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
-    run = flow.node("AgentRun", question=Shown(DISTANCE))
+    run = flow.node("AgentRun", question=Shown(DISTANCE, above=True))
     return [model, belt, agent, run]
 
 
@@ -298,8 +282,8 @@ def memory_of_an_agent() -> Workflow:
     flow = Workflow("ex06_memory_of_an_agent")
     memory = flow.node("AgentNumpyMemory")
     agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
-    told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex."))
-    asked = flow.node("AgentRun", question=Shown("What is my dog called?"))
+    told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex.", above=True))
+    asked = flow.node("AgentRun", question=Shown("What is my dog called?", above=True))
     flow.main(memory, agent, told, asked)
     flow.note(
         "1. A place for notes",
@@ -330,7 +314,7 @@ def progress_of_an_agent() -> Workflow:
     )  # fmt: skip
     run = flow.node(
         "AgentRun",
-        question=Shown("Borrow Candide for Ada, then show all loans."),
+        question=Shown("Borrow Candide for Ada, then show all loans.", above=True),
     )
     report = flow.node("Print", msg=run["thought"])
     flow.main(library, belt, agent, run)
@@ -355,6 +339,14 @@ def progress_of_an_agent() -> Workflow:
     return flow
 
 
+def _tools_note(flow: Workflow, library: Node) -> None:
+    flow.note(
+        "1. Choose its tools",
+        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
+        above=library,
+    )
+
+
 def _ask_note(flow: Workflow, run: Node) -> None:
     flow.note(
         "3. Ask",
@@ -363,33 +355,6 @@ def _ask_note(flow: Workflow, run: Node) -> None:
         "to question.",
         above=run,
     )  # fmt: skip
-
-
-def _agent_with_a_poster(flow: Workflow, model: Node | None = None) -> Node:
-    """Draw an agent with two servers and a tool of its own; give its AgentInit."""
-    settings = {"model_settings": model["model_settings"]} if model else {}
-    library = flow.node("AgentUseMCPTools", server_name="library")
-    units = flow.node("AgentUseMCPTools", server_name="units")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit",
-        system_prompt=SYSTEM_PROMPT,
-        toolbelt_spec=belt["toolbelt_spec"],
-        **settings,
-    )
-    run = flow.node("AgentRun", question=Shown(QUESTION))
-    models = [model] if model else []
-    flow.main(library, units, *models, belt, agent, run)
-    _poster_tool(flow)
-    flow.note(
-        "1. Choose its tools",
-        "Each AgentUseMCPTools adds the tools of one\n"
-        "MCP server. Which servers there are stands\n"
-        "in mcp_settings.json." + ("\nDrag the empty canvas up for the rest." if models else ""),
-        above=library,
-    )
-    _ask_note(flow, run)
-    return agent
 
 
 def _poster_tool(flow: Workflow) -> None:

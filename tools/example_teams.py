@@ -13,7 +13,9 @@ def agent_as_a_tool() -> Workflow:
     librarian = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=books["toolbelt_spec"])
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown("Ask the librarian to find a book about whales."))
+    run = flow.node(
+        "AgentRun", question=Shown("Ask the librarian to find a book about whales.", above=True)
+    )
     flow.main(library, books, librarian, belt, host, run)
     tool = flow.node(
         "AgentDefineTool",
@@ -51,7 +53,7 @@ def workflow_as_a_tool() -> Workflow:
     use = flow.node("AgentUseWorkflow", workflow="examples/workflows/find_books.xircuits")
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown("Find a book about whales."))
+    run = flow.node("AgentRun", question=Shown("Find a book about whales.", above=True))
     flow.main(use, belt, host, run)
     flow.note(
         "1. A workflow is a tool",
@@ -109,7 +111,7 @@ def router_with_two_routes() -> Workflow:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    router = flow.node("AgentRouter", question=Shown("What are the rules for loans?"))
+    router = flow.node("AgentRouter", question=Shown("What are the rules for loans?", above=True))
     flow.main(library, belt, agent, router, flow.node("Print", msg=router["result"]))
     search = flow.node(
         "AgentDefineRoute",

@@ -203,7 +203,7 @@ def _notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:
 def _diff() -> None:
     (command,) = entry_points(group="console_scripts", name="xai-mcp-agent")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-        command.load()(["diff", "walk"])
+        command.load()(["history", "diff", "walk"])
 
 
 def _call_by_node(ctx: dict[str, Any]) -> None:

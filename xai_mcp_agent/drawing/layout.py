@@ -196,8 +196,9 @@ class Layout:
         self._below: list[float] = []  # where the room under each row begins
         under = Counter(lane[0] for _, lane in self._used() if lane[1] < 0)
         for number, row in enumerate(self._rows):
-            notes = [size_of(x)[1] for node, _ in row if (x := self._above.get(node))]
-            y = top + (max(notes) + _NOTE_GAP if notes else 0.0)
+            above = self._boxes_above(row)
+            y = top - min((x.y for x in above.values()), default=0.0)
+            self.boxes |= {node: replace(box, y=y + box.y) for node, box in above.items()}
             free = y  # below the node before, for the literals of this one
             for node, x in row:
                 self._stand(node, x, y, free)
@@ -210,13 +211,26 @@ class Layout:
             self._below.append(bottom)
             top = bottom + _ROW_GAP + _LINE_GAP * under[number]
 
+    def _boxes_above(self, row: Sequence[tuple[Node, float]]) -> dict[Node, Box]:
+        """What stands over the nodes of a row, which begins at 0: literals, and over them notes."""
+        boxes: dict[Node, Box] = {}
+        for node, x in row:
+            for literal in (z for z in node.literals if z.stands_above):
+                wide, high = size_of(literal)
+                boxes[literal] = Box(x - _LANE - wide, -high - _NOTE_GAP, wide, high)
+        literals = list(boxes.values())
+        for node, x in row:
+            if note := self._above.get(node):
+                wide, high = size_of(note)
+                box = Box(x, -high - _NOTE_GAP, wide, high)
+                top = min([0.0, *(z.y for z in literals if z.is_near(box, _LEAST_GAP))])
+                boxes[note] = replace(box, y=top - high - _NOTE_GAP)
+        return boxes
+
     def _stand(self, node: Node, x: float, y: float, free: float) -> None:
         width, height = size_of(node)
         self.boxes[node] = Box(x, y, width, height)
-        if note := self._above.get(node):
-            wide, high = size_of(note)
-            self.boxes[note] = Box(x, y - high - _NOTE_GAP, wide, high)
-        for literal in node.literals:
+        for literal in (z for z in node.literals if not z.stands_above):
             # Below the port: no link to a port above it comes across.
             free = max(free, port_point(node, self._port_of(literal), Point(x, y)).y)
             wide, high = size_of(literal)

@@ -48,6 +48,7 @@ class Node:
     literals: list[Node] = field(default_factory=list["Node"])  # those drawn as nodes, by port
     room_before: float = 0.0  # left free to its left, for nodes that a person puts there
     begins_row: bool = False  # where its flow stands in several rows
+    stands_above: bool = False  # a literal over the node before: no panel below covers it there
 
     @property
     def id(self) -> str:

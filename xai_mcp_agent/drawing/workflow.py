@@ -56,9 +56,13 @@ class WorkflowError(Exception):
 
 @dataclass(frozen=True)
 class Shown:
-    """A literal that is drawn as a node of its own; a bare value sits in the port instead."""
+    """A literal that is drawn as a node of its own; a bare value sits in the port instead.
+
+    It stands below its port, or `above` the node before.
+    """
 
     value: Any
+    above: bool = False
 
 
 Source: TypeAlias = tuple[Node, Port, str]
@@ -211,6 +215,7 @@ class Workflow:
         extras = {"type": kind, "attached": not is_shown}
         literal = self._add(f"Literal {name}", color, extras, key=key)
         if is_shown:
+            literal.stands_above = value.above
             node.literals.append(literal)
         else:
             target.held = text
