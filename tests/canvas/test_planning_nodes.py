@@ -65,7 +65,7 @@ def test_why_a_tool_is_chosen_is_told_by_search_and_plan() -> None:
     assert node.is_chosen.value is report["is_chosen"] is True
     assert (report["search"]["place"], report["plan"]["step"] > 0) == (1, True)
     assert "finds shop/cancel_order first" in node.summary.value
-    assert "No rule says anything of it." in node.summary.value
+    assert "No rule applies to it." in node.summary.value
 
 
 def test_why_a_tool_is_not_chosen_is_told_with_what_is_instead() -> None:

@@ -47,7 +47,7 @@ def command(capsys: Any, store: Path, *words: str) -> str:
 
 def test_each_tool_has_a_line_and_each_server_its_sum(store: Path, capsys: Any):
     lines = command(capsys, store).splitlines()
-    assert lines[0].split() == ["calls", "failed", "median", "95", "of", "100", "last", "used"]
+    assert lines[0].split() == ["calls", "failed", "median", "95", "%", "last", "used"]
     assert lines[1].split()[:4] == ["library.search", "30", "-", "12"]
     assert lines[2].split()[:3] == ["library.lend", "3", "3"]
     assert lines[3].startswith("web.?]0;x?")

@@ -11,7 +11,7 @@ from xai_mcp_agent import Subject, ToolChanged
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.views.history import change_json
+from xai_mcp_agent.views.changes import change_json
 
 GIT = Subject(MCP, "git")
 LOG = Subject(MCP, "git", "log")

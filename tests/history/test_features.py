@@ -11,7 +11,8 @@ from xai_mcp_agent import Event, Prompt, PromptArgument, Resource
 from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.wording import LINE_CHARS
-from xai_mcp_agent.views.history import changes_text, lines_of, lines_text
+from xai_mcp_agent.views.changes import changes_text
+from xai_mcp_agent.views.history import lines_of, lines_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
 READ = a_tool("read")

@@ -206,7 +206,6 @@ def test_the_history_tells_calls_as_one_although_they_were_learned_from(
     _, *lines = events_text(events, 100).splitlines()
     assert [x[10:] for x in lines] == [
         "shop.create_invoice: called 3 times, 100 ms each, 100 ms at most",
-        "shop.create_invoice: what it was used for is remembered",
         "shop.create_invoice: what it was used for is forgotten",
     ]
 

@@ -10,7 +10,8 @@ from xai_mcp_agent import Event, Subject, ToolChanged
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.event import Change
 from xai_mcp_agent.history.records import records_of
-from xai_mcp_agent.views.history import NOTHING, changes_text, events_text
+from xai_mcp_agent.views.changes import changes_text
+from xai_mcp_agent.views.history import NOTHING, events_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
 NOON = datetime(2026, 11, 20, 12).astimezone()
@@ -81,9 +82,9 @@ def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
 
 
 def test_a_first_listing_is_told_apart_from_what_a_person_accepted():
-    first, *_ = lines(replace(event("accepted", "pay"), source="executor"))
+    first, *_ = lines(replace(event("accepted", "pay"), teller="executor"))
     assert "web.pay: listed for the first time, and so accepted" in first
-    (second,) = lines(replace(event("accepted", "pay"), source="user"))
+    (second,) = lines(replace(event("accepted", "pay"), teller="user"))
     assert second.endswith("web.pay: accepted with this definition")
 
 
@@ -122,8 +123,8 @@ def test_servers_are_shown_with_their_tools_and_how_these_did():
     assert records(*LISTED, called("search", 1), called("search", 2, 0.2), broken) == [
         "web (Web 1.2): connected, 2 tools",
         "  fetch: never called",
-        "  search: 3 calls, 433 ms on average, 95 of 100 within 1.1 s; 1 failed, the",
-        "      last: too many",
+        "  search: 3 calls, 433 ms on average, 95 % within 1.1 s; 1 failed, the last: too",
+        "      many",
     ]
     drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
     shown = records(*LISTED, drawn, event("disabled", "fetch"))

@@ -33,7 +33,7 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why() -
         "   list: [1, name of call 1]",
         "   why: you must give it: nothing says it",
         "   - asked for: it",
-        "To be seen to before it runs:",
+        "Fix before running:",
         "- Call 2, use: you must give 'why'.",
         "About this plan:",
         "- made of words",

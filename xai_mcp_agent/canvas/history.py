@@ -14,7 +14,8 @@ from ..console.text import count
 from ..core.errors import BadSetting, StoreFailed, UnknownServer
 from ..history.event import Event
 from ..history.records import Records
-from ..views.history import change_json, event_json, events_text
+from ..views.changes import change_json
+from ..views.history import event_json, events_text
 from ..views.servers import refreshed_text
 from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text, tool_json

@@ -21,14 +21,8 @@ from ..history.place import NOTHING_KEPT, Place, find_place
 from ..settings.load import load_settings
 from ..settings.sections import Retention
 from ..settings.trust import without_untrusted
-from ..views.history import (
-    NOTHING,
-    change_json,
-    changes_text,
-    event_json,
-    version_json,
-    versions_text,
-)
+from ..views.changes import change_json, changes_text, version_json, versions_text
+from ..views.history import NOTHING, event_json
 from ..views.times import time_text
 from .bridges import name_in_history
 from .output import (

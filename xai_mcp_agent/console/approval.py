@@ -116,7 +116,7 @@ class ApprovalPage:
             ],
             "server": escaped(request.server),
             "said": [x for x in said if x] if request.server else [],
-            "buttons": [[x, words, SCOPE_WORDS[x]] for x, words in _BUTTONS.items()],
+            "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
         }
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:

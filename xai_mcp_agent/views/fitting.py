@@ -36,7 +36,7 @@ def suggested_text(suggested: Suggested, width: int) -> str:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
         lines += wrap("; ".join(_plain(one.reasons)), width, _INDENT, _INDENT)
     if not lines:
-        lines.append("No tool takes what these give, or says anything of what is wanted.")
+        lines.append("No tool takes what these steps give, or matches the request.")
     return "\n".join([*lines, *_left_out(suggested)])
 
 
@@ -144,7 +144,7 @@ def _of_rules(choice: ExplainedChoice) -> Iterator[str]:
     if ruling.word:
         yield f"The rule {ruling.rule!r} says {ruling.word}: {ruling.why}."
     elif not lines:
-        yield "No rule says anything of it."
+        yield "No rule applies to it."
     yield from lines
 
 

@@ -1,25 +1,23 @@
-"""Events, changes and versions of tools as JSON and as text."""
+"""Events as JSON and as lines, in which neighbours that are alike are one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..console.text import count, counts, one_line, wrap
 from ..core.json import JsonObject
 from ..core.tools import FEATURES
-from ..history.diff import ToolChanged, Version
 from ..history.event import Change, Event, Subject
 from .folding import Session, fold_sessions
-from .times import clock_text, day_text, seconds_text, time_text, utc_text
+from .times import clock_text, day_text, seconds_text, utc_text
 
 if TYPE_CHECKING:
     from ..history.log import LogRow
 
 NOTHING = "Nothing is remembered yet."
-NO_CHANGE = "Nothing changed."
 
 _MOST_NAMES = 6  # in one line; the events themselves have all
 _MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
@@ -45,11 +43,6 @@ _OF_TOOLS: dict[Change, str] = {
     "forgotten": "what it was used for is forgotten",
 }
 _BY_FIRST_LISTING = "listed for the first time, and so accepted with this definition"
-
-# Of tools that only came or went; the first listing of a server may have thousands.
-_MOST_CAME_OR_WENT = 50
-_MOST_LINES = 200  # of one tool; it may have thousands of parameters
-_MOST_LINE_CHARS = 5000  # more than a text in full
 
 
 @dataclass(frozen=True)
@@ -104,18 +97,18 @@ def event_json(event: Event) -> JsonObject:
 
 def events_text(events: Iterable[Event], width: int) -> str:
     """The events as lines of at most so many columns, each day under its date."""
-    return lines_text(_lines(HistoryLine([x], 1) for x in events), width) or NOTHING
+    return lines_text(_merge(HistoryLine([x], 1) for x in events), width) or NOTHING
 
 
 def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
-    """What is told in lines of their own, oldest first; uneventful sessions together if not all."""
+    """The lines of these rows, oldest first; uneventful sessions together if not all."""
     for day, group in groupby(rows if is_all else fold_sessions(rows), _day_of_session):
         items = list(group)
         if day:
-            yield _of_sessions([x for x in items if isinstance(x, Session)])
+            yield _sessions_line([x for x in items if isinstance(x, Session)])
         else:
-            found = (x for x in items if not isinstance(x, Session))
-            yield from _lines(x for row in found for x in _lines_of_row(row))
+            log_rows = (x for x in items if not isinstance(x, Session))
+            yield from _merge(x for row in log_rows for x in _lines_of_row(row))
 
 
 def _day_of_session(item: LogRow | Session) -> str:
@@ -154,11 +147,11 @@ def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
     if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:
-        told = differ(event)
+        differences = differ(event)
         name = f"{event.subject.tool}: " if line.count > 1 else ""
-        yield from (f"{name}{x}" for x in told[:_MOST_DIFFERENCES])
-        if len(told) > _MOST_DIFFERENCES:
-            yield f"{name}and {len(told) - _MOST_DIFFERENCES:,} more, which `diff` tells"
+        yield from (f"{name}{x}" for x in differences[:_MOST_DIFFERENCES])
+        if (more := len(differences) - _MOST_DIFFERENCES) > 0:
+            yield f"{name}and {more:,} more, which `history diff` shows"
 
 
 def subject_text(subject: Subject) -> str:
@@ -169,45 +162,51 @@ def subject_text(subject: Subject) -> str:
     return f"{source}.{name}" if subject.is_tool else f"{source}.{name} ({item})"
 
 
-def _lines(given: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
-    """What is told together: neighbours that are alike."""
-    for is_use, group in groupby(given, lambda x: x.first.change in ("called", "learned")):
-        if is_use:
-            yield from _of_use([event for x in group for event in x.events])
+def _merge(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
+    """Join neighbours that are alike; many calls are joined by tool, wherever they stand.
+
+    What was learned from a call has no line: `tools usage` shows it.
+    """
+    told = (x for x in lines if x.first.change != "learned")
+    for is_call, group in groupby(told, lambda x: x.first.change == "called"):
+        joined = [_join(list(x)) for _, x in groupby(group, _likeness)]
+        if not is_call:
+            yield from _with_their_tools(joined)
+        elif len(joined) <= _MOST_CALLS:
+            yield from joined
         else:
-            alike = groupby(group, lambda x: _likeness(x.first))
-            yield from _with_their_tools(_joined(list(x)) for _, x in alike)
+            by_tool = dict[tuple[object, ...], list[HistoryLine]]()
+            for line in joined:
+                by_tool.setdefault(_likeness(line), []).append(line)
+            yield from map(_join, by_tool.values())
 
 
-def _joined(lines: Sequence[HistoryLine]) -> HistoryLine:
+def _join(lines: Sequence[HistoryLine]) -> HistoryLine:
     return HistoryLine([event for x in lines for event in x.events], sum(x.count for x in lines))
 
 
-def _line(events: Iterable[Event]) -> HistoryLine:
-    found = list(events)
-    return HistoryLine(found, len(found))
+def _likeness(line: HistoryLine) -> tuple[object, ...]:
+    """Equal for lines that one line can tell."""
+    event, day = line.first, day_text(line.first.time)
+    if event.change == "called":
+        return event.subject, day, by_text(event)
+    about = (event.subject, event.payload.get("tool_count"))
+    if event.subject.tool is not None:
+        about = (event.subject.anchor, event.subject.kind, event.time)
+    return (*about, day, event.change, event.reason, event.source)
 
 
-def _of_use(events: Sequence[Event]) -> Iterator[HistoryLine]:
-    """The calls, and then what was learned from them, which comes after each."""
-    calls = [x for x in events if x.change == "called"]
-    lines = [_line(x) for _, x in groupby(calls, _call)]
-    yield from _by_tool(calls) if len(lines) > _MOST_CALLS else lines
-    yield from _by_tool([x for x in events if x.change == "learned"])
-
-
-def _with_their_tools(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
+def _with_their_tools(lines: Sequence[HistoryLine]) -> Iterator[HistoryLine]:
     """Sources joined with the tools that are there, or gone, just because they are."""
-    last: HistoryLine | None = None
-    for line in lines:
-        if last is not None and _is_of(line, last):
-            last = replace(last, others={**last.others, line.first.subject.kind.item: line.count})
-            continue
-        if last is not None:
-            yield last
-        last = line
-    if last is not None:
-        yield last
+    source = lines[0]
+    for line in lines[1:]:
+        if _is_of(line, source):
+            item = line.first.subject.kind.item
+            source = replace(source, others={**source.others, item: line.count})
+        else:
+            yield source
+            source = line
+    yield source
 
 
 def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
@@ -223,30 +222,9 @@ def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
             return False
 
 
-def _likeness(event: Event) -> tuple[object, ...]:
-    """Equal for events that one line can tell of."""
-    subject, payload = event.subject, event.payload
-    about = (subject, payload.get("tool_count"))
-    if subject.tool is not None:
-        about = (subject.anchor, subject.kind, event.time)
-    return (*about, day_text(event.time), event.change, event.reason, event.source)
-
-
-def _call(event: Event) -> tuple[object, ...]:
-    return event.subject, day_text(event.time), by_text(event)
-
-
-def _by_tool(calls: Sequence[Event]) -> Iterable[HistoryLine]:
-    found: dict[tuple[object, ...], list[Event]] = {}
-    for event in calls:
-        found.setdefault(_call(event), []).append(event)
-    return map(_line, found.values())
-
-
 def by_text(event: Event) -> str:
     """Who made a call, as far as more is known than that it was a program."""
-    told = event.payload
-    agent, node, workflow = (one_line(str(told.get(x, "")), 60) for x in _WHO)
+    agent, node, workflow = (one_line(str(event.payload.get(x, "")), 60) for x in _WHO)
     who = agent or node
     return f"{who} in {workflow}" if who and workflow else who
 
@@ -256,8 +234,6 @@ def _text(line: HistoryLine) -> str:
         return line.text
     if line.first.change == "called":
         return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
-    if line.first.change == "learned":
-        return f"{subject_text(line.first.subject)}: what it was used for is remembered"
     if line.first.subject.tool is None:
         return f"{subject_text(line.first.subject)}: {_of_source(line)}"
     return _of_tools(line)
@@ -283,7 +259,7 @@ def _some(names: Sequence[str], of: int) -> str:
     return f"{', '.join(names)}{more}"
 
 
-def _of_sessions(sessions: Sequence[Session]) -> HistoryLine:
+def _sessions_line(sessions: Sequence[Session]) -> HistoryLine:
     """Uneventful sessions of one day, one after another."""
     first = sessions[0].first
     names = list(dict.fromkeys(x.first.subject.shown_source for x in sessions))
@@ -335,13 +311,9 @@ def _of_calls(line: HistoryLine) -> str:
     errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
     took, who = seconds_text(max(seconds)), by_text(line.first)
     by = f" by {who}{_run_text(line.events)}" if who else ""
+    if len(line.events) == 1 and errors:
+        return f"{f'called{by}, ' if by else ''}failed after {took}: {_short(errors[0])}"
     if len(line.events) == 1:
-        if errors:
-            return (
-                f"called{by}, failed after {took}: {_short(errors[0])}"
-                if by
-                else (f"failed after {took}: {_short(errors[0])}")
-            )
         return f"called{by}, {took}"
     times = [x.time for x in line.events]
     begin, end = clock_text(min(times)), clock_text(max(times))
@@ -360,71 +332,3 @@ def _run_text(events: Sequence[Event]) -> str:
 
 def _short(reason: str) -> str:
     return one_line(reason, _MOST_REASON_CHARS)
-
-
-def change_json(change: ToolChanged) -> JsonObject:
-    """Every field, and the tool as names."""
-    return {
-        "kind": change.tool.kind.name,
-        "source": change.tool.source,
-        "tool": change.tool.tool,
-        "how": change.how,
-        "was": change.was and change.was.tool,
-        "lines": list(change.lines),
-    }
-
-
-def version_json(version: Version) -> JsonObject:
-    """Every field, the time in UTC."""
-    return {**asdict(version), "time": utc_text(version.time)}
-
-
-def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
-    """What became of each tool, in lines of at most so many columns."""
-    lines = list[str]()
-    for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
-        found = list(group)
-        if how in ("added", "removed"):
-            lines += _wrapped(f"{how}: {_names(found)}", width, "", "    ")
-            continue
-        for change in found:
-            lines += _wrapped(_head(change), width, "", "    ")
-            lines += _told(change.lines, width)
-    return "\n".join(lines) or NO_CHANGE
-
-
-def versions_text(versions: Sequence[Version], width: int) -> str:
-    """Every definition of a tool: since when it was so, and how it differed from the one before."""
-    lines = list[str]()
-    for number, version in enumerate(versions):
-        lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")
-        lines += _told(version.lines, width)
-    return "\n".join(lines)
-
-
-def _rank(change: ToolChanged) -> int:
-    return ("changed", "renamed", "removed", "added").index(change.how)
-
-
-def _head(change: ToolChanged) -> str:
-    name = subject_text(change.tool)
-    if change.was is None:
-        return f"{name} changed"
-    return f"{name} is probably {subject_text(change.was)}, renamed"
-
-
-def _names(changes: Sequence[ToolChanged]) -> str:
-    names = [subject_text(x.tool) for x in changes[:_MOST_CAME_OR_WENT]]
-    left = len(changes) - len(names)
-    return ", ".join(names) + (f" and {left:,} more" if left else "")
-
-
-def _told(lines: Sequence[str], width: int) -> Iterator[str]:
-    left = len(lines) - _MOST_LINES
-    more = [f"and {left:,} more changes, which JSON has"] if left > 0 else []
-    for line in (*lines[:_MOST_LINES], *more):
-        yield from _wrapped(line, width, "    ", "      ")
-
-
-def _wrapped(line: str, width: int, first: str, after: str) -> list[str]:
-    return wrap(line[:_MOST_LINE_CHARS], width, first, after)

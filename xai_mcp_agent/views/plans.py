@@ -56,7 +56,7 @@ def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
     if not plan.calls:
         yield NO_CALLS
     if plan.problems:
-        yield "To be seen to before it runs:"
+        yield "Fix before running:"
         yield from _listed(plan.problems, width)
     if plan.reasons and with_reasons:
         yield "About this plan:"

@@ -22,7 +22,7 @@ from ..core.results import (
     fields_of,
 )
 from ..history.place import StoreStatus
-from .history import change_json, changes_text
+from .changes import change_json, changes_text
 from .times import time_text
 
 if TYPE_CHECKING:
