@@ -47,26 +47,22 @@ def mcp_without_a_model() -> Workflow:
     read = flow.node("MCPReadResource", server_name="library", uri="library://rules")
     rules = flow.node("Print", msg=read["text"])
     flow.main(listed, tools, call, books, read, rules)
-    flow.note(
+    flow.explain(
+        listed,
         "1. What can the server do?",
-        "MCP servers are described in\n"
-        "mcp_settings.json. Each starts when\n"
-        "the first node needs it.",
-        above=listed,
-    )  # fmt: skip
-    flow.note(
+        "MCP servers are described in mcp_settings.json. Each starts when the first node needs it.",
+    )
+    flow.explain(
+        call,
         "2. Call a tool",
-        "Double-click tool_name and arguments\n"
-        "to change them; the list of step 1\n"
-        "says which there are.",
-        above=call,
-    )  # fmt: skip
-    flow.note(
+        "Double-click tool_name and arguments to change them; the list of step 1 says which "
+        "there are.",
+    )
+    flow.explain(
+        read,
         "3. Read a resource",
-        "Servers offer texts as well. Everything\n"
-        "is closed when the workflow ends.",
-        above=read,
-    )  # fmt: skip
+        "Servers offer texts as well. Everything is closed when the workflow ends.",
+    )
     return flow
 
 
@@ -84,29 +80,24 @@ def plan_and_run() -> Workflow:
     run = flow.node("MCPRunPlan", plan=plan["plan"])
     lent = flow.node("Print", msg=run["text"])
     flow.main(use, belt, plan, shown, run, lent)
-    flow.note(
+    flow.explain(
+        use,
         "1. The tools",
-        "Only those of this toolbelt are planned\n"
-        "with; without one, those of all servers\n"
-        "in mcp_settings.json.",
-        above=use,
-    )  # fmt: skip
-    flow.note(
+        "Only those of this toolbelt are planned with; without one, those of all servers in "
+        "mcp_settings.json.",
+    )
+    flow.explain(
+        plan,
         "2. Plan",
-        "Which tools are called, and what with:\n"
-        "worked out from words and shapes.\n"
-        "Nothing is called yet. Wire a model's\n"
-        "name to model for better plans.",
-        above=plan,
-    )  # fmt: skip
-    flow.note(
+        "Which tools are called, and what with: worked out from words and shapes. Nothing is "
+        "called yet. Wire a model's name to model for better plans.",
+    )
+    flow.explain(
+        run,
         "3. Run it",
-        "Results flow into later calls: the book\n"
-        "that call 1 gives is borrowed. To say\n"
-        "something yourself wire given, such as\n"
-        "\"2.reader\": \"Esi\".",
-        above=run,
-    )  # fmt: skip
+        "Results flow into later calls: the book that call 1 gives is borrowed. To say "
+        'something yourself wire given, such as "2.reader": "Esi".',
+    )
     return flow
 
 
@@ -123,25 +114,21 @@ def tools_that_fit_together() -> Workflow:
     plan = flow.node("MCPPlan", request=request)
     calls = flow.node("Print", msg=plan["summary"])
     flow.main(search, best, explain, why, plan, calls)
-    flow.note(
+    flow.explain(
+        search,
         "1. Which tools fit?",
-        "Those of all servers, the best first.\n"
-        "No model is asked in any of these.",
-        above=search,
-    )  # fmt: skip
-    flow.note(
+        "Those of all servers, the best first. No model is asked in any of these.",
+    )
+    flow.explain(
+        explain,
         "2. Why this tool?",
-        "What it takes, and why a search, a plan\n"
-        "or a rule chooses it. Try another\n"
-        "tool_name.",
-        above=explain,
-    )  # fmt: skip
-    flow.note(
+        "What it takes, and why a search, a plan or a rule chooses it. Try another tool_name.",
+    )
+    flow.explain(
+        plan,
         "3. What comes before it?",
-        "The calls that lead there, and what\n"
-        "somebody still has to say.",
-        above=plan,
-    )  # fmt: skip
+        "The calls that lead there, and what somebody still has to say.",
+    )
     return flow
 
 

@@ -36,24 +36,20 @@ def call_a_tool(flow: Workflow, done: bool) -> None:
     )
     show = flow.node("Print", **({"msg": call["text"]} if done else {}))
     flow.main(call, show)
-    flow.note(
+    flow.explain(
+        call,
         "1. A tool of a server",
-        "Press Run (the triangle above) and Start.\n"
-        "This node calls convert_units of the\n"
+        "Press Run (the triangle above) and Start. This node calls convert_units of the "
         "server units. Print gets nothing yet.",
-        above=call,
     )
-    flow.note(
-        "2. Show the result",
-        "Draw a line from text\nto msg, and run again.",
-        above=show,
-    )  # fmt: skip
-    flow.note(
+    flow.explain(show, "2. Show the result", "Draw a line from text to msg, and run again.")
+    flow.explain(
+        show,
         "3. A marathon",
-        "How far are 26.2 miles?\nDouble-click the orange box,\nwrite 26.2 for 5, run again.",
-        below=show,
-    )  # fmt: skip
-    flow.note("Help", "README.md in this folder says each click.", below=call)
+        "How far are 26.2 miles? Double-click the orange box, write 26.2 for 5, run again.",
+        below=True,
+    )
+    flow.explain(call, "Help", "README.md in this folder says each click.", below=True)
 
 
 def ask_an_agent(flow: Workflow, done: bool) -> None:
@@ -65,21 +61,23 @@ def ask_an_agent(flow: Workflow, done: bool) -> None:
     subject = "travel" if done else "the sea"
     run, show = _run(flow, f"Which books do you have about {subject}?")
     flow.main(library, belt, agent, run, show)
-    flow.note(
+    flow.explain(
+        library,
         "1. Tools",
-        "Tools of the server\nlibrary. Press Run:\nnobody has them yet.",
-        above=library,
+        "Tools of the server library. Press Run: nobody has them yet.",
+        columns=20,
     )
-    flow.note(
+    flow.explain(
+        belt,
         "2. The agent",
-        "Draw a line from toolbelt_spec\nhere to toolbelt_spec of AgentInit,\nand run again.",
-        above=belt,
+        "Draw a line from toolbelt_spec here to toolbelt_spec of AgentInit, and run again.",
     )
-    flow.note(
+    flow.explain(
+        run,
         "3. A question of yours",
-        "Double-click the question,\nask about something else,\nand run again.",
-        above=run,
-    )  # fmt: skip
+        "Double-click the question, ask about something else, and run again.",
+        columns=27,
+    )
 
 
 def draw_a_tool(flow: Workflow, done: bool) -> None:
@@ -88,30 +86,26 @@ def draw_a_tool(flow: Workflow, done: bool) -> None:
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     run, show = _run(flow, f"Make a badge for {'Grace Hopper' if done else NAME}.")
     flow.main(belt, agent, run, show)
-    flow.note(
+    flow.explain(
+        belt,
         "1. An agent",
-        "It has no server, only the tool\n"
-        "that is drawn below. Press Run,\n"
-        "then drag the canvas up.",
-        above=belt,
-    )  # fmt: skip
-    flow.note(
+        "It has no server, only the tool that is drawn below. Press Run, then drag the canvas up.",
+    )
+    flow.explain(
+        run,
         "3. Whose badge?",
-        "Double-click the text, put your\nname there, and run again.",
-        above=run,
-    )  # fmt: skip
+        "Double-click the text, put your name there, and run again.",
+    )
     tool, text = _badge(flow)
     if done:
         flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
     else:
         flow.side(tool, text)
-    flow.note(
+    flow.explain(
+        tool,
         "2. A tool of your own",
-        "It makes a text and gives it to nobody.\n"
-        "Drag AgentToolOutput from the palette to\n"
-        "its right. Join the arrows, and draw\n"
-        "a line from out_str to results.",
-        above=tool,
+        "It makes a text and gives it to nobody. Drag AgentToolOutput from the palette to its "
+        "right. Join the arrows, and draw a line from out_str to results.",
     )
 
 
@@ -132,21 +126,15 @@ def servers_and_memory(flow: Workflow, done: bool) -> None:
         "Remember that I like the sea.",
     )
     flow.main(*servers, memory, belt, agent, run, show)
-    flow.note(
+    flow.explain(
+        servers[0],
         "1. A second server",
-        "Press Run: a book, and no\n"
-        "tool for the rest. Drag a\n"
-        "second AgentUseMCPTools\n"
-        "onto the dashed line here.\n"
-        "server_name: units",
-        above=servers[0],
+        "Press Run: a book, and no tool for the rest. Drag a second AgentUseMCPTools onto the "
+        "dashed line here. server_name: units",
+        columns=27,
     )
-    flow.note(
-        "2. A memory",
-        "Draw a line from memory to\nagent_memory of AgentInit.",
-        above=memory,
-    )  # fmt: skip
-    flow.note("3. All three", "Run again: each part of the\nrequest is answered now.", above=run)
+    flow.explain(memory, "2. A memory", "Draw a line from memory to agent_memory of AgentInit.")
+    flow.explain(run, "3. All three", "Run again: each part of the request is answered now.")
 
 
 def your_own_agent(flow: Workflow, done: bool) -> None:
@@ -156,28 +144,26 @@ def your_own_agent(flow: Workflow, done: bool) -> None:
         flow.leave_room(_ROOM_FOR_ONE, before=belt)
         flow.leave_room(_ROOM_FOR_TWO, before=show)
         flow.main(belt, show)
-        flow.note(
+        flow.explain(
+            flow.start,
             "1. Tools",
-            "Drag AgentUseMCPTools from the palette\n"
-            "onto the first dashed line. server_name:\n"
+            "Drag AgentUseMCPTools from the palette onto the first dashed line. server_name: "
             "library, units or calendar.",
-            above=flow.start,
         )
-        flow.note(
+        flow.explain(
+            belt,
             "2. An agent",
-            "Onto the next dashed line: AgentInit just behind this\n"
-            "node, AgentRun just behind AgentInit. Then wire\n"
-            "toolbelt_spec to toolbelt_spec, last_response to msg\n"
-            "of Print. Give question a value, and run.",
-            above=belt,
+            "Onto the next dashed line: AgentInit just behind this node, AgentRun just behind "
+            "AgentInit. Then wire toolbelt_spec to toolbelt_spec, last_response to msg of "
+            "Print. Give question a value, and run.",
+            columns=54,
         )
-        flow.note(
+        flow.explain(
+            show,
             "3. A tool you draw",
-            "Below: AgentDefineTool,\n"
-            "AgentToolOutput. Ask for\n"
-            "it in your question.\n"
-            "README.md says how.",
-            above=show,
+            "Below: AgentDefineTool, AgentToolOutput. Ask for it in your question. README.md "
+            "says how.",
+            columns=25,
         )
         return
     calendar = flow.node("AgentUseMCPTools", server_name="calendar")
@@ -191,7 +177,7 @@ def your_own_agent(flow: Workflow, done: bool) -> None:
         description="Says when the library opens.",
     )
     flow.side(tool, flow.node("AgentToolOutput", results=["Every day at nine."]))
-    flow.note("One of many", "A server, an agent,\na drawn tool.", above=calendar)
+    flow.explain(calendar, "One of many", "A server, an agent, a drawn tool.")
 
 
 _DRAWINGS: dict[str, Callable[[Workflow, bool], None]] = {

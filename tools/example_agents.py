@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xai_mcp_agent.drawing.nodes import Node
 
 from .workflows import Shown, Workflow
@@ -22,24 +24,15 @@ def quickstart(name: str = "ex01_quickstart") -> Workflow:
     """The smallest agent that uses tools, without any key."""
     flow = Workflow(name)
     library = flow.node("AgentUseMCPTools", server_name="library")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit",
+    agent, run = _agent(
+        flow,
+        library,
+        question=FIRST_QUESTION,
         agent_provider="offline",
         system_prompt=SYSTEM_PROMPT,
-        toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
-    flow.main(library, belt, agent, run)
     _tools_note(flow, library)
-    flow.note(
-        "2. Set up the agent",
-        "The model offline needs no key: it\n"
-        "follows rules. For a real one open\n"
-        "ex05_openai_compatible.xircuits.",
-        above=agent,
-    )
-    _ask_note(flow, run)
+    _offline_notes(flow, agent, run)
     return flow
 
 
@@ -47,31 +40,20 @@ def builtin_tools() -> Workflow:
     """An agent that calculates, without any server."""
     flow = Workflow("ex02_builtin_tools")
     tools = flow.node("AgentUseBuiltinTools", tools="calculate, current_time")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit",
+    agent, run = _agent(
+        flow,
+        tools,
+        question=CALCULATION,
         agent_provider="offline",
         system_prompt="Use your tools for every calculation. Answer briefly.",
-        toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", question=Shown(CALCULATION, above=True))
-    flow.main(tools, belt, agent, run)
-    flow.note(
+    flow.explain(
+        tools,
         "1. Tools that come along",
-        "They need no server and no settings.\n"
-        "With list_files, read_file and\n"
-        "write_file set workspace, too: the\n"
-        "folder that they stay in.",
-        above=tools,
+        "They need no server and no settings. With list_files, read_file and write_file set "
+        "workspace, too: the folder that they stay in.",
     )
-    flow.note(
-        "2. Set up the agent",
-        "The model offline needs no key: it\n"
-        "follows rules. For a real one open\n"
-        "ex05_openai_compatible.xircuits.",
-        above=agent,
-    )
-    _ask_note(flow, run)
+    _offline_notes(flow, agent, run)
     return flow
 
 
@@ -90,26 +72,22 @@ def quickstart_with_many_tools() -> Workflow:
     )
     run = flow.node("AgentRun", question=Shown(MEASURE, above=True))
     flow.main(workbench, shown, model, belt, agent, run)
-    flow.note(
+    flow.explain(
+        workbench,
         "1. Several hundred tools",
-        "The workbench has about 350. What is\n"
-        "named there is shown in every request; for\n"
-        "the others the agent searches.\n"
-        "Drag the empty canvas up for the rest.",
-        above=workbench,
+        "The workbench has about 350. What is named there is shown in every request; for the "
+        "others the agent searches.\nDrag the empty canvas up for the rest.",
     )
-    flow.note(
+    flow.explain(
+        model,
         "2. How much is shown",
-        "tool_token_budget: the most tokens\n"
-        "that the descriptions of tools may\n"
-        "take in a request. With all of them\n"
-        "it would be about 28,000.",
-        above=model,
+        "tool_token_budget: the most tokens that the descriptions of tools may take in a "
+        "request. With all of them it would be about 28,000.",
     )
-    flow.note(
+    flow.explain(
+        run,
         "3. Watch it search, then use",
-        "First it calls tool_search, then the\ntool that this has found.",
-        above=run,
+        "First it calls tool_search, then the tool that this has found.",
     )
     return flow
 
@@ -125,27 +103,23 @@ def history_of_an_agent() -> Workflow:
     happened = flow.node("Print", msg=history["text"])
     known = flow.node("Print", msg=history["status"])
     flow.main(library, belt, agent, run, history, happened, known)
-    flow.note(
+    flow.explain(
+        agent,
         "1. An agent works",
-        "It calls a tool of the library. Every\n"
-        "call is remembered, with how long it\n"
-        "took and what went wrong.",
-        above=agent,
+        "It calls a tool of the library. Every call is remembered, with how long it took and "
+        "what went wrong.",
     )
-    flow.note(
+    flow.explain(
+        history,
         "2. What happened",
-        "since: 2h, 3d, or 2026-11-20. Nothing\n"
-        "wired: everything, of all servers. The\n"
-        "command xai-mcp-agent history show\n"
-        "shows the same.",
-        above=history,
+        "since: 2h, 3d, or 2026-11-20. Nothing wired: everything, of all servers. The command "
+        "xai-mcp-agent history show shows the same.",
     )
-    flow.note(
+    flow.explain(
+        known,
         "3. How the tools are doing",
-        "Calls, errors and durations of every\n"
-        "tool there ever was; of one that is\n"
-        "gone, since when and why.",
-        above=known,
+        "Calls, errors and durations of every tool there ever was; of one that is gone, since "
+        "when and why.",
     )
     return flow
 
@@ -166,13 +140,12 @@ def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
     flow.begin_row(model)
     flow.main(library, belt, model, agent, run)
     _tools_note(flow, library)
-    flow.note(
+    flow.explain(
+        model,
         "2. Say which model",
-        "model: one your service has. base_url: its\n"
-        "address, here Ollama's. OpenAI's own is\n"
-        "https://api.openai.com/v1, its key in\n"
-        "OPENAI_API_KEY. Others: key in api_key.",
-        below=model,
+        "model: one your service has. base_url: its address, here Ollama's. OpenAI's own is "
+        "https://api.openai.com/v1, its key in OPENAI_API_KEY. Others: key in api_key.",
+        below=True,
     )
     _ask_note(flow, run)
     return flow
@@ -182,25 +155,20 @@ def agent_with_a_drawn_tool() -> Workflow:
     """A template: the quickstart and a tool that is drawn below it, in sight in a small window."""
     flow = Workflow("agent_with_a_drawn_tool")
     library = flow.node("AgentUseMCPTools", server_name="library")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit",
+    agent, run = _agent(
+        flow,
+        library,
+        question="Find a book about travel and make a poster for it.",
         agent_provider="offline",
         system_prompt=SYSTEM_PROMPT,
-        toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node(
-        "AgentRun", question=Shown("Find a book about travel and make a poster for it.", above=True)
-    )
-    flow.main(library, belt, agent, run)
     _poster_tool(flow)
     _tools_note(flow, library)
-    flow.note(
+    flow.explain(
+        agent,
         "2. Set up the agent",
-        "The model offline needs no key: it\n"
-        "follows rules. It does not matter where\n"
-        "a tool comes from.",
-        above=agent,
+        "The model offline needs no key: it follows rules. It does not matter where a tool "
+        "comes from.",
     )
     _ask_note(flow, run)
     return flow
@@ -211,24 +179,18 @@ def two_servers_and_a_drawn_tool() -> Workflow:
     flow = Workflow("ex04_two_servers_and_a_drawn_tool")
     library = flow.node("AgentUseMCPTools", server_name="library")
     units = flow.node("AgentUseMCPTools", server_name="units")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", system_prompt=SYSTEM_PROMPT, toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown(QUESTION, above=True))
-    flow.main(library, units, belt, agent, run)
+    agent, run = _agent(flow, library, units, question=QUESTION, system_prompt=SYSTEM_PROMPT)
     _poster_tool(flow)
-    flow.note(
+    flow.explain(
+        library,
         "1. Choose its tools",
-        "Each AgentUseMCPTools adds the tools of one\n"
-        "MCP server. Which servers there are stands\n"
-        "in mcp_settings.json.",
-        above=library,
+        "Each AgentUseMCPTools adds the tools of one MCP server. Which servers there are "
+        "stands in mcp_settings.json.",
     )
-    flow.note(
+    flow.explain(
+        agent,
         "2. Set up the agent",
-        "It does not matter to the agent where\n"
-        "a tool comes from: all of them are in\n"
-        "its toolbelt.",
-        above=agent,
+        "It does not matter to the agent where a tool comes from: all of them are in its toolbelt.",
     )
     _ask_note(flow, run)
     return flow
@@ -240,26 +202,23 @@ def native_and_text() -> Workflow:
     units = flow.node("AgentUseMCPTools", server_name="units")
     native, text = (_converter(flow, name) for name in ("native", "text"))
     flow.main(units, *native, *text)
-    flow.note(
+    flow.explain(
+        native[0],
         "1. Two ways to call a tool",
-        "Most models call functions: the\n"
-        "service passes tools and calls\n"
-        "beside the text. That is native.\n"
-        "Drag the empty canvas up for the rest.",
-        above=native[0],
+        "Most models call functions: the service passes tools and calls beside the text. That "
+        "is native.\nDrag the empty canvas up for the rest.",
     )
-    flow.note(
+    flow.explain(
+        text[0],
         "2. In text",
-        "A model without that is told in\n"
-        "the system prompt how to write\n"
-        "TOOL: name {arguments}, and its\n"
-        "text is read. That is text.",
-        above=text[0],
+        "A model without that is told in the system prompt how to write TOOL: name "
+        "{arguments}, and its text is read. That is text.",
     )
-    flow.note(
+    flow.explain(
+        text[-1],
         "3. Compare",
-        "Same tools, same call, same\nanswer. auto, the default,\nchooses for you.",
-        below=text[-1],
+        "Same tools, same call, same answer. auto, the default, chooses for you.",
+        below=True,
     )
     return flow
 
@@ -285,20 +244,20 @@ def memory_of_an_agent() -> Workflow:
     told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex.", above=True))
     asked = flow.node("AgentRun", question=Shown("What is my dog called?", above=True))
     flow.main(memory, agent, told, asked)
-    flow.note(
+    flow.explain(
+        memory,
         "1. A place for notes",
-        "Give file a name, such as notes.db,\nand they are there again tomorrow.",
-        above=memory,
+        "Give file a name, such as notes.db, and they are there again tomorrow.",
     )
-    flow.note(
+    flow.explain(
+        told,
         "2. Something to remember",
-        "The agent has the tools\ncreate_memory and lookup_memory\nand decides when to use them.",
-        above=told,
+        "The agent has the tools create_memory and lookup_memory and decides when to use them.",
     )
-    flow.note(
+    flow.explain(
+        asked,
         "3. A new conversation",
-        "This run knows nothing of the one\nbefore it, only what was noted.",
-        above=asked,
+        "This run knows nothing of the one before it, only what was noted.",
     )
     return flow
 
@@ -319,42 +278,59 @@ def progress_of_an_agent() -> Workflow:
     report = flow.node("Print", msg=run["thought"])
     flow.main(library, belt, agent, run)
     flow.branch(run, "on_thought", report)
-    flow.note(
+    flow.explain(
+        library,
         "1. A task of several steps",
-        "Find the book, borrow it, list the loans:\neach step needs what came before.",
-        above=library,
+        "Find the book, borrow it, list the loans: each step needs what came before.",
     )
-    flow.note(
+    flow.explain(
+        run,
         "2. Work while it works",
-        "The branch on_thought of AgentRun\nruns after each use of a tool.",
-        above=run,
+        "The branch on_thought of AgentRun runs after each use of a tool.",
     )
-    flow.note(
+    flow.explain(
+        report,
         "3. Report",
-        "thought has what the agent did and why.\n"
-        "Put any nodes here: write a file,\n"
-        "send a message, count.",
-        below=report,
+        "thought has what the agent did and why. Put any nodes here: write a file, send a "
+        "message, count.",
+        below=True,
     )
     return flow
 
 
+def _agent(flow: Workflow, *sources: Node, question: str, **inputs: Any) -> tuple[Node, Node]:
+    """Draw an agent with the tools of these nodes, and a question to it."""
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"], **inputs)
+    run = flow.node("AgentRun", question=Shown(question, above=True))
+    flow.main(*sources, belt, agent, run)
+    return agent, run
+
+
 def _tools_note(flow: Workflow, library: Node) -> None:
-    flow.note(
+    flow.explain(
+        library,
         "1. Choose its tools",
-        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
-        above=library,
+        "The tools of one MCP server. Which servers there are stands in mcp_settings.json.",
     )
 
 
+def _offline_notes(flow: Workflow, agent: Node, run: Node) -> None:
+    flow.explain(
+        agent,
+        "2. Set up the agent",
+        "The model offline needs no key: it follows rules. For a real one open "
+        "ex05_openai_compatible.xircuits.",
+    )
+    _ask_note(flow, run)
+
+
 def _ask_note(flow: Workflow, run: Node) -> None:
-    flow.note(
+    flow.explain(
+        run,
         "3. Ask",
-        "Press Alt+Q and ask, or press\n"
-        "Run: it asks the text that leads\n"
-        "to question.",
-        above=run,
-    )  # fmt: skip
+        "Press Alt+Q and ask, or press Run: it asks the text that leads to question.",
+    )
 
 
 def _poster_tool(flow: Workflow) -> None:
@@ -367,9 +343,10 @@ def _poster_tool(flow: Workflow) -> None:
     text = flow.node("FormatString", format_str="*** {title} ***", args=tool["tool_args"])
     output = flow.node("AgentToolOutput", results=[text["out_str"]])
     flow.side(tool, text, output)
-    flow.note(
+    flow.explain(
+        tool,
         "4. Draw a tool of your own",
-        "These nodes run each time the agent uses make_poster. Put others between\n"
-        "the first and the last to make the tool do something else.",
-        above=tool,
+        "These nodes run each time the agent uses make_poster. Put others between the first "
+        "and the last to make the tool do something else.",
+        columns=74,
     )

@@ -28,21 +28,21 @@ def agent_as_a_tool() -> Workflow:
     )
     inner = flow.node("AgentRun", agent_name="librarian", question=text["out_str"])
     flow.side(tool, text, inner, flow.node("AgentToolOutput", results=[inner["last_response"]]))
-    flow.note(
+    flow.explain(
+        library,
         "1. An agent with tools",
         "Its toolbelt books has the server's tools.\nDrag the empty canvas up for the rest.",
-        above=library,
     )
-    flow.note(
+    flow.explain(
+        belt,
         "2. An agent that asks it",
-        "Its toolbelt, the default one, has only\nthe tool that is drawn below.",
-        above=belt,
+        "Its toolbelt, the default one, has only the tool that is drawn below.",
     )
-    flow.note(
+    flow.explain(
+        tool,
         "3. The first agent as a tool of the second",
-        "Each time the host uses ask_librarian, the librarian runs\n"
-        "and its answer goes back to the host.",
-        above=tool,
+        "Each time the host uses ask_librarian, the librarian runs and its answer goes back "
+        "to the host.",
     )
     return flow
 
@@ -55,27 +55,23 @@ def workflow_as_a_tool() -> Workflow:
     host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node("AgentRun", question=Shown("Find a book about whales.", above=True))
     flow.main(use, belt, host, run)
-    flow.note(
+    flow.explain(
+        use,
         "1. A workflow is a tool",
-        "Open find_books.xircuits in the\n"
-        "folder workflows: its Argument\n"
-        "is what the tool takes, its\n"
-        "Finish what it gives back. A\n"
-        "comment there describes it.",
-        above=use,
+        "Open find_books.xircuits in the folder workflows: its Argument is what the tool "
+        "takes, its Finish what it gives back. A comment there describes it.",
     )
-    flow.note(
+    flow.explain(
+        belt,
         "2. Nothing else to set up",
-        "No entry in mcp_settings.json\n"
-        "is needed. When you change that\n"
-        "workflow, the next call runs\n"
-        "the new one.",
-        below=belt,
+        "No entry in mcp_settings.json is needed. When you change that workflow, the next "
+        "call runs the new one.",
+        below=True,
     )
-    flow.note(
+    flow.explain(
+        run,
         "3. Each call is a run of its own",
-        "In a process of its own, with\nan agent of its own in it.",
-        above=run,
+        "In a process of its own, with an agent of its own in it.",
     )
     return flow
 
@@ -90,17 +86,17 @@ def find_books() -> Workflow:
     run = flow.node("AgentRun", question=text["out"])
     flow.main(library, belt, agent, text, run)
     flow.outputs(run["last_response"])
-    flow.note(
+    flow.explain(
+        belt,
         "Description",
         "Finds books of the library about a topic.\ntopic: what they are about",
-        above=belt,
     )
-    flow.note(
+    flow.explain(
+        belt,
         "How to change it",
-        "The comment Description is what the agent that\n"
-        "uses this workflow reads of it. A line of it that\n"
-        "begins with an argument's name is about that.",
-        below=belt,
+        "The comment Description is what the agent that\nuses this workflow reads of it. A "
+        "line of it that\nbegins with an argument's name is about that.",
+        below=True,
     )
     return flow
 
@@ -126,22 +122,16 @@ def router_with_two_routes() -> Workflow:
     )
     read = flow.node("MCPReadResource", server_name="library", uri="library://rules")
     flow.side(rules, read, flow.node("AgentToolOutput", results=[read["text"]]))
-    flow.note(
+    flow.explain(
+        router,
         "1. A request comes in",
-        "The model reads the descriptions of the\n"
-        "routes below and chooses one. Try:\n"
-        "Find a book about whales.\n"
-        "Drag the empty canvas up for the rest.",
-        above=router,
+        "The model reads the descriptions of the routes below and chooses one. Try: Find a "
+        "book about whales.\nDrag the empty canvas up for the rest.",
     )
-    flow.note(
-        "2. A route with an agent",
-        "What its AgentRun answers is the result.",
-        above=search,
-    )
-    flow.note(
+    flow.explain(search, "2. A route with an agent", "What its AgentRun answers is the result.")
+    flow.explain(
+        rules,
         "3. A route without any model",
         "What AgentToolOutput is given is the result.",
-        above=rules,
     )
     return flow

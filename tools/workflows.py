@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ _COLORS = {
     "string": "lightpink", "int": "blue", "float": "green", "boolean": "red", "list": "yellow",
     "dict": "orange", "chat": "green", "secret": "black", "any": "cyan",
 }  # fmt: skip
+
+
+_COLUMNS = 40  # of a comment: as wide as two nodes that stand side by side
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,14 @@ class Workflow(workflow.Workflow):
         """Draw the flow of a branch of `node`."""
         self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
         self.flow(*nodes)
+
+    def explain(
+        self, node: Node, title: str, text: str, *, below: bool = False, columns: int = _COLUMNS
+    ) -> None:
+        """Add a comment over or below a node, broken into lines of so many characters."""
+        lines = [x for line in text.split("\n") for x in textwrap.wrap(line, columns)]
+        above = None if below else node
+        self.note(title, "\n".join(lines), above=above, below=node if below else None)
 
     def leave_room(self, width: float, *, before: Node) -> None:
         """Leave so much of the row free to the left of a node, for others to be put there."""
