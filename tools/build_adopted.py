@@ -1,4 +1,4 @@
-"""The adopted workflows in docs/measured.md: `python -m tools.build_adopted` writes their table.
+"""The table of adopted workflows beside their shapes: `python -m tools.build_adopted` writes it.
 
 It draws each shape of tests/support/old_workflows, adopts it, and compiles and runs the result.
 Takes half a minute.
@@ -14,6 +14,7 @@ from tests.support.old_workflows.drawn import SHAPES
 from tests.support.old_workflows.outcomes import outcome
 from xai_mcp_agent.cli.init import init_folder
 
+PAGE = Path(__file__).parents[1] / "tests" / "support" / "old_workflows" / "README.md"
 COMMAND = "python -m tools.build_adopted"
 
 _HEAD = """\
@@ -26,7 +27,8 @@ def main() -> None:
     """Write the table."""
     with TemporaryDirectory() as folder:
         place = init_folder(Path(folder) / "lab").folder
-        page.write(COMMAND, "".join([_HEAD, *(outcome(x, place).row() for x in SHAPES.values())]))
+        rows = [outcome(x, place).row() for x in SHAPES.values()]
+        page.write(COMMAND, "".join([_HEAD, *rows]), PAGE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Workflows of the shapes that people published are adopted, compiled and run.
 
-The table in docs/measured.md is of what came of them.
+The table in tests/support/old_workflows/README.md says what came of them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.page import PAGE
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.old_workflows.outcomes import outcome
+from tools.build_adopted import PAGE
 from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.cli.init import init_folder
 
