@@ -28,10 +28,11 @@ def test_what_cannot_be_seen_is_written_out() -> None:
 
 
 def test_no_value_can_pass_for_another_argument() -> None:
-    path, text, number = shown_arguments(REQUEST)
-    assert path.lines == ('"/a"',)
-    assert text.lines == ("", "| x", "| path: /b")
-    assert number.lines == ("[", "  1", "]")
+    assert shown_arguments(REQUEST) == [
+        ("path", ('"/a"',)),
+        ("text", ("", "| x", "| path: /b")),
+        ("n", ("[", "  1", "]")),
+    ]
 
 
 def test_a_long_text_is_shown_to_its_end() -> None:

@@ -81,29 +81,29 @@ def test_any_stream_and_none_is_written_to_without_an_error(
     """A Python without a console has no stdout."""
     if stream is None or isinstance(stream, io.StringIO):
         monkeypatch.setattr("sys.stdout", stream)
-        write_to_stdout("\u2192 \ud800\n", at_once=True)
+        write_to_stdout("\u2192 \ud800\n")
     assert surface_of(stream, {}).kind == "plain"
 
 
 def test_what_an_encoding_cannot_say_does_not_end_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     monkeypatch.setattr("sys.stdout", stream)
-    write_to_stdout("日本 ok\n", at_once=True)
+    write_to_stdout("日本 ok\n")
     assert stream.buffer.getvalue() == b"?? ok\n"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_reader_that_is_gone_does_not_end_a_run_and_is_told_of_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(surface, "_told_reasons", set())
+    monkeypatch.setattr(surface, "_reported", set())
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb", buffering=0) as raw:
         stream = io.TextIOWrapper(raw, write_through=True)
         monkeypatch.setattr("sys.stdout", stream)
         for _ in range(3):
-            write_to_stdout("line\n", at_once=True)
-    write_to_stdout("it is closed now\n", at_once=True)
+            write_to_stdout("line\n")
+    write_to_stdout("it is closed now\n")
     told = "What runs print is not shown: {}. They go on."
     assert caplog.messages == [
         told.format("[Errno 32] Broken pipe"),

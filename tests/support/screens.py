@@ -45,7 +45,7 @@ class Paper:
         """The lines as a terminal shows them: what comes after a `\\r` is written over the line."""
         return [_overwritten(x) for x in self.written.removesuffix("\n").split("\n")]
 
-    def _write(self, text: str, *, at_once: bool) -> None:
+    def _write(self, text: str) -> None:
         if self.is_interrupted:
             raise KeyboardInterrupt
         self.written += text

@@ -106,7 +106,7 @@ def ask(
 def _beside(show: str | None) -> Console:
     """What happens on stderr, beside the answer."""
 
-    def write(text: str, *, at_once: bool) -> None:
+    def write(text: str) -> None:
         typer.echo(text, err=True, nl=False)
 
     return Console("agent", show or _QUIET, screen=Screen(write, surface_of(sys.stderr)))

@@ -7,7 +7,6 @@ import logging
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.approval import (
@@ -48,25 +47,15 @@ _CLAIMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShownArgument:
-    """One argument to be read: its name, and its value in lines."""
-
-    name: str
-    lines: tuple[str, ...]
-
-
-def shown_arguments(request: ApprovalRequest) -> list[ShownArgument]:
-    """All of them, as JSON; a text of several lines as these. Nothing is left out."""
-    return [
-        ShownArgument(escaped(name), _lines(value)) for name, value in request.arguments.items()
-    ]
+def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
+    """All of them by name, in lines of JSON; a text of several lines as these, none left out."""
+    return [(escaped(name), _lines(value)) for name, value in request.arguments.items()]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
     """What a source says of its tool's effects, in words; only what it says."""
-    said = {name: getattr(annotations, name) for name in _CLAIMS}
-    return [_CLAIMS[name][0 if value else 1] for name, value in said.items() if value is not None]
+    values = {name: getattr(annotations, name) for name in _CLAIMS}
+    return [_CLAIMS[name][0 if value else 1] for name, value in values.items() if value is not None]
 
 
 def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
@@ -111,9 +100,7 @@ class ApprovalPage:
         return {
             "title": escaped(request.title),
             "message": f"You are asked because {request.reason}." if request.reason else "",
-            "arguments": [
-                [x.name, "\n".join(x.lines).lstrip("\n")] for x in shown_arguments(request)
-            ],
+            "arguments": [[x, "\n".join(y).lstrip("\n")] for x, y in shown_arguments(request)],
             "server": escaped(request.server),
             "said": [x for x in said if x] if request.server else [],
             "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
@@ -135,13 +122,12 @@ class ApprovalPage:
 def told(request: ApprovalRequest) -> list[str]:
     """All of a call, and what may be answered, in lines."""
     lines = ["With these arguments:" if request.arguments else "Without arguments."]
-    for argument in shown_arguments(request):
-        first, *rest = argument.lines
-        lines += [f"  {argument.name}: {first}", *(f"    {x}" for x in rest)]
-    said = [f"  | {x}" for x in escaped(request.description, "\n").split("\n")]
-    said += [f"  | ({x})" for x in claims(request.annotations)]
+    for name, (first, *rest) in shown_arguments(request):
+        lines += [f"  {name}: {first}", *(f"    {x}" for x in rest)]
     if request.server:
-        lines += [f"{escaped(request.server)} says of the tool, in its own words:", *said]
+        lines.append(f"{escaped(request.server)} says of the tool, in its own words:")
+        lines += [f"  | {x}" for x in escaped(request.description, "\n").split("\n")]
+        lines += [f"  | ({x})" for x in claims(request.annotations)]
     return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
 
 

@@ -269,9 +269,9 @@ class RunCard:
 
     def _page(self) -> str:
         if self._speech:
-            said = self._mask("".join(self._speech))
+            text = self._mask("".join(self._speech))
             # A word that is not complete may be the beginning of a secret.
-            self._view.answer = self._answer(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
+            self._view.answer = self._answer(text[: max(text.rfind(" "), text.rfind("\n")) + 1])
         return str(_macros().page(self._view)).strip()
 
 
@@ -284,7 +284,7 @@ class _PlainText:
         self.lines = RunLines(name, screen, screen.enter(name, detail), clock)
         self.lines.mask = mask
 
-    def _write(self, text: str, *, at_once: bool) -> None:
+    def _write(self, text: str) -> None:
         self._pieces.append(text)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from ..secrets.secrets import Mask
 from .card import RunCard
 from .lines import RunLines
 from .screen import SCREEN, Screen, Voice
-from .surface import Detail, ShownCard, detail_of_environment, detail_on
+from .surface import VARIABLE, Detail, ShownCard, detail_in_environment, detail_on
 from .text import as_it_is, clean
 from .waiting import Clock, Waiting
 
@@ -22,7 +23,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SERVERS, _PERSON = "servers", "person"  # what is waited for
-_told_faults: set[str] = set()  # about the environment, which is the same for all runs
 
 
 class Console:
@@ -51,17 +51,14 @@ class Console:
 
     def __enter__(self) -> Console:
         around = self._screen.current()
-        detail, fault = self._detail, ""
+        detail = self._detail
         if detail is None and around is not None:
             detail = around.detail
         if detail is None:
-            detail, fault = detail_of_environment()
+            detail = detail_in_environment(os.environ.get(VARIABLE, ""))
         self._voice = self._screen.enter(self._name, detail)
         self._lines = RunLines(self._name, self._screen, self._voice, self._clock)
         self._lines.mask = self._mask
-        if fault and fault not in _told_faults:
-            _told_faults.add(fault)
-            self._lines.say("!!", fault)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:

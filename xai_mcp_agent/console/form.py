@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal, TypeAlias, cast
 
 from jsonschema_rs import is_valid
@@ -31,22 +32,17 @@ class Unfit(ValueError):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of the values a field may have, and what a person reads for it."""
-
-    value: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Field:
-    """One field of a form. `schema` is that of its value."""
+    """One field of a form. `schema` is that of its value.
+
+    `choices` has the label that a person reads for each value that it may have.
+    """
 
     name: str
     schema: JsonObject
     kind: Kind
     is_needed: bool
-    choices: tuple[Choice, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def label(self) -> str:
@@ -100,8 +96,7 @@ class Field:
             return "yes" if value else "no"
         if isinstance(value, list):
             return ", ".join(self.shown(x) for x in cast(list[Any], value))
-        labels = (x.label for x in self.choices if x.value == value)
-        return next(labels, seen_label(str(value)))
+        return self.choices.get(value) or seen_label(str(value))
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with a value, one line each."""
@@ -127,14 +122,13 @@ class Field:
 
     def _choice(self, typed: str) -> str:
         """By its value, what is read for it, or its number in the list."""
-        for choice in self.choices:
-            if typed == choice.value:
-                return choice.value
-        for choice in self.choices:
-            if typed.casefold() == choice.label.casefold():
-                return choice.value
+        if typed in self.choices:
+            return typed
+        for value, label in self.choices.items():
+            if typed.casefold() == label.casefold():
+                return value
         if typed.isascii() and typed.isdigit() and 0 < int(typed[:9]) <= len(self.choices):
-            return self.choices[int(typed[:9]) - 1].value
+            return list(self.choices)[int(typed[:9]) - 1]
         raise Unfit(f"{typed!r} is none of them. Type a number from the list, or the words.")
 
 
@@ -156,21 +150,17 @@ def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
     return Field(name, spec, cast(Kind, kind), is_needed)
 
 
-def _choices(spec: JsonObject) -> tuple[Choice, ...]:
+def _choices(spec: JsonObject) -> dict[str, str]:
     for key in ("oneOf", "anyOf"):
         titled = [cast(JsonObject, x) for x in as_list(spec.get(key)) if isinstance(x, dict)]
         if titled and all(isinstance(x.get("const"), str) for x in titled):
-            return tuple(_choice(x["const"], as_text(x.get("title"))) for x in titled)
+            pairs = [(as_text(x["const"]), as_text(x.get("title"))) for x in titled]
+            return {value: title or seen_label(value) for value, title in pairs}
     values = as_list(spec.get("enum"))
     if not values or not all(isinstance(x, str) for x in values):
-        return ()
+        return {}
     names = [as_text(x) for x in as_list(spec.get("enumNames"))]
-    names += [""] * (len(values) - len(names))
-    return tuple(_choice(x, name) for x, name in zip(values, names, strict=False))
-
-
-def _choice(value: str, label: str) -> Choice:
-    return Choice(value, label or seen_label(value))
+    return {x: name or seen_label(x) for x, name in zip_longest(values, names[: len(values)])}
 
 
 def _yes_or_no(typed: str) -> bool:

@@ -162,8 +162,8 @@ class RunLines:
         self.end_speech()
         has_spoken, self._has_spoken = self._has_spoken, False
         if text.strip() and not has_spoken:
-            said = self.mask(text.strip())
-            self._write_speech(self._wrap(opening(said, MOST_CHARS, MOST_CHARS)))
+            text = opening(self.mask(text.strip()), MOST_CHARS, MOST_CHARS)
+            self._write_speech(self._wrap(text))
 
     def _finish_tool(self, event: ToolFinished) -> None:
         title = f"{event.tool} ({event.seconds:.2f} s)"

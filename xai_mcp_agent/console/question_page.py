@@ -111,7 +111,7 @@ class Page:
             "label": field.label,
             "help": field.description,
             "wanted": field.wanted(),
-            "choices": [[x.value, x.label] for x in field.choices],
+            "choices": [*map(list, field.choices.items())],
             "is_needed": field.is_needed,
             "values": self._sent.get(name, _defaults(field)),
             "wrong": self._wrong.get(field.name, ""),

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import TypeAlias
 
 from .surface import (
     EM_PER_COLUMN,
@@ -29,12 +29,8 @@ _MOST_NESTED = 5  # deeper ones stand there too; lines need their room
 _LABEL_COLUMNS = 16
 
 
-class Write(Protocol):
-    """Writes text; `at_once` if it should be seen before the line is complete."""
-
-    def __call__(self, text: str, *, at_once: bool) -> None:
-        """Write it."""
-        ...
+Write: TypeAlias = Callable[[str], None]
+"""Writes text where a person sees it at once."""
 
 
 class Screen:
@@ -96,11 +92,11 @@ class Screen:
         with self._lock:
             self._wipe()
             self._is_asking = True
-            self._write(voice.prefix + prompt, at_once=True)
+            self._write(voice.prefix + prompt)
         try:
             return read()
         except BaseException:
-            self._write("\n", at_once=True)
+            self._write("\n")
             raise
         finally:
             with self._lock:
@@ -122,19 +118,19 @@ class Screen:
             shown = voice.prefix + _cut_line(text, room)
             # Without colours: the lab writes over their codes as if they were letters.
             size = columns(shown) if voice.surface.kind == "terminal" else _units(shown)
-            self._write(f"\r{shown}{' ' * (self._status_columns - size)}", at_once=True)
+            self._write(f"\r{shown}{' ' * (self._status_columns - size)}")
             self._status_columns = size
 
     def write_line(self, voice: Voice, line: Line) -> None:
         """Write one whole line; only from what `put` was given."""
         shown = line.painted() if voice.surface.has_colours else line.text
-        self._write(f"{voice.prefix}{shown}".rstrip() + "\n", at_once=True)
+        self._write(f"{voice.prefix}{shown}".rstrip() + "\n")
 
     def _wipe(self) -> None:
         """Take away the line that was to be written again."""
         if self._status_columns:
             size, self._status_columns = self._status_columns, 0
-            self._write(f"\r{' ' * size}\r", at_once=True)
+            self._write(f"\r{' ' * size}\r")
 
     def _label_roots(self) -> None:
         """From now on their lines say whose they are, if there are several."""

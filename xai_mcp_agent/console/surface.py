@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
@@ -27,7 +28,7 @@ _LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads bet
 _MOST_WIDTH = 100  # longer lines are hard to read
 EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
 _ID_BYTES = 8  # of a card
-_told_reasons: set[type[Exception]] = set()
+_reported: set[type[Exception]] = set()
 _FOLD = (
     '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
     '<pre style="max-height:40em;overflow:auto">{more}</pre></details>'
@@ -67,10 +68,10 @@ class Surface:
         if self.file is None:
             return self.columns
         try:
-            found = os.get_terminal_size(self.file).columns
+            columns = os.get_terminal_size(self.file).columns
         except OSError:
             return _USUAL_WIDTH
-        return min(max(found, _LEAST_WIDTH), _MOST_WIDTH) if found else _USUAL_WIDTH
+        return min(max(columns, _LEAST_WIDTH), _MOST_WIDTH) if columns else _USUAL_WIDTH
 
     @property
     def rewrites(self) -> bool:
@@ -104,26 +105,23 @@ def detail_on(port: Any) -> Detail | None:
     """
     if port is None or port == "":
         return None
-    found = _detail(port)
-    if found is None:
+    detail = _detail(port)
+    if detail is None:
         raise BadSetting(f"`show` is {port!r}. Set one of: {_CHOICES}; or leave it empty.")
-    return found
+    return detail
 
 
-def detail_of_environment() -> tuple[Detail, str]:
-    """What the environment asks for, and what is wrong with that, if anything."""
-    value = os.environ.get(VARIABLE, "")
-    found = _detail(value)
-    if found is not None or not value.strip():
-        return found if found is not None else Detail.NORMAL, ""
-    return Detail.NORMAL, (
-        f"The environment variable {VARIABLE} is {value!r}. Set it to one of: {_CHOICES}. "
-        "Until then runs print as with `normal`."
-    )
+@cache  # and so a mistake is reported once
+def detail_in_environment(value: str) -> Detail:
+    """What the variable asks for; as `normal` where that is none of the choices."""
+    detail = _detail(value)
+    if detail is None and value.strip():
+        logger.warning("%s is %r. Set it to one of: %s.", VARIABLE, value, _CHOICES)
+    return Detail.NORMAL if detail is None else detail
 
 
-def write_to_stdout(text: str, *, at_once: bool) -> None:
-    """Write to where `print` writes; `at_once` if a person should see it before the line ends.
+def write_to_stdout(text: str) -> None:
+    """Write to where `print` writes.
 
     Where nothing can be written any more (whoever read the pipe is gone, the disk is full) that
     is logged once: the tools a run has used must not be for nothing.
@@ -136,10 +134,10 @@ def write_to_stdout(text: str, *, at_once: bool) -> None:
         # Servers may say what a terminal's encoding cannot; that must not end the run.
         stream.write(text.encode(encoding, "replace").decode(encoding))
         # A kernel sends what it has a few times a second; asking for it would cost a wait each.
-        if at_once and not _is_of_a_kernel(stream):
+        if not _is_of_a_kernel(stream):
             stream.flush()
     except (OSError, ValueError) as reason:  # ValueError: it was closed
-        _tell_once(reason)
+        _report_once(reason)
 
 
 def show_fold(title: str, text: str, indent: int) -> None:
@@ -205,9 +203,9 @@ def _detail(value: Any) -> Detail | None:
     return Detail[name] if name in Detail.__members__ else None
 
 
-def _tell_once(reason: Exception) -> None:
-    if type(reason) not in _told_reasons:
-        _told_reasons.add(type(reason))
+def _report_once(reason: Exception) -> None:
+    if type(reason) not in _reported:
+        _reported.add(type(reason))
         logger.warning("What runs print is not shown: %s. They go on.", str(reason).rstrip("."))
 
 

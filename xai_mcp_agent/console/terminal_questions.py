@@ -135,8 +135,8 @@ class _Form:
         """The value of one field; `NO_DEFAULT` where the person leaves it out."""
         if field.description:
             self._say("  ", f"{field.label}: {field.description}")
-        for number, choice in enumerate(field.choices, 1):
-            self._say("  ", f"  {number}. {choice.label}")
+        for number, label in enumerate(field.choices.values(), 1):
+            self._say("  ", f"  {number}. {label}")
         for _ in range(_MOST_TRIES):
             typed = _typed(self._prompt(field), self._read)
             if typed.strip() == _SKIP and not field.is_needed:

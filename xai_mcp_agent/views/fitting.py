@@ -66,22 +66,22 @@ def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) 
         name = f"{call.source}/{call.tool}" if call.source else "?"
         text = "; ".join(_plain((one.problem, *one.remedies)))
         end = "" if text.endswith((".", "?", "!")) else "."
-        told = f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}{end}"
-        lines += wrap(told, width, "", _INDENT)
+        line = f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}{end}"
+        lines += wrap(line, width, "", _INDENT)
     return "\n".join([*lines, _summary(checked)])
 
 
 def _summary(checked: CheckedCalls) -> str:
     if not checked.of:
         return _NO_CALLS
-    said = f"{count(checked.checked, 'call')} of {checked.of} checked"
+    share = f"{count(checked.checked, 'call')} of {checked.of} checked"
     wrong = count(len(checked.problems), "problem") if checked.problems else "nothing is wrong"
-    return f"{said}: {wrong}{'' if checked.problems else ', as far as tools say'}."
+    return f"{share}: {wrong}{'' if checked.problems else ', as far as tools say'}."
 
 
 def choice_json(choice: ExplainedChoice) -> JsonObject:
     """Why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
-    found = choice.found
+    hit = choice.found
     return {
         "server": choice.key.source,
         "tool": choice.key.name,
@@ -89,8 +89,8 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
         "is_chosen": choice.is_chosen,
         "search": {
             "place": choice.place,
-            "score": round(found.score, 3) if found else 0.0,
-            "reasons": list(found.reasons) if found else [],
+            "score": round(hit.score, 3) if hit else 0.0,
+            "reasons": list(hit.reasons) if hit else [],
             "ahead": [str(x.entry.key) for x in choice.ahead],
         },
         "plan": {

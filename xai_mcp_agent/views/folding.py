@@ -23,9 +23,9 @@ class Session:
     last: Event
 
 
-def fold_sessions(found: Iterable[LogRow]) -> Iterator[LogRow | Session]:
-    """The same, oldest first, with each uneventful session in place of its last row."""
-    rows = list(found)
+def fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | Session]:
+    """The rows, oldest first, with each uneventful session in place of its last row."""
+    rows = list(log)
     begun: dict[tuple[object, str], list[int]] = {}
     sessions, inside = dict[int, Session](), set[int]()
     for number, row in enumerate(rows):

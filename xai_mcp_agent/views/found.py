@@ -85,8 +85,8 @@ def explained_text(explained: ExplainedTool, width: int) -> str:
 
 def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
     entry, tool = explained.entry, explained.entry.require()
-    said = marks_of(entry)
-    title = f"{tool.source}: {tool.title or tool.name}" + (f" ({said})" if said else "")
+    marks = f" ({x})" if (x := marks_of(entry)) else ""
+    title = f"{tool.source}: {tool.title or tool.name}{marks}"
     yield from wrap(title, width, "", _INDENT)
     for line in tool.description.strip().splitlines():
         yield from wrap(line, width, "  ", "  ")

@@ -120,8 +120,8 @@ def _counts(tools: Sequence[JsonObject]) -> str:
         f"call{'' if calls == 1 else 's'}": calls,
         "failed": failed,
     }
-    said = [f"{number:,} {what}" for what, number in parts.items() if number]
-    return ", ".join([counts(Counter(x["item"] for x in tools)), *said])
+    numbers = [f"{number:,} {what}" for what, number in parts.items() if number]
+    return ", ".join([counts(Counter(x["item"] for x in tools)), *numbers])
 
 
 def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonObject:

@@ -23,7 +23,7 @@ _MOST_NAMES = 6  # in one line; the events themselves have all
 _MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
 _MOST_REASON_CHARS = 500
 _INDENT = " " * len("00:00:00  ")
-_MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and what is told of each
+_MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and changes of each
 _WHO = ("agent", "node", "workflow")
 
 _OF_TOOLS: dict[Change, str] = {
@@ -50,7 +50,7 @@ class HistoryLine:
     """Events that are told as one: some of them, and how many there are.
 
     `others` is how many of its tools, prompts and so on have the fate of a source; `text` is set
-    where it is told otherwise.
+    where it has words of its own.
     """
 
     events: Sequence[Event]
@@ -167,8 +167,8 @@ def _merge(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
 
     What was learned from a call has no line: `tools usage` shows it.
     """
-    told = (x for x in lines if x.first.change != "learned")
-    for is_call, group in groupby(told, lambda x: x.first.change == "called"):
+    shown = (x for x in lines if x.first.change != "learned")
+    for is_call, group in groupby(shown, lambda x: x.first.change == "called"):
         joined = [_join(list(x)) for _, x in groupby(group, _likeness)]
         if not is_call:
             yield from _with_their_tools(joined)
@@ -266,8 +266,8 @@ def _sessions_line(sessions: Sequence[Session]) -> HistoryLine:
     begin, end = clock_text(first.time), clock_text(max(x.last.time for x in sessions))
     until = "" if begin == end else f" until {end}"
     often = f" {len(sessions):,} times" if len(sessions) > 1 else ""
-    said = f"connected and closed{often}{until}, nothing changed"
-    return HistoryLine([first], 1, text=f"{_some(names[:_MOST_NAMES], len(names))}: {said}")
+    text = f"connected and closed{often}{until}, nothing changed"
+    return HistoryLine([first], 1, text=f"{_some(names[:_MOST_NAMES], len(names))}: {text}")
 
 
 def _of_source(line: HistoryLine) -> str:

@@ -67,12 +67,12 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
 def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
     """The same, for a person: counts, then each rule with what it is about."""
     counts = Counter(x.word for x in ruled)
-    said = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
-    lines = wrap(f"With these rules: {said}, of {count(len(ruled), 'tool')}.", width)
+    numbers = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
+    lines = wrap(f"With these rules: {numbers}, of {count(len(ruled), 'tool')}.", width)
     about = _about(ruled)
     for rule in rules:
-        found = about[rule.name] if not rule.derived else _called(rule.derived, ruled)
-        lines += wrap(_rule_text(rule, found), width, "", _INDENT)
+        tools = about[rule.name] if not rule.derived else _called(rule.derived, ruled)
+        lines += wrap(_rule_text(rule, tools), width, "", _INDENT)
     return "\n".join(lines)
 
 
@@ -84,8 +84,8 @@ def ruled_text(ruled: RuledTool, width: int) -> str:
     return "\n".join(y for x in lines for y in wrap(x, width, "", _INDENT))
 
 
-def _rule_text(rule: Rule, found: Sequence[ToolKey]) -> str:
-    about = _names(found) if found else "no tool that is there now"
+def _rule_text(rule: Rule, tools: Sequence[ToolKey]) -> str:
+    about = _names(tools) if tools else "no tool that is there now"
     return f"{rule.name}: {_does(rule)}: {about}"
 
 
@@ -104,11 +104,11 @@ def _called(word: str, ruled: Iterable[RuledTool]) -> list[ToolKey]:
 
 def _about(ruled: Iterable[RuledTool]) -> dict[str, list[ToolKey]]:
     """The tools that each rule is about, or may be."""
-    found = defaultdict[str, list[ToolKey]](list)
+    tools = defaultdict[str, list[ToolKey]](list)
     for one in ruled:
         for name in _rules_of(one.ruling):
-            found[name].append(one.tool.key)
-    return found
+            tools[name].append(one.tool.key)
+    return tools
 
 
 def _rules_of(ruling: Ruling) -> Iterator[str]:

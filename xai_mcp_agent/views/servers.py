@@ -35,12 +35,12 @@ _WHAT_TO_DO = (
 _INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
 
 
-def status_json(found: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
+def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
     """How a server is doing: every field, and what is marked in its words, if that is given."""
     if marks is None:
-        return asdict(found)
-    own = [asdict(x) for x in marks if x.source == found.name]
-    return {**asdict(found), "marks": own}
+        return asdict(status)
+    own = [asdict(x) for x in marks if x.source == status.name]
+    return {**asdict(status), "marks": own}
 
 
 def marks_text(marks: Sequence[Mark]) -> str:
@@ -48,36 +48,36 @@ def marks_text(marks: Sequence[Mark]) -> str:
     if not marks:
         return "Checked: nothing odd in what they say of their tools."
     lines = list[str]()
-    for source, found in groupby(marks, lambda x: x.source):
-        lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in found)]
+    for source, group in groupby(marks, lambda x: x.source):
+        lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in group)]
     return "\n".join([*lines, _WHAT_TO_DO])
 
 
-def status_text(found: SourceStatus) -> str:
+def status_text(status: SourceStatus) -> str:
     """A server in a line or more: what it is, or why it cannot be used and what to do."""
-    lines = [f"{found.name}: {found.state}"]
-    if found.state == "ready":
-        features = {"prompt": found.prompt_count, "resource": found.resource_count}
+    lines = [f"{status.name}: {status.state}"]
+    if status.state == "ready":
+        features = {"prompt": status.prompt_count, "resource": status.resource_count}
         others = counts({x: number for x, number in features.items() if number})
-        offered = f"{found.tool_count} tools, {others}".removesuffix(", ")
-        lines[0] += f", {offered} in {found.connect_seconds or 0:.1f} s"
-        lines[0] += f", {found.transport}"
-        lines[0] += f", protocol {found.era}" if found.era else ""
-        lines[0] += f", {found.sessions} sessions" if found.sessions > 1 else ""
-    if found.signed_in:
-        lines.append(f"  Signed in at {found.signed_in}")
-    if found.instructions:
-        told = "" if found.tells_instructions else " (agents are not told)"
-        words = cut(clean(found.instructions), _INSTRUCTIONS_COLUMNS)
-        lines.append(f"  Instructions{told}: {words}")
-    if found.error:
-        lines.append(f"  {found.error}")
-        lines += [f"    stderr: {line}" for line in found.stderr_tail]
-    if found.breaker:
-        lines.append(f"  Breaker: {found.breaker}")
-    if found.next_step:
-        lines.append(f"  Next step: {found.next_step}")
-    return "\n".join([*lines, *(f"  Note: {note}" for note in found.notes)])
+        offered = f"{status.tool_count} tools, {others}".removesuffix(", ")
+        lines[0] += f", {offered} in {status.connect_seconds or 0:.1f} s"
+        lines[0] += f", {status.transport}"
+        lines[0] += f", protocol {status.era}" if status.era else ""
+        lines[0] += f", {status.sessions} sessions" if status.sessions > 1 else ""
+    if status.signed_in:
+        lines.append(f"  Signed in at {status.signed_in}")
+    if status.instructions:
+        silent = "" if status.tells_instructions else " (agents are not told)"
+        words = cut(clean(status.instructions), _INSTRUCTIONS_COLUMNS)
+        lines.append(f"  Instructions{silent}: {words}")
+    if status.error:
+        lines.append(f"  {status.error}")
+        lines += [f"    stderr: {line}" for line in status.stderr_tail]
+    if status.breaker:
+        lines.append(f"  Breaker: {status.breaker}")
+    if status.next_step:
+        lines.append(f"  Next step: {status.next_step}")
+    return "\n".join([*lines, *(f"  Note: {note}" for note in status.notes)])
 
 
 def store_json(store: StoreStatus) -> JsonObject:
@@ -135,9 +135,9 @@ def parts_json(result: ToolResult) -> list[JsonObject]:
     return [{"kind": k, **fields_of(p)} for k, p in zip(kinds, result.parts, strict=True)]
 
 
-def feature_json(found: Resource | ResourcePart | Prompt) -> JsonObject:
+def feature_json(feature: Resource | ResourcePart | Prompt) -> JsonObject:
     """Something that a server has besides tools: every field."""
-    return fields_of(found)
+    return fields_of(feature)
 
 
 def message_json(message: PromptMessage) -> JsonObject:

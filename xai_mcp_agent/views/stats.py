@@ -77,18 +77,18 @@ def _row(name: str, of: CallStats) -> _Row:
 
 def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
     shown = cut(row.name, name)
-    told = (f"{cell:>{size}}" for cell, size in zip(row.cells, cells, strict=True))
-    return "  ".join((shown + " " * (name - columns(shown)), *told)).rstrip()
+    aligned = (f"{cell:>{size}}" for cell, size in zip(row.cells, cells, strict=True))
+    return "  ".join((shown + " " * (name - columns(shown)), *aligned)).rstrip()
 
 
 def _json(of: CallStats) -> JsonObject:
     subject = of.subject
     named = {"server": subject.shown_source, "kind": subject.kind.name}
-    told: JsonObject = {
+    counts: JsonObject = {
         "calls": of.calls, "errors": of.errors, "mean_seconds": of.mean_seconds,
         "last_used": utc_text(of.last_used),
     }  # fmt: skip
     if subject.tool is None:
-        return named | told
+        return named | counts
     percentiles = {"median_seconds": of.median_seconds, "p95_seconds": of.p95_seconds}
-    return {**named, "tool": subject.tool, **told, **percentiles}
+    return {**named, "tool": subject.tool, **counts, **percentiles}

@@ -65,8 +65,7 @@ def tool_json(entry: CatalogEntry) -> JsonObject:
 def tool_text(entry: CatalogEntry) -> str:
     """A tool in one line: how to call it, what was decided about it, and what it does."""
     tool = entry.require()
-    said = marks_of(entry)
-    marks = f" ({said})" if said else ""
+    marks = f" ({x})" if (x := marks_of(entry)) else ""
     first = (tool.description.strip().splitlines() or [""])[0]
     short = clipped(first, _DESCRIPTION_CHARS)
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
@@ -84,8 +83,8 @@ def marks_of(entry: CatalogEntry) -> str:
 
 def unknown_text(why: str) -> str:
     """That nobody can say what was decided; nothing where it is known."""
-    said = "Decisions: they cannot be looked up, so agents are offered no tools."
-    return f"{said} {why}" if why else ""
+    effect = "Decisions: they cannot be looked up, so agents are offered no tools."
+    return f"{effect} {why}" if why else ""
 
 
 def choice_json(choice: Choice) -> JsonObject:
@@ -97,8 +96,8 @@ def review_text(review: Review) -> str:
     """What somebody is to read before they accept it, in lines."""
     alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
-    said = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
-    return "\n".join((said, *(f"    {line}" for line in review.lines)))
+    title = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
+    return "\n".join((title, *(f"    {line}" for line in review.lines)))
 
 
 def review_json(review: Review) -> JsonObject:
@@ -108,8 +107,8 @@ def review_json(review: Review) -> JsonObject:
 
 def choice_text(choice: Choice) -> str:
     """What was decided about a tool in a line, and a line for each thing that is different."""
-    said = _CHOSEN[choice.decision, choice.is_new].format(choice.tool or INSTRUCTIONS)
-    return "\n".join((f"{choice.server}: {said}", *(f"  {line}" for line in choice.lines)))
+    sentence = _CHOSEN[choice.decision, choice.is_new].format(choice.tool or INSTRUCTIONS)
+    return "\n".join((f"{choice.server}: {sentence}", *(f"  {line}" for line in choice.lines)))
 
 
 def records_text(records: Records, width: int, server: str | None = None) -> str:
@@ -129,18 +128,20 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
     `server`: only this one.
     """
-    found = _sources(records, server)
+    sources = _sources(records, server)
     return {
-        "servers": [_source_json(x) for subject, _ in found if (x := records.sources.get(subject))],
+        "servers": [
+            _source_json(x) for subject, _ in sources if (x := records.sources.get(subject))
+        ],
         "tools": [
             _tool_json(tool, records.sources.get(subject))
-            for subject, tools in found
+            for subject, tools in sources
             for tool in tools
             if tool.subject.is_tool
         ],
         "features": [
             _feature_json(tool, records.sources.get(subject))
-            for subject, tools in found
+            for subject, tools in sources
             for tool in tools
             if not tool.subject.is_tool
         ],
@@ -162,12 +163,12 @@ def usage_text(usage: Usage) -> str:
 
 def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
     """The sources there are, those that have no record of their own first, with their tools."""
-    found: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
+    tools: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
     for tool in records.items.values():
-        found.setdefault(tool.subject.anchor, []).append(tool)
-    wanted = (x for x in found if server in (None, x.shown_source))
-    subjects = sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
-    return [(x, _sorted(found[x], records.sources.get(x))) for x in subjects]
+        tools.setdefault(tool.subject.anchor, []).append(tool)
+    some = (x for x in tools if server in (None, x.shown_source))
+    subjects = sorted(some, key=lambda x: (x.kind.connects, x.source, x.kind.name))
+    return [(x, _sorted(tools[x], records.sources.get(x))) for x in subjects]
 
 
 def _sorted(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
@@ -212,8 +213,8 @@ def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
 
 def _marks(tool: ToolRecord) -> str:
     is_changed = tool.accepted not in ("", tool.definition)
-    said = _marks_text(tool.is_enabled, is_changed, tool.is_held and not is_changed)
-    return f"{said}; " if said else ""
+    marks = _marks_text(tool.is_enabled, is_changed, tool.is_held and not is_changed)
+    return f"{marks}; " if marks else ""
 
 
 def _marks_text(is_enabled: bool, is_changed: bool, is_new: bool = False) -> str:
@@ -273,8 +274,8 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
 
 def _feature_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
     fields = _tool_json(record, source)
-    kept = ("name", "server", "kind", "state", "unavailable_since", "reason", "created", "updated")
-    return {x: fields[x] for x in (*kept, "last_seen", "definition")}
+    names = ("name", "server", "kind", "state", "unavailable_since", "reason", "created", "updated")
+    return {x: fields[x] for x in (*names, "last_seen", "definition")}
 
 
 def _short(text: str) -> str:
