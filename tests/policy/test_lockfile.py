@@ -188,13 +188,6 @@ async def test_one_that_is_mended_counts_again_with_what_was_decided_meanwhile(p
     assert tools_off(await looked_at(path)) == {"x", "y", "z"}
 
 
-async def test_a_huge_one_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lockfile, "MAX_BYTES", 1 << 20)
-    path.write_text("{" + " " * (1 << 20) + "}")
-    file = await looked_at(path)
-    assert "it is larger than 1 MiB" in str(file.trouble)
-
-
 def test_a_large_one_is_read_beside_the_loop(path: Path):
     """Whoever watches the loops in all tests would find a long step."""
     many = {f"tool_{number}": ONE for number in range(50_000)}
@@ -223,28 +216,6 @@ async def test_a_link_is_followed_and_stays_one(path: Path, tmp_path: Path):
     assert tools_off(await looked_at(shared)) == {"x"}
 
 
-async def test_of_a_file_with_two_names_only_this_one_changes(path: Path, tmp_path: Path):
-    """A hard link, as some programs for backups make: the other project's decisions stay."""
-    await LockFile(path).change(off("x"))
-    other = tmp_path / "other.json"
-    os.link(path, other)
-    file = await looked_at(path)
-    await file.change(off("y"))
-    assert tools_off(await looked_at(other)) == {"x"}
-    assert tools_off(file) == {"x", "y"}
-
-
-async def test_links_that_lead_in_a_circle_are_trouble(path: Path, tmp_path: Path):
-    other = tmp_path / "other.json"
-    other.symlink_to(path)
-    path.symlink_to(other)
-    file = await looked_at(path)
-    assert "it cannot be read" in str(file.trouble)
-    with pytest.raises(LockFailed):
-        await file.change(off("x"))
-    assert path.is_symlink()
-
-
 async def test_very_many_tools_that_are_off_hold_up_no_loop(path: Path):
     """To see what their names look like takes a second; whoever watches the loops would find it."""
     names = frozenset(f"delete_number_{number}" for number in range(60_000))
@@ -264,16 +235,6 @@ async def test_one_that_is_deleted_while_it_is_used_goes_on_to_count_and_comes_b
     assert (tools_off(file), file.is_lost) == ({"x"}, True)
     await file.change(off("y"))
     assert (tools_off(await looked_at(path)), file.is_lost) == ({"x", "y"}, False)
-
-
-async def test_one_that_is_replaced_counts_as_it_is_now(path: Path, tmp_path: Path):
-    file = LockFile(path)
-    await file.change(off("x"))
-    other = LockFile(tmp_path / "other")
-    await other.change(off("z"))
-    os.replace(tmp_path / "other", path)
-    await file.look()
-    assert tools_off(file) == {"z"}
 
 
 async def test_one_that_cannot_be_written_counts_here_and_that_is_said(

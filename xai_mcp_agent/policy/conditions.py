@@ -39,7 +39,6 @@ Check: TypeAlias = Callable[[Any], bool]
 Words: TypeAlias = Callable[[bool, bool], Collection[str]]
 """Returns the derived words of a call, for `every` and `unknown` as in `Test.holds`."""
 
-_CHARS_PER_VALUE = 1_000
 _SHOWN_CHARS = 60
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.I)
 _SPOKEN = {DERIVED: "it", EARLIER: "something before in this run"}
@@ -56,10 +55,6 @@ class Facts:
     caller: Caller
     arguments: JsonObject | None = None
     now: datetime | None = None
-    # Caches: many rules have the same conditions, and each is asked more than once.
-    held: dict[tuple[Test, bool], bool] = field(
-        default_factory=dict["tuple[Test, bool]", bool], compare=False, repr=False
-    )
     _values: dict[tuple[str, bool], tuple[Any, ...] | None] = field(
         default_factory=dict[tuple[str, bool], "tuple[Any, ...] | None"], compare=False, repr=False
     )
@@ -78,15 +73,6 @@ class Facts:
         if key not in self._values:
             self._values[key] = self._look(name, exact=exact)
         return self._values[key]
-
-    def count_values(self, at_most: int) -> int:
-        """The number of values in the arguments, a long text as several, and one for the tool."""
-        count = 1
-        for value in _leaves(self.arguments):
-            count += 1 + (len(value) // _CHARS_PER_VALUE if isinstance(value, str) else 0)
-            if count > at_most:
-                break
-        return count
 
     def _look(self, name: str, *, exact: bool) -> tuple[Any, ...] | None:
         if name.startswith(ARGUMENT):
@@ -202,7 +188,6 @@ class Test:
     letting: _Checks
     words: str
     prefix: str
-    reads_files: bool
     is_certain: bool
 
     @staticmethod
@@ -222,7 +207,6 @@ class Test:
             _Checks(checks(wide=False, negated=False), checks(wide=True, negated=True)),
             " or ".join(x.words for x in condition.checks),
             prefix,
-            any(x.how == "inside" for x in condition.checks),
             condition.field in CERTAIN,
         )
 
@@ -242,9 +226,7 @@ class Test:
         if self.field == EARLIER:
             values = own_words(values, self.prefix)
             return checks.fit(values, values)
-        if (self, every) not in facts.held:
-            facts.held[self, every] = self._fits(facts, values, every=every)
-        return facts.held[self, every]
+        return self._fits(facts, values, every=every)
 
     def _fits(self, facts: Facts, values: Collection[Any], *, every: bool) -> bool:
         if self.field.startswith(ARGUMENT):

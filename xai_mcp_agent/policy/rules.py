@@ -47,7 +47,6 @@ ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
 
 _OF_STORE = "store:"  # the prefix of words derived by rules of the store
-_MAX_QUICK_CHECKS = 2_000  # of values against conditions: some milliseconds
 _MAX_TOOLS = 50_000  # whose certain facts are kept, of all agents
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
@@ -246,7 +245,6 @@ class RuleBook:
         self._index = _Index(ready)
         self._by_name = {x.rule.name: x for x in ready}
         self._of_tool: dict[tuple[ToolKey, str, str], _About] = {}
-        self._reads_files = any(x.reads_files for y in ready for x in (*y.when, *y.unless))
 
     def __bool__(self) -> bool:
         return any(not x.derived for x in self.rules)
@@ -256,11 +254,6 @@ class RuleBook:
         """Whether a rule may deny a tool by certain facts alone."""
         fields = {*CERTAIN, DERIVED}
         return any(x.word == "deny" and all(y.field in fields for y in x.when) for x in self.rules)
-
-    def is_quick(self, facts: Facts) -> bool:
-        """Whether a ruling takes milliseconds: few rules, few values, and no files."""
-        most = _MAX_QUICK_CHECKS // max(len(self.rules), 1)
-        return not self._reads_files and facts.count_values(most) <= most
 
     def ruling(self, facts: Facts) -> Ruling:
         """The ruling of the strongest rule on a call."""
@@ -397,10 +390,8 @@ class RuleGate:
         if not self.book:
             return invocation
         facts = self.facts(tool, caller, invocation.arguments)
-        judge = partial(self.book.ruling, facts)
-        # In a thread if not: a disk may be slow, and arguments may be large.
-        is_quick = self.book.is_quick(facts)
-        ruling = judge() if is_quick else await anyio.to_thread.run_sync(judge)
+        # In a thread: a disk may be slow, and arguments may be large.
+        ruling = await anyio.to_thread.run_sync(self.book.ruling, facts)
         if ruling.word == "deny":
             why = _DENIED.format(invocation.name, reason(ruling))
             raise RuleDenied(tool.source, tool.name, why)

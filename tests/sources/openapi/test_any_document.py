@@ -176,54 +176,6 @@ def test_circles_without_number_do_not_take_long():
     assert len(found.tools) == 1
 
 
-def test_choices_in_choices_without_number_do_not_take_long():
-    """Each of ten levels has twenty ways to the next one; so have forms, and XML."""
-    named = {
-        f"S{n}": {
-            "allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 20,
-            "properties": {x: {"$ref": f"#/components/schemas/S{n + 1}"} for x in "abcdefghijklm"},
-            "required": ["a"],
-        }
-        for n in range(10)
-    }
-    kinds = ("application/json", "application/xml", "multipart/form-data")
-    start = {"$ref": "#/components/schemas/S0"}
-    paths = {f"/{n}": {"post": body(start, kind)} for n, kind in enumerate(kinds)}
-    started = time.process_time()
-    found = load_service(document(paths, components={"schemas": {**named, "S10": {}}}))
-    assert time.process_time() - started < 5
-    assert len(found.tools) == 3
-
-
-def test_what_holds_itself_as_no_file_can_is_cut(monkeypatch: pytest.MonkeyPatch):
-    """A program may give such a value."""
-    monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 500_000)
-    item: dict[str, Any] = {"type": "object"}
-    item["properties"] = dict.fromkeys("abcdefgh", item)
-    found = Service(Document(document({"/a": {"post": body(item)}, "/b": {"get": {}}})))
-    assert len(found.tools) + len(found.problems) == 2
-    assert found.problems[0].path == "/a"
-
-
-def test_a_long_way_of_references_is_gone_to_its_end():
-    """None is followed from within another: a stack would not be deep enough."""
-    start = "#/components/schemas/S"
-    named = {f"S{n}": {"properties": {"x": {"$ref": f"{start}{n + 1}"}}} for n in range(5_000)}
-    root = document({"/a": {"post": body({"type": "array", "items": {"$ref": f"{start}0"}})}},
-                    components={"schemas": {**named, "S5000": {}}})  # fmt: skip
-    (tool,) = load_service(root).tools
-    assert len(tool.input_schema["$defs"]) == 5_001
-
-
-def test_a_schema_nested_without_an_end_is_cut():
-    nested: Any = {"type": "string"}
-    for _ in range(5_000):
-        nested = {"properties": {"x": nested}}
-    root = document({"/a": {"post": {"parameters": [query("q", nested)]}}})
-    (tool,) = Service(Document(root)).tools
-    assert SchemaCheck(tool.input_schema).why_unusable() == ""
-
-
 def test_nothing_of_a_document_is_ever_run_as_a_template():
     text = "{{ cycler.__init__.__globals__ }}{% for x in y %}"
     operation = {"operationId": text, "summary": text, "responses": OK,

@@ -194,18 +194,6 @@ def test_a_document_in_several_files_is_one(tmp_path: Path):
         assert tool.input_schema["$defs"] == {"Count": {"type": "integer", "maximum": 9}}
 
 
-def test_each_file_is_read_once(tmp_path: Path):
-    file = split(tmp_path, **PARTS)
-    uris: list[str] = []
-
-    def read(uri: str) -> bytes:
-        uris.append(uri)
-        return files_beside(file)(uri)
-
-    convert(Document.parse(file.read_bytes(), file.as_uri(), read))
-    assert sorted(uris) == sorted(set(uris))
-
-
 @pytest.mark.parametrize(
     "reference",
     [
@@ -282,23 +270,6 @@ def test_a_document_may_name_itself():
     found = load_service({**named, "$self": "https://else.example/api.json"})
     assert list(found.tools[0].input_schema["properties"]) == ["x"]
     assert load_service(named).problems
-
-
-def test_a_reference_into_a_list_and_an_encoded_one_are_followed():
-    found = service(
-        {
-            "/a/{id}": {
-                "parameters": [query("x", {"type": "integer"})],
-                "get": {
-                    "parameters": [{"name": "id", "in": "path", "required": True, "schema": {}}]
-                },
-            },
-            "/b": {"get": {"parameters": [{"$ref": "#/paths/~1a~1%7Bid%7D/parameters/0"}]}},
-            "/c": {"get": {"parameters": [{"$ref": "#/paths/~1a~1%7Bid%7D/parameters/7"}]}},
-        }
-    )
-    assert found.tools[1].input_schema["properties"] == {"x": {"type": "integer"}}
-    assert found.problems[0].path == "/c"
 
 
 def test_a_file_that_says_nothing_useful_costs_the_operations_that_need_it(tmp_path: Path):

@@ -615,14 +615,6 @@ def test_a_job_that_is_lost_for_good_is_an_error(service: HttpService) -> None:
         bridge.call_tool("it", "one")
 
 
-def test_a_job_at_no_address_of_the_web_is_told(service: HttpService) -> None:
-    service.replies["/one"] = lambda _: Said(202, b"", {"location": "file:///etc/passwd"})
-    with using(at(service)) as bridge, pytest.raises(SourceFailed) as error:
-        bridge.call_tool("it", "one")
-    assert "which is not an address of the web" in str(error.value)
-    assert "None" not in str(error.value)
-
-
 # Trouble
 
 
@@ -874,22 +866,3 @@ def test_bytes_that_cannot_be_kept_cost_no_result(
         result = bridge.call_tool("it", "one")
     assert not result.is_error
     assert "could not be written to a file" in result.notes[0]
-
-
-@pytest.mark.usefixtures("_no_garbage")
-def test_many_names_and_templates_in_the_settings_hold_up_nobody(service: HttpService) -> None:
-    """All of them are looked at where the document is read, and not where everybody waits."""
-    offer(service, *(f"op{n}" for n in range(2_000)))
-    templates = {f"op{n}": {"url": f"/x{n}/{{{{ args.a{n} | tojson }}}}"} for n in range(300)}
-    include = [*(f"op{n}" for n in range(1_500)), *(f"*{n}*" for n in range(100)), "nothing"]
-
-    def held() -> float:
-        with using(at(service), operations=templates, include=include) as bridge:
-            bridge.servers()
-            with watching(bridge) as stalls:
-                assert len(bridge.list_tools("it")) > 1_500
-            (note,) = status_of(bridge, "it").notes
-            assert note.startswith("`include` names 'nothing', which the document does not have.")
-        return stalls.longest_step_seconds
-
-    assert least_of_three(held) < MOST_HELD_SECONDS

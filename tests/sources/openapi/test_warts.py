@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -51,18 +50,6 @@ def test_what_a_program_gives_may_not_hold_itself():
         load_service(given)
 
 
-@pytest.mark.parametrize("version", [None, {"x": 1}, float("nan")], ids=["null", "object", "nan"])
-def test_a_version_that_is_none_is_not_shown(version: Any):
-    given = document({"/a": GOOD})
-    given["info"]["version"] = version
-    assert load_service(given).version == ""
-
-
-def test_a_number_that_python_cannot_write_is_a_text():
-    text = f"openapi: 3.0.0\ninfo: {{version: 0x{'f' * 5000}}}\npaths: {{}}"
-    assert Document.parse(text).version.startswith("0xfff")
-
-
 # Paths and methods
 
 
@@ -95,7 +82,7 @@ def test_a_part_of_the_path_may_be_called_anything(name: str):
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/" + "{a}" * 50_000, "longer than"),
+        ("/" + "{a}" * 50_000, "too long"),
         ("/a\u202eb", "invisible characters"),
         ("/a\x00", "invisible characters"),
     ],
@@ -115,20 +102,6 @@ def test_blanks_around_a_path_are_a_slip():
 
 
 # Names
-
-
-def test_names_never_run_out():
-    """Somebody may name other operations as those that are the same would be told apart."""
-
-    def digest(number: int) -> str:
-        return hashlib.sha256(f"GET /b {number}".encode()).hexdigest()[:8]
-
-    taken = ["x_get", "x_get_b", *(f"x_{digest(n)}" for n in range(9))]
-    paths = {"/a": {"get": {"operationId": "x"}}, "/b": {"get": {"operationId": "x"}}}
-    paths |= {f"/z{n}": {"get": {"operationId": x}} for n, x in enumerate(taken)}
-    found = service(paths)
-    assert len({x.name for x in found.tools}) == len(paths)
-    assert found.problems == ()
 
 
 def test_a_name_that_is_endless_is_cut_and_still_one_of_its_own():

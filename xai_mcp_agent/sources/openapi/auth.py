@@ -7,7 +7,6 @@ Errors name schemes and keys of the settings, never a secret.
 from __future__ import annotations
 
 import base64
-import math
 import os
 import re
 from collections import defaultdict
@@ -37,10 +36,8 @@ Credentials: TypeAlias = Mapping[str, CredentialSettings]
 
 _TOKEN_SECONDS = 30.0  # such services answer at once; one that does not must not hold up calls
 _EARLY_SECONDS = 30.0  # a token that expires on its way is refused
+_TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")  # RFC 6750, 2.1, and some more
 _USUAL_SECONDS = 300.0  # where it is not said how long one is good for
-# RFC 6750, 2.1, and some more; servers take headers of 8 to 64 KB.
-_TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
-_Key: TypeAlias = tuple[str, str, tuple[str, ...]]
 # What a scheme of each kind is satisfied with, as keys of the settings.
 _KEYS = {
     "apiKey": "`apiKey`",
@@ -291,7 +288,7 @@ class ClientTokens:
     def __init__(self, client: ServiceClient, secrets: Secrets) -> None:
         self._client = client
         self._secrets = secrets
-        self._tokens: defaultdict[_Key, _Token] = defaultdict(_Token)
+        self._tokens = defaultdict[tuple[str, str, tuple[str, ...]], _Token](_Token)
 
     async def token(self, grant: Grant, *, refused: str = "") -> str:
         """Return a token that is good; another one than `refused`, which the service did not take.
@@ -348,11 +345,10 @@ class ClientTokens:
             problem = "answered without a bearer token"
             raise self._failed(grant, problem, "Check `tokenUrl` under `auth`.")
         self._secrets.add(str(token))
-        try:
+        try:  # some write it as a text
             seconds = float(answer.get("expires_in") or _USUAL_SECONDS)
         except (TypeError, ValueError):
             seconds = _USUAL_SECONDS
-        seconds = seconds if math.isfinite(seconds) else _USUAL_SECONDS
         # Of one that is good for a minute, half of it is left.
         return str(token), max(seconds - _EARLY_SECONDS, seconds / 2)
 

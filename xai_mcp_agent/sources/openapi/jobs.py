@@ -41,8 +41,6 @@ _TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # that pass by themselves
 _MAX_LOST = 5  # in a row
 _CANCEL_SECONDS = 5.0  # whoever cancels waits for it
 _HOLE = re.compile(r"\{(job|url|result)\}")
-_MAX_STATUS_BYTES = 512 * 1024
-_MAX_URL_CHARS = 16_384  # no server takes longer ones
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +73,7 @@ def job_of(response: ServiceResponse, operation: OperationSettings, base_url: st
             return None  # no address at all: the response is all there is
     if settings.poll_url:
         url = _fill(settings.poll_url, base_url, job=job_id, url=url)
-    return Job(job_id, url, response) if 0 < len(url) <= _MAX_URL_CHARS else None
+    return Job(job_id, url, response) if url else None
 
 
 class JobWatch:
@@ -112,15 +110,14 @@ class JobWatch:
             raise
         if response.status >= 300:
             return await result_of(response, self._mask)
-        verdict, status = self._verdict(response), self._status(response)
+        verdict = self._verdict(response)
         if verdict == "done":
             return await self._read(job, response)
+        status = masked_and_cut(self._status(response), self._mask)
         problem = f"The job ended as {status}."
         if verdict == "unexpected":
-            shown = masked_and_cut(status, self._mask)
-            problem = (
-                f"The job has {f'an unexpected status, {shown!r}' if status else 'no status'}."
-            )
+            words = f"an unexpected status, {status!r}" if status else "no status"
+            problem = f"The job has {words}."
         text = (await result_of(response, self._mask)).text
         return ToolResult.of_text(f"{problem}\n{text}", is_error=True)
 
@@ -167,8 +164,7 @@ class JobWatch:
 
     async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
         done = at(_json(response), self._settings.progress_pointer)
-        if isinstance(done, bool) or not isinstance(done, int | float) or not math.isfinite(done):
-            done = 0
+        done = done if isinstance(done, int | float) else 0
         # A share, or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
         status = masked_and_cut(self._status(response), self._mask)
@@ -218,11 +214,6 @@ class JobWatch:
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
             return
         shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Misdirected(
-                self._name, f"its job is at {shown}, which is not an address of the web.",
-                "Ask who runs the service, or name the address as `pollUrl` under `async`.",
-            )  # fmt: skip
         raise Misdirected(
             self._name, f"its job is at another host, {shown}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",
@@ -265,9 +256,9 @@ def _retry_after(response: ServiceResponse) -> float | None:
 
 
 def _json(response: ServiceResponse) -> Any:
-    """Return the JSON of a status, which is short; None for anything else."""
+    """Return the JSON of a status; None for anything else."""
     try:
-        return json.loads(response.body) if len(response.body) <= _MAX_STATUS_BYTES else None
+        return json.loads(response.body)
     except (ValueError, RecursionError):
         return None
 

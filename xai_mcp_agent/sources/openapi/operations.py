@@ -287,10 +287,8 @@ def _clean_path(path: str) -> str:
         BadOperation: nothing can be sent there.
     """
     plain = path.partition("#")[0].strip()
-    if len(plain) > _MAX_PATH:
-        raise BadOperation(f"its path is longer than {_MAX_PATH:,} characters")
     if text_of(plain, _MAX_PATH) != plain:
-        raise BadOperation("its path has invisible characters")
+        raise BadOperation("its path is too long or has invisible characters")
     return plain if plain.startswith("/") else f"/{plain}"
 
 
