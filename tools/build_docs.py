@@ -44,12 +44,12 @@ def nodes_page() -> str:
 
 def _groups() -> Iterator[tuple[str, list[ComponentClass]]]:
     """The nodes by their file, in the file's order."""
-    found: dict[str, list[ComponentClass]] = {}
+    groups: dict[str, list[ComponentClass]] = {}
     for node in our_components().values():
-        found.setdefault(Path(node.path).stem.removesuffix("_components"), []).append(node)
-    known = [name for name in _FILES if name in found]
-    for name in [*known, *sorted(found.keys() - set(known))]:
-        yield name, sorted(found[name], key=lambda node: node.lines)
+        groups.setdefault(Path(node.path).stem.removesuffix("_components"), []).append(node)
+    first = [name for name in _FILES if name in groups]
+    for name in [*first, *sorted(groups.keys() - set(first))]:
+        yield name, sorted(groups[name], key=lambda node: node.lines)
 
 
 def _summary_table() -> str:
@@ -68,20 +68,20 @@ def _group(name: str, nodes: Sequence[ComponentClass]) -> str:
 
 
 def _node(node: ComponentClass) -> str:
-    said = read_docstring(node.description)
-    parts = [f"### {node.name}", said.summary, *said.more, *_tables(node, said)]
-    return "\n\n".join([*parts, f"Example: {said.example}"]) + "\n"
+    docstring = read_docstring(node.description)
+    parts = [f"### {node.name}", docstring.summary, *docstring.more, *_tables(node, docstring)]
+    return "\n\n".join([*parts, f"Example: {docstring.example}"]) + "\n"
 
 
-def _tables(node: ComponentClass, said: Docstring) -> Iterator[str]:
+def _tables(node: ComponentClass, docstring: Docstring) -> Iterator[str]:
     compulsory = {port.name for port in node.ports if port.kind == "compulsory"}
-    if said.branches:
-        yield _table(("branch", ""), ((f"`{x.name}`", x.text) for x in said.branches))
-    if said.ins:
-        rows = (_row(x, _COMPULSORY if x.name in compulsory else "") for x in said.ins)
+    if docstring.branches:
+        yield _table(("branch", ""), ((f"`{x.name}`", x.text) for x in docstring.branches))
+    if docstring.ins:
+        rows = (_row(x, _COMPULSORY if x.name in compulsory else "") for x in docstring.ins)
         yield _table(("in", "type", ""), rows)
-    if said.outs:
-        yield _table(("out", "type", ""), (_row(x) for x in said.outs))
+    if docstring.outs:
+        yield _table(("out", "type", ""), (_row(x) for x in docstring.outs))
 
 
 def _row(port: Explained, mark: str = "") -> tuple[str, ...]:

@@ -116,9 +116,9 @@ def servers_and_memory(flow: Workflow, done: bool) -> None:
         servers.append(flow.node("AgentUseMCPTools", server_name="units"))
     belt = flow.node("AgentMakeToolbelt")
     memory = flow.node("AgentNumpyMemory")
-    given = {"agent_memory": memory["memory"]} if done else {}
+    inputs = {"agent_memory": memory["memory"]} if done else {}
     agent = flow.node(
-        "AgentInit", toolbelt_spec=belt["toolbelt_spec"], **given
+        "AgentInit", toolbelt_spec=belt["toolbelt_spec"], **inputs
     )  # fmt: skip
     run, show = _run(
         flow,

@@ -33,9 +33,9 @@ The [exit status](troubleshooting.md) says whether it worked.
 
 def commands() -> dict[tuple[str, ...], Any]:
     """All commands by their words, in the order of the help text; that without words is ours."""
-    found: dict[tuple[str, ...], Any] = {}
-    _collect(get_command(app), (), found)
-    return found
+    by_words: dict[tuple[str, ...], Any] = {}
+    _collect(get_command(app), (), by_words)
+    return by_words
 
 
 def command_page() -> str:
@@ -44,19 +44,19 @@ def command_page() -> str:
     return "\n".join([_HEAD, _overview(own), *(_section(*each) for each in own.items())])
 
 
-def _collect(command: Any, words: tuple[str, ...], found: dict[tuple[str, ...], Any]) -> None:
-    found[words] = command
+def _collect(command: Any, words: tuple[str, ...], by_words: dict[tuple[str, ...], Any]) -> None:
+    by_words[words] = command
     for name, inner in getattr(command, "commands", {}).items():
-        _collect(inner, (*words, name), found)
+        _collect(inner, (*words, name), by_words)
 
 
 def _is_only_a_group(command: Any) -> bool:
     return hasattr(command, "commands") and not command.invoke_without_command
 
 
-def _overview(found: Mapping[tuple[str, ...], Any]) -> str:
+def _overview(by_words: Mapping[tuple[str, ...], Any]) -> str:
     lines = ["| command | what it does |", "| --- | --- |"]
-    for words, command in found.items():
+    for words, command in by_words.items():
         name = " ".join(words)
         lines.append(f"| [`{name}`](#{'-'.join(words)}) | {_cell(_paragraphs(command)[0])} |")
     return "\n".join(lines) + "\n"
@@ -83,8 +83,8 @@ def _rows(command: Any) -> Iterator[str]:
     context = _context(command)
     for param in command.params:
         if record := param.get_help_record(context):
-            name, told = record
-            yield f"| `{_cell(name)}` | {_cell(' '.join(told.split()))} |"
+            name, text = record
+            yield f"| `{_cell(name)}` | {_cell(' '.join(text.split()))} |"
 
 
 def _context(command: Any) -> Any:

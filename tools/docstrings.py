@@ -57,7 +57,7 @@ def _items(section: str) -> tuple[Explained, ...]:
 
 
 def _item(text: str) -> Explained:
-    found = _ITEM.match(text.strip())
-    if not found:
+    match = _ITEM.match(text.strip())
+    if not match:
         raise ValueError(f"not of the form `- name (type): text`: {text.strip()!r}")
-    return Explained(found["name"], found["type"] or "", " ".join(found["text"].split()))
+    return Explained(match["name"], match["type"] or "", " ".join(match["text"].split()))

@@ -241,21 +241,21 @@ def memory_of_an_agent() -> Workflow:
     flow = Workflow("ex06_memory_of_an_agent")
     memory = flow.node("AgentNumpyMemory")
     agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
-    told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex.", above=True))
-    asked = flow.node("AgentRun", question=Shown("What is my dog called?", above=True))
-    flow.main(memory, agent, told, asked)
+    first = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex.", above=True))
+    second = flow.node("AgentRun", question=Shown("What is my dog called?", above=True))
+    flow.main(memory, agent, first, second)
     flow.explain(
         memory,
         "1. A place for notes",
         "Give file a name, such as notes.db, and they are there again tomorrow.",
     )
     flow.explain(
-        told,
+        first,
         "2. Something to remember",
         "The agent has the tools create_memory and lookup_memory and decides when to use them.",
     )
     flow.explain(
-        asked,
+        second,
         "3. A new conversation",
         "This run knows nothing of the one before it, only what was noted.",
     )

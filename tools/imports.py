@@ -27,11 +27,11 @@ class Import:
 
 def modules_of(package: Path) -> dict[str, Path]:
     """Return every module of `package` by its full name; a package's name is its `__init__`."""
-    found: dict[str, Path] = {}
+    modules: dict[str, Path] = {}
     for file in sorted(package.rglob("*.py")):
         parts = [package.name, *file.relative_to(package).with_suffix("").parts]
-        found[".".join(parts).removesuffix(".__init__")] = file
-    return found
+        modules[".".join(parts).removesuffix(".__init__")] = file
+    return modules
 
 
 def imports_of(package: Path) -> list[Import]:
@@ -105,7 +105,9 @@ def _cycle_within(folder: str, arrows: list[tuple[str, str]]) -> list[str]:
             units.setdefault(one, set()).add(other)
             units.setdefault(other, set())
     done: set[str] = set()
-    return next((path for name in sorted(units) if (path := _walk(name, units, done, []))), [])
+    return next(
+        (path for name in sorted(units) if (path := _walk(name, units, done, list[str]()))), []
+    )
 
 
 def _unit(folder: str, module: str) -> str:
@@ -120,7 +122,7 @@ def _walk(name: str, arrows: dict[str, set[str]], done: set[str], path: list[str
     if name in done:
         return []
     for imported in sorted(arrows[name]):
-        if found := _walk(imported, arrows, done, [*path, name]):
-            return found
+        if cycle := _walk(imported, arrows, done, [*path, name]):
+            return cycle
     done.add(name)
     return []

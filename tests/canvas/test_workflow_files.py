@@ -15,7 +15,7 @@ import pytest
 from tests.support.canvas_file import Document, fits, links_of, load, nodes_of, problems
 from tests.support.layout_faults import covered
 from tests.support.palette import our_palette
-from tools.components import component
+from tools.components import all_components
 from tools.example_agents import two_servers_and_a_drawn_tool
 from tools.workflows import Argument, Shown, Workflow, WorkflowError
 from xai_mcp_agent.cli.init import init_folder
@@ -246,4 +246,4 @@ def test_ports_are_read_as_the_palette_reads_them(tmp_path: Path) -> None:
         assert [(x.name, x.type) for x in cls.ports] == listed
         assert cls.path == shown[name]["file_path"]
         assert (cls.type, cls.color) == (shown[name]["type"], shown[name]["color"])
-    assert component("Print").path == "xai_components/xai_utils/utils.py"
+    assert all_components()["Print"].path == "xai_components/xai_utils/utils.py"

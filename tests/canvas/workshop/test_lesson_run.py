@@ -162,9 +162,9 @@ def test_goals_that_cannot_be_told_break_no_run(
             raise RuntimeError("of a learner")
 
     with caplog.at_level("DEBUG"):
-        LessonRun(FIRST, Print()).tell()
+        LessonRun(FIRST, Print()).report()
     assert capsys.readouterr() == ("", "")
-    assert "goals of 1_call_a_tool could not be told" in caplog.text
+    assert "goals of 1_call_a_tool could not be shown" in caplog.text
 
 
 def test_a_workflow_in_a_circle_fills_no_memory_and_its_end_is_found() -> None:

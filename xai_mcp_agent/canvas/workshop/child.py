@@ -55,9 +55,9 @@ def _limit(processor_seconds: int) -> None:
 def _compile(workflow: str, script: str) -> None:
     # The package brings half of Jupyter, and takes longer than most lessons; its compiler needs
     # nothing of that. So that alone is imported, and forgotten again for whoever wants it all.
-    found = find_spec(_XIRCUITS)
+    spec = find_spec(_XIRCUITS)
     package = ModuleType(_XIRCUITS)
-    package.__path__ = list(found.submodule_search_locations or []) if found else []
+    package.__path__ = list(spec.submodule_search_locations or []) if spec else []
     sys.modules[_XIRCUITS] = package
     try:
         import_module(f"{_XIRCUITS}.compiler").compile(workflow, script)

@@ -47,11 +47,11 @@ class LessonRun:
         self._error_before = last_error()
 
     def note(self, event: JsonObject) -> None:
-        """Take down an event of the transcript."""
+        """Note an event of the transcript."""
         if len(self._events) < _MOST_EVENTS:
             self._events.append(event)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Print which goals are met and what to do next. Nothing fails for it."""
         try:
             judged = self.judged()
@@ -61,7 +61,7 @@ class LessonRun:
             following = _next_lesson(self._lesson) if met else ""
             tell("Goals", title=title, goals=[asdict(x) for x in judged], next=following)
         except Exception:
-            logger.debug("The goals of %s could not be told", self._lesson.folder, exc_info=True)
+            logger.debug("The goals of %s could not be shown", self._lesson.folder, exc_info=True)
 
     def judged(self) -> list[Judged]:
         """Its goals, after its end or the error that stopped it."""
@@ -85,13 +85,13 @@ def watch(ctx: Any) -> None:
     lesson = lesson_of_file(Path(script).absolute()) if isinstance(script, str) else None
     if lesson is not None and _KEY not in ctx:
         ctx[_KEY] = run = LessonRun(lesson, _first_node())
-        _at_end_of_run(run.tell)
+        _at_end_of_run(run.report)
 
 
 def lesson_run(ctx: Any) -> LessonRun | None:
     """The run that is watched, if it is."""
-    found = ctx.get(_KEY)
-    return found if isinstance(found, LessonRun) else None
+    run = ctx.get(_KEY)
+    return run if isinstance(run, LessonRun) else None
 
 
 def goal_lines(lesson: Lesson, goals: list[Judged]) -> Iterator[str]:
