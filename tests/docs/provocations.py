@@ -200,7 +200,7 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def calling() -> Iterator[str]:
     """Calls that are wrong, too slow, or lose their server."""
     servers = {
-        "units": {"command": warm_python(), "args": [str(_UNITS)]},
+        "units": {"command": warm_python(), "args": [str(_UNITS)], "startTimeout": 120},
         "notes": entry(timeout=0.5),
     }
     with Bridge({"mcpServers": servers}) as made:
