@@ -15,7 +15,7 @@ from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
-from xai_mcp_agent.agent.models.offline import outcomes_in
+from xai_mcp_agent.agent.models.offline_results import outcomes_in
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.agent.text_protocol import as_text

@@ -9,12 +9,10 @@ says so where it cannot help.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -22,7 +20,7 @@ from typing import Any
 from anyio.lowlevel import checkpoint
 
 from ...core.examples import example_arguments
-from ...core.json import JsonObject, as_object, canonical, is_list, is_object
+from ...core.json import JsonObject, canonical, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.threads import beside_loop
 from ...search.index import LexicalIndex
@@ -30,7 +28,7 @@ from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
 from ...search.terms import SYNONYMS, root, spaced, spelled_terms, terms, weighted
 from ...search.tools import ToolIndex
-from ..messages import Message, ToolCall, calls_of, text_of, with_calls
+from ..messages import Message, ToolCall, calls_of, text_of
 from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 from .offline_arguments import (
@@ -47,6 +45,21 @@ from .offline_arguments import (
     unit_name,
     words_refer,
 )
+from .offline_results import (
+    SUPERLATIVE,
+    Outcome,
+    as_text,
+    ids_in,
+    is_empty,
+    items_in,
+    mended_by,
+    number_of,
+    outcomes_in,
+    pick,
+    share_said,
+    shortened,
+    value_for,
+)
 
 WHO = "I am the offline model. I follow rules; ask me for one thing a tool can do."
 CONNECT = (
@@ -55,7 +68,7 @@ CONNECT = (
     "`xai-mcp-agent ask` give `--model openai:NAME`. For one on your own machine, wire an "
     "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
-_MOST_ASKED, _MOST_SHOWN = 6_000, 6_000  # characters of a request, and of a result
+_MOST_ASKED = 6_000  # characters of a request
 _MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
 _MOST_LISTED = 20  # tools in an introduction
 _MOST_RANKED = 24
@@ -96,15 +109,6 @@ _FIELD = re.compile(
     r"(?:(?:tell|show|give)(?: me)?|say|what(?:'s| is| was)?|who)?\s*"
     r"(?:its|their|his|her|the|it|has|what)\b.{0,30}", re.IGNORECASE,
 )  # fmt: skip
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
-# Which field a superlative looks at, and whether it wants the greatest.
-_SUPERLATIVES = {
-    "oldest": ("year date published", False), "newest": ("year date published", True),
-    "latest": ("date year published", True), "earliest": ("date year due", False),
-    "cheapest": ("price cost", False), "dearest": ("price cost", True),
-    "largest": ("size count total", True), "smallest": ("size count total", False),
-    "longest": ("length pages", True), "shortest": ("length pages", False),
-}  # fmt: skip
 # What else is said for a deed, and for things that a question asks for.
 _MEANT = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
@@ -134,33 +138,9 @@ _TALK = re.compile(
 )
 _THANKS = re.compile(r"\s*(?:many )?(?:thanks?|thank you|great|ok|okay|bye|goodbye)\b.{0,12}", re.I)
 _NO_MORE_TOOLS = re.compile(r"\b(?:no|not|without|never)\b[^.!?]*\btools?\b", re.IGNORECASE)
-_OFFERS = re.compile(
-    r"\b(?:did you mean|"
-    r"(?:known|valid|available|allowed|possible|supported|one of)\b[^:\n]{0,40}):?"
-    r"([^\n]{1,300})", re.IGNORECASE,
-)  # fmt: skip
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
 _FOUND = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
 _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_TOOLS))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A call that was made, and what came back."""
-
-    name: str
-    arguments: JsonObject
-    text: str
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it failed."""
-        return self.text.startswith("ERROR")
-
-    @property
-    def data(self) -> Any:
-        """The result as JSON, or its text."""
-        return data_in(self.text)
 
 
 class OfflineModel:
@@ -238,19 +218,6 @@ def _is_notice(message: Message) -> bool:
     return message.get("role") == "user" and bool(_NO_MORE_TOOLS.search(text_of(message)))
 
 
-def outcomes_in(messages: Sequence[Message]) -> Iterator[Outcome]:
-    """Every answered call, in order."""
-    for message, call in with_calls(messages):
-        if message.get("role") == "tool":
-            function = as_object(call.get("function"))
-            try:
-                arguments = as_object(json.loads(str(function.get("arguments") or "{}")))
-            except (ValueError, RecursionError):
-                arguments = {}
-            name = str(function.get("name") or message.get("name") or "")
-            yield Outcome(name, arguments, text_of(message))
-
-
 class _Tool:
     """A tool as words see it: all words as roots, as the index has them."""
 
@@ -283,13 +250,12 @@ class _Tool:
         return texts[0] if is_search and len(needed) == 1 and self.only_reads else None
 
     @property
-    def whole(self) -> JsonObject | None:
-        """The arguments with which a search gives everything, where it says that it does."""
-        query = self.query
-        if query is None or not _ALL_IF_EMPTY.search(query.description):
-            return None
-        limits = {x.name: x.spec.get("maximum") for x in self.slots if x.name in ("limit", "count")}
-        return {query.name: ""} | {k: min(v, 100) for k, v in limits.items() if isinstance(v, int)}
+    def everything(self) -> JsonObject | None:
+        """The arguments with which it lists all that it has, where it does so."""
+        if self.query and _ALL_IF_EMPTY.search(self.query.description):
+            return {self.query.name: ""}
+        is_list = self.only_reads and self.name_roots & READING
+        return {} if is_list and not any(x.is_required for x in self.slots) else None
 
 
 @dataclass(frozen=True)
@@ -347,15 +313,10 @@ class _Turn:
 
     def _answer(self) -> str:
         """What is shown; of several results each with the call that gave it."""
-        parts = list(dict.fromkeys(self.shown))
-        if sum(bool(heading) for heading, _ in parts) < 2:
-            return "\n\n".join(text for _, text in parts)
-        named = (f"{x}:{self._gap(text)}{text}" if x else text for x, text in parts)
-        return "\n\n".join(named)
-
-    @staticmethod
-    def _gap(text: str) -> str:
-        return "\n" if "\n" in text else " "
+        shown = list(dict.fromkeys(self.shown))
+        if sum(bool(heading) for heading, _ in shown) < 2:
+            shown = [("", text) for _, text in shown]
+        return "\n\n".join(_headed(*x) for x in shown)
 
     def _say(self, text: str, heading: str = "") -> None:
         self.shown.append((heading, text))
@@ -375,20 +336,15 @@ class _Turn:
         """The parts of the request that each ask for something."""
         quoted = [x.span() for x in re.finditer(r"\"[^\"]*\"|'[^'\n]*'(?!\w)", self.asked)]
         sentences = _parts(_SENTENCE, self.asked, quoted)
-        found: list[str] = []
-        for sentence in sentences:
-            found += self._parted(sentence)
-        return found
+        return [clause for x in sentences for clause in self._parted(x)]
 
     def _parted(self, sentence: str) -> list[str]:
         """The sentence, parted at "and" where a new request begins that a tool serves."""
-        pieces: list[str] = []
-        at = 0
+        pieces, at = list[str](), 0
         for joint in _JOINED.finditer(sentence):
-            right = sentence[joint.end() :]
-            left = sentence[at : joint.start()]
-            if all(self._begins(x) and self._fits(x) for x in (left, right)):
-                pieces.append(left)
+            sides = sentence[at : joint.start()], sentence[joint.end() :]
+            if all(self._begins(x) and self._fits(x) for x in sides):
+                pieces.append(sides[0])
                 at = joint.end()
         return [x for x in (*pieces, sentence[at:]) if x.strip(" .!?")]
 
@@ -450,34 +406,24 @@ class _Turn:
 
     def _may_serve(self, tool: _Tool, clause: str, said: Sequence[str]) -> bool:
         """Whether the words are enough to call the tool, and may mean a change that it makes."""
-        roots = [root(x) for x in said]
+        roots = {root(x) for x in said}
+        first, own = _first(clause), tool.name_roots | {tool.leading}
+        if tool.changes and not self._asks_for_change(tool, clause, roots):
+            return False
         if _wants(clause) and tool.changes and not tool.roots & _THINGS:
             return False
-        own = tool.name_roots | {tool.leading}
-        if tool.changes and not self._asks_for_change(tool, clause, set(roots)):
-            return False
-        first = _first(clause)
         if first in CHANGING and not tool.changes and not ({first} | _others(first)) & own:
             return False
-        if (
-            first in _SEARCHING
-            and tool.query
-            and sum(x.query is not None for x in self.tools.values()) == 1
-        ):
+        named = [x for x in tool.words[-2:] if root(x) in _spoken(clause)]
+        if tool.only_reads and len(named) > 1:
             return True
-        telling = [x for x in dict.fromkeys(roots) if x not in _GENERIC]
-        spoken = _spoken(clause)
-        is_all = not {root(x) for x in terms(clause)} - _GENERIC and not any(
-            x.is_required for x in tool.slots
-        )
-        named = [x for x in tool.words[-2:] if root(x) in spoken]
-        if tool.only_reads and (len(named) > 1 or (is_all and named[-1:] == tool.words[-1:])):
+        if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
-        speaking = [x for x in telling if x in tool.roots or _others(x) & tool.roots]
-        share = len(speaking) / len(telling) if telling else 0.0
-        if any(x in tool.name_roots or _others(x) & tool.name_roots for x in telling):
-            return share >= 0.15
-        return share >= (0.25 if len(telling) > 1 else 0.5) and bool(speaking)
+        telling = [*(roots - _GENERIC)]
+        speaking = [x for x in telling if ({x} | _others(x)) & tool.roots]
+        share = len(speaking) / max(1, len(telling))
+        in_name = any(({x} | _others(x)) & tool.name_roots for x in telling)
+        return bool(speaking) and share >= (0.15 if in_name else 0.25 if telling[1:] else 0.5)
 
     def _asks_for_change(self, tool: _Tool, clause: str, said: set[str]) -> bool:
         """Only where its verb is said, as an order or a wish; a question changes nothing."""
@@ -508,20 +454,14 @@ class _Turn:
 
     def _serve(self, clause: str) -> None:
         """Make the calls that a clause asks for, and show what they gave."""
-        if self.results and _FIELD.fullmatch(clause.rstrip("?.! ")) and not self._fits(clause):
-            return  # "and tell me its title": it stands in what is shown
         clause = self._with_result(clause)
-        if whole := self._whole(clause):
-            if outcome := self._call(whole.name, whole.whole or {}, clause):
-                self._show(outcome)
-            return
         match = self._chosen(clause)
         if self.pending and self.pending[-1][0] == TOOL_SEARCH.name and match is None:
             return
-        asks = _ASKING.match(clause) or _ALL.search(clause) or not self.tools
-        if match is None and self.searches and asks and not self.shown:
-            arguments = {"query": _WIDELY, "max_results": MOST_RESULTS}
-            if not self._call(TOOL_SEARCH.name, arguments, clause):
+        is_lost = match is None and self.searches and not self.shown
+        if is_lost and (_ASKING.match(clause) or not self.tools):
+            widely = {"query": _WIDELY, "max_results": MOST_RESULTS}
+            if not self._call(TOOL_SEARCH.name, widely, clause):
                 return
         if match is None and self._look(clause):
             return
@@ -531,7 +471,7 @@ class _Turn:
             return
         calls = self._complete(match, clause)
         outcomes = [self._call(match.tool.name, x, clause) for x in calls]
-        found_nothing = bool(outcomes) and all(x and _is_empty(x) for x in outcomes)
+        found_nothing = bool(outcomes) and all(x and is_empty(x) for x in outcomes)
         if found_nothing and match.tool.query and self._look(clause, after=match.tool):
             return
         for outcome in outcomes:
@@ -541,7 +481,7 @@ class _Turn:
     def _chosen(self, clause: str) -> _Match | None:
         """The best tool; in doubt one that a search finds, or None while that search runs."""
         ranked = self._ranked(clause)
-        best = ranked[0] if ranked else self._again(clause)
+        best = ranked[0] if ranked else None
         if best and best.filled.missing and best.tool.only_reads and not self.results:
             ready = [x for x in ranked if not x.filled.missing and x.worth > 0.15 * best.worth]
             best = next((x for x in ready if x.tool.only_reads), best)
@@ -553,20 +493,6 @@ class _Turn:
             return best if not query else None
         found = self._ranked(clause, _FOUND.findall(outcome.text))
         return found[0] if found else best
-
-    def _again(self, clause: str) -> _Match | None:
-        """The tool that was used last, for "and in Paris?"; a change is not made again."""
-        last = self.earlier[-1] if self.earlier else None
-        tool = self.tools.get(last.name) if last else None
-        if last is None or tool is None or not tool.only_reads or len(clause.split()) > 5:
-            return None
-        spans = spans_in(clause, self.today, zones=self.has_zones)
-        filled = Filler(tool.function, clause, spans, self.today).fill()
-        if filled.guessed or not filled.calls[0]:
-            return None
-        filled.calls = [{**last.arguments, **x} for x in filled.calls]
-        filled.missing = [x for x in filled.missing if x.name not in filled.calls[0]]
-        return _Match(tool, filled, 1.0, 0.0)
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """The calls of a match, with what earlier results give; none where something lacks."""
@@ -628,16 +554,10 @@ class _Turn:
         outcome = self._call(search.name, {search.query.name: name}, clause)
         if outcome is None:
             return []
-        if found := _ids_in(outcome, slot, name):
-            return found
-        apart = [str(x.value) for x in names] if len(names) > 1 and _is_empty(outcome) else []
-        each = [self._call(search.name, {search.query.name: x}, clause) for x in apart]
-        found = [
-            y for x, name in zip(each, apart, strict=True) if x for y in _ids_in(x, slot, name)
-        ]
-        if not found and not self.pending:
+        ids = ids_in(outcome, slot, name)
+        if not ids:
             self._say(f'{search.name} did not give exactly one `{slot.name}` for "{name}".')
-        return found if len(found) == len(apart) else []
+        return ids
 
     def _search_for(self, slot: Slot, tool: _Tool) -> _Tool | None:
         """The search that gives the ids which a parameter takes."""
@@ -647,14 +567,6 @@ class _Turn:
         searches = [x for x in self.tools.values() if x.query and things & x.name_roots]
         named = [x for x in searches if x.name in slot.description]
         return next(iter(named or searches), None)
-
-    def _whole(self, clause: str) -> _Tool | None:
-        """The search that gives everything, for `all books` and `the oldest book`."""
-        if not (_ALL.search(clause) or _SUPER.search(clause)):
-            return None
-        things = _roots(clause) - _GENERIC
-        named = [x for x in self.tools.values() if x.only_reads and x.name_roots & things]
-        return next(iter(named), None) if named and named[0].whole is not None else None
 
     def _look(self, clause: str, after: _Tool | None = None) -> bool:
         """Look for what a question asks about in what can only be read: searches, and lists.
@@ -670,9 +582,10 @@ class _Turn:
         ]
         calls = list(self._looks(clause, sought[:1] if names else [], after))[:_MOST_LOOKS]
         outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
-        found = [(_share(x, sought), x) for x in outcomes if x and not x.is_error]
+        found = [(share_said(x, sought), x) for x in outcomes if x and not x.is_error]
         share, best = max(found, key=lambda x: x[0], default=(0.0, None))
-        if best and (share or (after and best.arguments == after.whole) or _SUPER.search(clause)):
+        is_all = after is not None and best is not None and best.arguments == after.everything
+        if best and (share or is_all or SUPERLATIVE.search(clause)):
             self._show(best)
             return True
         return bool(self.pending)
@@ -680,17 +593,12 @@ class _Turn:
     def _looks(
         self, clause: str, names: Sequence[str], after: _Tool | None
     ) -> Iterator[tuple[str, JsonObject]]:
-        tools = [x for x in self.tools.values() if x.only_reads]
-        tools = [
-            x for x in tools if x.function.read_only or not any(y.is_required for y in x.slots)
-        ]
-        for tool in tools:
-            if tool.query and tool is not after:
+        for tool in self.tools.values():
+            if tool.query and tool.function.read_only and tool is not after:
                 yield from ((tool.name, {tool.query.name: x}) for x in names)
-        for tool in tools:
-            is_list = bool(tool.name_roots & READING) and not any(x.is_required for x in tool.slots)
-            if is_list or tool.whole is not None:
-                yield tool.name, tool.whole or {}
+        for tool in self.tools.values():
+            if (everything := tool.everything) is not None:
+                yield tool.name, everything
         if re.search(r"\b(?:my|mine|me|i|our|we)\b", clause, re.IGNORECASE):
             for tool in self.tools.values():
                 if tool.query and "memory" in tool.words:
@@ -701,15 +609,10 @@ class _Turn:
     def _with_result(self, clause: str) -> str:
         """The clause with a number in place of "it", where the result before is one."""
         last = self.results[-1] if self.results else None
-        number = _number_of(last.data) if last else None
+        number = number_of(last.data) if last else None
         if number is not None:
             clause = re.sub(r"^(\w+) by ", rf"\1 {number} by ", clause)
             return _RESULT.sub(str(number), clause, count=1)
-        items = items_in(last.data) if last else []
-        fields = as_object(pick(items, self.asked) if items else last and last.data)
-        for match in re.finditer(r"\b(?:the|its|their) (\w+)", clause):
-            if isinstance(value := fields.get(match[1].lower()), str):
-                return clause.replace(match[0], f'"{value}"', 1)
         return clause
 
     def _from_results(self, slot: Slot, clause: str) -> list[Any]:
@@ -738,7 +641,7 @@ class _Turn:
     def _call(self, name: str, arguments: JsonObject, why: str) -> Outcome | None:
         """The result of a call; None while it is not made. An error may offer another value."""
         outcome = self._take(name, arguments)
-        mended = _mended(arguments, outcome) if outcome and outcome.is_error else None
+        mended = mended_by(arguments, outcome) if outcome and outcome.is_error else None
         if mended:
             arguments, outcome = mended, self._take(name, mended)
         if outcome is None:
@@ -760,13 +663,13 @@ class _Turn:
         if outcome.is_error:
             reason = _ERROR.sub("", outcome.text).strip() or "it gave no reason"
             self._say(f"{outcome.name} failed: {reason}")
-        elif _is_empty(outcome):
+        elif is_empty(outcome):
             words = ", ".join(f'"{x}"' for x in outcome.arguments.values() if isinstance(x, str))
             self._say(f"{outcome.name} found nothing{f' for {words}' if words else ''}.")
         else:
             given = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
             heading = f"{outcome.name} ({given})" if given else outcome.name
-            self._say(_cut(as_text(outcome.data)), heading)
+            self._say(shortened(as_text(outcome.data)), heading)
 
     def _small_talk(self) -> str:
         if _THANKS.fullmatch(self.asked):
@@ -801,14 +704,17 @@ class _Turn:
         return bool(ranked) and ranked[0].tool is tool and not ranked[0].filled.missing
 
 
-_SUPER = re.compile(rf"\b(?:{'|'.join(_SUPERLATIVES)})\b", re.IGNORECASE)
-
-
 def _as_dict(function: FunctionSpec) -> JsonObject:
     return {
         "id": function.name, "server": "", "name": function.name,
         "description": function.description, "input_schema": function.parameters,
     }  # fmt: skip
+
+
+def _headed(heading: str, text: str) -> str:
+    if not heading:
+        return text
+    return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
 
 
 def _counted(tools: Any) -> str:
@@ -881,12 +787,12 @@ def _is_name_word(word: str, tool: _Tool, used: set[str]) -> bool:
 
 
 def _conversion_factor(name: str, clause: str) -> float:
-    """What a tool that is called `a_to_b` loses where the clause converts something else."""
-    before, to, after = " ".join(spaced(name).lower().split()).partition(" to ")
-    conversion = conversion_in(clause) if to else None
-    if conversion is None or not is_unit(before.split()[-1]):
+    """What a tool that is called `a_to_b` is worth where the clause converts something."""
+    parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", spaced(name).lower())
+    conversion = conversion_in(clause) if parts else None
+    if not parts or conversion is None or not is_unit(parts[1]):
         return 1.0
-    ends = unit_name(before.split()[-1]), unit_name(after.split()[0])
+    ends = unit_name(parts[1]), unit_name(parts[2])
     return 3.0 if ends == (unit_name(conversion.unit), unit_name(conversion.wanted)) else 0.1
 
 
@@ -918,180 +824,8 @@ def _sample(slot: Slot, made: Any, number: int) -> Any:
         return slot.choices[number % len(slot.choices)]
     if slot.is_number:
         return int(made or 1) + number
-    such = re.search(r"such as [`'\"]?([^`'\",;]*[^`'\",;.])", slot.description)
-    listed = re.search(r":\s*(\w+), (\w+), ", slot.description)
-    if such and not number:
-        return such[1]
-    if listed:
-        return listed[2 if "to" in slot.words else 1]
-    return _SAMPLES.get(slot.topic, "something")
-
-
-# Results
-
-
-def data_in(text: str) -> Any:
-    """A result as data: its JSON value, a list where it holds several, else the text itself."""
-    values: list[Any] = []
-    rest = text.strip()
-    while rest[:1] in ("{", "["):
-        try:
-            value, end = json.JSONDecoder().raw_decode(rest)
-        except (ValueError, RecursionError):
-            return text
-        values.append(value)
-        rest = rest[end:].strip()
-    if rest or not values:
-        return text
-    return values[0] if len(values) == 1 else values
-
-
-def items_in(data: Any) -> list[Any]:
-    """The things that a result is about: a list, or the one list that it holds."""
-    if is_list(data):
-        return data
-    lists = [x for x in as_object(data).values() if is_list(x)]
-    return lists[0] if len(lists) == 1 and len(as_object(data)) < 4 else []
-
-
-def _is_empty(outcome: Outcome) -> bool:
-    data = outcome.data
-    lists = [x for x in as_object(data).values() if is_list(x)]
-    is_bare = is_object(data) and len(data) < 4 and len(lists) == 1 and not lists[0]
-    return not outcome.is_error and (data in ([], {}, "") or is_bare)
-
-
-def _share(outcome: Outcome, sought: Sequence[str]) -> float:
-    """How much of what is sought a result says."""
-    text = outcome.text.lower()
-    known = list(dict.fromkeys(re.findall(r"\w{4,}", text)))[:2_000]
-    said = [
-        x.lower() in text or (len(x) > 4 and get_close_matches(x.lower(), known, 1, 0.8))
-        for x in sought
-    ]
-    return sum(map(bool, said)) / max(1, len(said))
-
-
-def pick(items: Sequence[Any], said: str) -> Any:
-    """The item that words point at: `the second one`, `the cheapest`; else the first."""
-    words = re.findall(r"[a-z]+", said.lower())
-    for word in words:
-        fields, greatest = _SUPERLATIVES.get(word, ("", False))
-        for name in fields.split():
-            ranked = [x for x in items if is_object(x) and name in x]
-            if ranked:
-                return (max if greatest else min)(ranked, key=lambda x: str(x[name]).zfill(20))
-    place = next((_ORDINALS[x] for x in words if x in _ORDINALS), 0)
-    return items[place] if place < len(items) else items[0]
-
-
-def _ids_in(outcome: Outcome, slot: Slot, name: str) -> list[Any]:
-    """The id of the one thing that was found, or of the one that is called so."""
-    items = [x for x in items_in(outcome.data) if is_object(x)]
-    exact = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
-    chosen = exact or items
-    value = value_for(slot, chosen[0], strict=True) if len(chosen) == 1 else None
-    return [] if value is None else [value]
-
-
-def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
-    """What a result offers for a parameter: the field of its name; unless `strict`, of its form."""
-    fields = as_object(data)
-    wanted = [root(x) for x in slot.words]
-    for name, value in fields.items():
-        own = [root(x) for x in spaced(name).lower().split()]
-        if own == wanted or (slot.is_id and own == ["id"]):
-            return _fitted(slot, value)
-    if slot.topic in ("date", "zone", "url"):
-        return _formed(slot, fields)
-    if strict and not (slot.is_number and not slot.is_id):
-        return None
-    if not fields:
-        return _fitted(slot, data if not slot.is_number else _number_of(data))
-    for key in ("title", "name", "text", "result", "value", "message"):
-        if key in fields and (found := _fitted(slot, fields[key])) is not None:
-            return found
-    return _formed(slot, fields)
-
-
-def _formed(slot: Slot, fields: JsonObject) -> Any:
-    pattern = {"date": r"\d{4}-\d{2}-\d{2}", "url": r"https?://\S+"}.get(slot.topic, r"^\w+/\w+$")
-    found = (re.search(pattern, str(x)) for x in fields.values())
-    return next((x[0] for x in found if x), None)
-
-
-def _fitted(slot: Slot, value: Any) -> Any:
-    if slot.kind == "array":
-        return value if is_list(value) else [value]
-    if slot.is_number:
-        return _number_of(value)
-    if slot.topic == "date" and isinstance(value, str):
-        return value[:10]
-    return str(value) if isinstance(value, str | int | float) else None
-
-
-def _number_of(data: Any) -> int | float | None:
-    """The number that a result is."""
-    value = as_object(data).get("result", data)
-    if isinstance(value, str):
-        numbers = re.findall(r"-?\d+(?:\.\d+)?", value)
-        value = json.loads(numbers[-1]) if numbers and len(value) < 200 else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _mended(arguments: JsonObject, outcome: Outcome) -> JsonObject | None:
-    """The same call with one value replaced by what the error offers, if it is alike."""
-    for name, value in arguments.items():
-        asked = _OFFERS.search(outcome.text)
-        if not asked or not isinstance(value, str) or value.lower() not in outcome.text.lower():
-            continue
-        # "mph (mile per hour) or km/h (kilometre per hour)", and plain names.
-        offers = [(x[1], x[2]) for x in re.finditer(r"(\S{1,12}) \(([^()]{1,40})\)", asked[1])]
-        offers += [(x, x) for x in re.findall(r"[\w./+-]*\w", asked[1])]
-        usual = " ".join(unit_name(x) or x for x in value.split())
-        likeness = [SequenceMatcher(None, usual, x.lower()).ratio() for _, x in offers]
-        if offers and max(likeness) >= 0.5:
-            return {**arguments, name: offers[likeness.index(max(likeness))][0]}
-    return None
-
-
-def as_text(data: Any, indent: str = "") -> str:
-    """A result for a person: its text, or its fields line by line."""
-    if is_list(data):
-        if all(not isinstance(x, dict | list) for x in data):
-            return ", ".join(map(_plain, data))
-        return "\n".join(f"{indent}- {_line(x)}" for x in data)
-    if not is_object(data):
-        return _plain(data)
-    lines: list[str] = []
-    for name, value in data.items():
-        is_long = is_list(value) and any(isinstance(x, dict | list) for x in value)
-        rendered = f"\n{as_text(value, indent)}" if is_long else f" {_line(value)}"
-        lines.append(f"{indent}{_label(name)}:{rendered}")
-    return "\n".join(lines)
-
-
-def _line(value: Any) -> str:
-    if is_object(value):
-        return ", ".join(f"{_label(k)}: {_line(v)}" for k, v in value.items())
-    return ", ".join(map(_line, value)) if is_list(value) else _plain(value)
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return "none"
-    return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _cut(text: str) -> str:
-    left = len(text) - _MOST_SHOWN
-    return text if left <= 0 else f"{text[:_MOST_SHOWN]} ... ({left} more characters)"
+    shown = re.search(r"such as [`'\"]?([^`'\",;]*[^`'\",;.])", slot.description)
+    return shown[1] if shown else _SAMPLES.get(slot.topic, "something")
 
 
 _SAME_THINGS = """

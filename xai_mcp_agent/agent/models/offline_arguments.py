@@ -71,8 +71,7 @@ _MONTHS = _words("""
 _WEEKDAYS = _words("""
     monday tuesday wednesday thursday friday saturday sunday
 """)
-_FEASTS = {"christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31),
-           "halloween": (10, 31), "new year": (1, 1)}  # fmt: skip
+_FEASTS = {"christmas": (12, 25), "halloween": (10, 31), "new year": (1, 1)}
 _UNIT_DAYS = {"day": 1, "week": 7}
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 # One unit a line, as people write it.
@@ -374,28 +373,17 @@ def _zones() -> dict[str, str]:
     return {**cities, **{x.lower(): x for x in names}, **_PLACES}
 
 
+_PLACE_NAME = re.compile(r"[A-Za-z]\w*(?:/[\w+-]+){1,2}|(?:(?<=\bin )|\b(?=[A-Z]))[\w-]+")
+
+
 def _zones_in(text: str) -> Iterator[Span]:
-    for match in re.finditer(
-        r"[A-Za-z]\w*(?:/[\w+-]+){1,2}|(?:(?<=\bin )|\b(?=[A-Z]))[\w'\u2019-]+", text
-    ):
-        for end in (match.end(), *_ends_of_more(text, match.end())):
-            place = re.sub(r"['\u2019]s$", "", text[match.start() : end])
-            zone = _zone_of(place)
+    for match in _PLACE_NAME.finditer(text):
+        more = re.match(r"\s+[A-Za-z][a-z]+", text[match.end() :])
+        for place in (match[0], match[0] + (more[0] if more else "")):
+            zone = _zones().get(place.lower().replace(" ", "_"), "")
             if zone and (len(place) > 3 or place in ("UTC", "GMT", "CET")):
                 yield Span("zone", zone, match.start(), match.start() + len(place))
                 break
-
-
-def _ends_of_more(text: str, end: int) -> Iterator[int]:
-    """Where a name of two or three words ends that begins before `end`."""
-    if more := re.match(r"\s+[A-Za-z][a-z]+", text[end:]):
-        yield end + more.end()
-
-
-def _zone_of(place: str) -> str:
-    key = place.lower().replace(" ", "_")
-    near = get_close_matches(key, _zones(), n=1, cutoff=0.85) if len(key) > 6 else []
-    return _zones().get(key) or (_zones()[near[0]] if near else "")
 
 
 # Units
@@ -490,7 +478,7 @@ class Filler:
         slots = slots_of(self.function) if slots is None else slots
         self._convert(slots)
         for step in (
-            self._named, self._choice, self._flag, self._sum, self._counted, self._typed,
+            self._named, self._choice, self._flag, self._counted, self._typed,
             self._number, self._collection, self._left,
         ):  # fmt: skip
             for slot in slots:
@@ -527,13 +515,11 @@ class Filler:
         amounts = [x for x in slots if x.is_number and x.is_required]
         meant = conversion_in(self.text) if len(units) == 2 and len(amounts) == 1 else None
         if meant:
-            given = (
-                meant.value,
-                _unit_for(units[0], meant.unit),
-                _unit_for(units[1], meant.wanted),
-            )
-            names = (amounts[0].name, units[0].name, units[1].name)
-            self.arguments |= dict(zip(names, given, strict=True))
+            self.arguments |= {
+                amounts[0].name: meant.value,
+                units[0].name: _unit_for(units[0], meant.unit),
+                units[1].name: _unit_for(units[1], meant.wanted),
+            }
             self.taken.append((0, len(self.text)))
 
     def _named(self, slot: Slot) -> Any:
@@ -576,7 +562,6 @@ class Filler:
         if len(slot.choices) == 1 and slot.is_required:
             return slot.choices[0]
         said = {root(x) for x in re.findall(r"\w+", self.text.lower())}
-        said |= {"name"} if said & {root("alphabetical"), root("alphabetically")} else set()
         for value in slot.choices:
             wanted = [root(x) for x in re.findall(r"\w+", str(value).lower())]
             if wanted and {x for x in wanted if x not in _IDLE} <= said:
@@ -590,42 +575,26 @@ class Filler:
     def _flag(self, slot: Slot) -> Any:
         if slot.kind != "boolean":
             return None
-        telling = [x for x in slot.words if x not in ("is", "has", "with", "include")]
-        match = re.search(
-            rf"\b{'[ _-]?'.join(map(re.escape, telling))}\b", self.text, re.IGNORECASE
-        )
-        if not match or not telling:
-            return bool(slot.spec.get("default")) if slot.is_required else None
-        return not re.search(r"\b(?:no|not|without|non)\W+$", self.text[: match.start()].lower())
-
-    def _sum(self, slot: Slot) -> Any:
-        """What is worked out: `19 percent of 250`."""
-        if slot.topic != "expression" or slot.kind != "string":
-            return None
-        spans = self._free("sum", "expression")
-        return self._take(max(spans, key=lambda x: x.end - x.start)) if spans else None
+        words = r"[ _-]?".join(re.escape(x) for x in slot.words if x not in ("is", "has", "with"))
+        match = re.search(rf"(\b(?:no|not|without|non)\W+)?\b{words}\b", self.text, re.IGNORECASE)
+        return not match[1] if match and words else None
 
     def _counted(self, slot: Slot) -> Any:
         """`the first 3`, `10 days`, `2 weeks` as days, `3 packs` of what is put on a list."""
         if not slot.is_number or slot.is_id:
             return None
+        name, is_limit = slot.words[0].removesuffix("s"), bool(set(slot.words) & _LIMITS)
         for span in self._free("number"):
-            after = [x.removesuffix("s") for x in re.findall(r"[a-z]+", self.text[span.end :])[:2]]
-            wanted = next((x.removesuffix("s") for x in slot.words), "")
             value = self._as_value(slot, span)
-            unit = next((x for x in after[:1] if x in _SECONDS), "")
-            if unit and wanted in _SECONDS and value is not None:
-                value = value * _SECONDS[unit] / _SECONDS[wanted]
-                is_back = bool({"ago", "before", "earlier"} & set(after[1:]))
-                self._take(span)
-                return -int(value) if is_back else int(value) if value == int(value) else value
-            leads = re.search(
-                r"\b(?:first|top|last|most|to|than|next|limit)\s+$", self._before(span)
-            )
-            counts = self._adds() and set(slot.words) & _LIMITS
-            if value is not None and (
-                wanted in after or counts or (leads and set(slot.words) & _LIMITS)
-            ):
+            after = [x.removesuffix("s") for x in re.findall(r"[a-z]+", self.text[span.end :])[:2]]
+            unit = after[0] if after else ""
+            if value is None:
+                continue
+            if unit in _SECONDS and name in _SECONDS:
+                sign = -1 if {"ago", "before", "earlier"} & set(after) else 1
+                return sign * self._take(span) * _SECONDS[unit] // _SECONDS[name]
+            leads = re.search(r"\b(?:first|top|last|most|to|than|limit)\s+$", self._before(span))
+            if name in after or (is_limit and (leads or self._adds())):
                 self._take(span)
                 return value
         return None
@@ -640,27 +609,40 @@ class Filler:
         """A value that has the form the parameter wants."""
         if slot.kind != "string" or slot.choices:
             return None
-        if pattern := slot.spec.get("pattern"):
-            return self._patterned(str(pattern)) if slot.topic != "date" else self._dated(slot)
-        if slot.topic == "date":
-            return self._dated(slot)
+        if slot.topic != "date" and (pattern := slot.spec.get("pattern")):
+            return self._patterned(str(pattern))
         if slot.topic in ("person", "place"):
-            names = self._free("name", "quoted", "zone")
-            names = [Span("name", self.text[x.start : x.end], x.start, x.end) for x in names]
-            led = [x for x in names if _PERSON_LEADS.search(self._before(x))]
-            chosen = led or names
-            return self._take(chosen[-1] if led else chosen[0]) if chosen else None
-        kinds = {"id": ("id", "quoted")}.get(slot.topic, (slot.topic,))
-        spans = [x for x in self._free(*kinds) if self._suits(slot, x)]
+            return self._name(slot)
+        kinds = {"id": ("id", "quoted"), "expression": ("sum", "expression")}
+        spans = self._free(*kinds.get(slot.topic, (slot.topic,)))
+        if slot.topic == "path":  # a folder where one is wanted, else a file
+            is_folder = bool({"folder", "directory", "dir"} & set(slot.words))
+            spans = [x for x in spans if is_folder != bool(re.search(r"\w\.\w+$", x.value))]
+        if slot.topic == "expression":
+            spans.sort(key=lambda x: x.start - x.end)  # the longest
+        if slot.topic == "date":  # "10 days after 25 December": the days are another parameter's
+            spans.sort(key=lambda x: bool(re.search(r"\bin \w+|\bago", self._words(x))))
         if times := self._free("time") if slot.topic == "zone" else ():
             spans.sort(key=lambda x: abs(x.start - times[0].end))
         if not spans:
             return self._quoted(slot)
-        alike = [x for x in slots_of(self.function) if x.topic == slot.topic]
-        if len(alike) == 1 and len(spans) > 1 and slot.topic in ("zone", "path", "id"):
+        is_alone = sum(x.topic == slot.topic for x in slots_of(self.function)) == 1
+        if is_alone and slot.topic in ("zone", "path", "id"):
             self.spread[slot.name] = [self._take(x) for x in spans]
             return self.spread[slot.name][0]
         return self._take(spans[0])
+
+    def _name(self, slot: Slot) -> Any:
+        """Whom it is for, or where: the last name after "for" or "to", else the first."""
+        spans = self._free("name", "quoted", "zone")
+        led = [x for x in spans if _PERSON_LEADS.search(self._before(x))]
+        chosen = led[-1:] or spans[:1]
+        for span in chosen:
+            self._take(span)
+        return self._words(chosen[0]) if chosen else None
+
+    def _words(self, span: Span) -> str:
+        return self.text[span.start : span.end]
 
     def _quoted(self, slot: Slot) -> Any:
         if slot.topic in _FORMED - {"path"} or not (slot.is_required or self._is_only(slot)):
@@ -670,24 +652,12 @@ class Filler:
             spans = [x for x in spans if re.search(r"\w\.\w+$|/", x.value)]
         return self._take(spans[0]) if spans else None
 
-    def _suits(self, slot: Slot, span: Span) -> bool:
-        """Whether a path is a folder where one is wanted, and else a file."""
-        is_folder = bool({"folder", "directory", "dir"} & set(slot.words))
-        return slot.topic != "path" or is_folder != bool(re.search(r"\w\.\w+$", span.value))
-
     def _patterned(self, pattern: str) -> Any:
         for match in re.finditer(r"[^\s,;!?\"']+(?<![.,])", self.text):
             word = Span("quoted", match[0], *match.span())
             if self._is_free(word) and has_form(pattern, word.value):
                 return self._take(word)
         return None
-
-    def _dated(self, slot: Slot) -> Any:
-        spans = self._free("date")
-        # "10 days after 25 December": the number of days is for another parameter.
-        sure = [x for x in spans if not re.search(r"\bin \w+|\bago", self.text[x.start : x.end])]
-        chosen = (sure or spans)[:1]
-        return next((self._take(x) for x in chosen), None)
 
     def _until_today(self, slots: Sequence[Slot]) -> None:
         """Where one end of a time is said, the other one is today: `how many days until May 1`."""
