@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.support.asking_server import BOOKING, asking_entry, form, page
-from tests.support.fault_server import entry
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
@@ -74,32 +73,3 @@ def test_a_workflow_without_a_terminal_is_told_no_at_once_and_why(folder: Path) 
     assert '{"action": "decline"}' in shown
     assert "note: A question of the server was declined: nobody can be asked" in shown
     assert '"elicitation": "defaults"' in shown
-
-
-def test_a_person_at_the_terminal_reads_what_they_accept(folder: Path) -> None:
-    """MCPAcceptTool without a digest: nothing is accepted before somebody has said yes to it."""
-    listed = {"name": "pay", "description": "Pays.", "inputSchema": {"type": "object"}}
-    settings = {"mcpServers": {"shop": {**entry(tools=[listed]), "lock": True}}}
-    file = folder / "mcp_settings.json"
-    before, lock = file.read_text(), folder / "mcp_tools.lock.json"
-    file.write_text(json.dumps(settings), encoding="utf-8")
-    flow = Workflow("accepting")
-    accept = flow.node("MCPAcceptTool", server_name="shop", tool_name="pay")
-    flow.main(accept, flow.node("Print", msg=accept["summary"]))
-    script = compile_workflow(flow.write(folder))
-    try:
-        with terminal(warm_python(), script.name, folder=folder) as screen:
-            screen.expect("(digest ")
-            screen.expect('"description": "Pays."')
-            screen.expect("asking): ")
-            screen.type("no")
-            assert screen.end() != 0
-        assert not lock.exists()
-        with terminal(warm_python(), script.name, folder=folder) as screen:
-            screen.expect("asking): ")
-            screen.type("yes")
-            screen.expect("shop: pay is accepted as it is now.")
-            assert screen.end() == 0
-        assert "accepted" in lock.read_text()
-    finally:
-        file.write_text(before, encoding="utf-8")

@@ -70,12 +70,6 @@ def test_where_nothing_fits_the_ports_are_empty_and_the_way_on_is_said() -> None
     assert "MCPListTools" in node.summary.value
 
 
-@pytest.mark.parametrize("query", [None, "", 3])
-def test_a_search_for_nothing_is_told_with_what_to_set(query: Any) -> None:
-    with pytest.raises(BadSetting, match="`query`"):
-        searched(query)
-
-
 def test_a_toolbelt_is_searched_without_what_it_blocks() -> None:
     def found(*before: Any) -> set[str]:
         belt = make(AgentMakeToolbelt)

@@ -100,7 +100,7 @@ def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
 
 
 def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
-    """MCPEnableTool in a branch, say; a call that the model has begun is refused."""
+    """By a person beside the run; a call that the model has begun is refused."""
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", None)
 

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from ..core.imports import import_aside
-from .interrupts import tell_interrupts_in_few_words
+from .interrupts import show_endings_shortly
 
 _HOMES = {
     "change_agent": "agents",
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-tell_interrupts_in_few_words()
+show_endings_shortly()
 if "ipykernel" in sys.modules:
     from .lab_channel import follow_nodes
 

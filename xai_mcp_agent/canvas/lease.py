@@ -12,10 +12,10 @@ alternate, and none ends the other's servers.
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import logging
 import os
-import queue
 import sys
 import threading
 import weakref
@@ -43,7 +43,6 @@ from .workshop.run import watch
 logger = logging.getLogger(__name__)
 
 _KEY = "mcp_bridge"
-_END_SECONDS = 5.0
 _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
@@ -64,11 +63,6 @@ class _Claim(NamedTuple):
     bridge: Bridge
     thread: int
     began: int
-
-
-# What is to be released. May be added to in the middle of anything.
-_left = queue.SimpleQueue[Callable[[], None] | None]()
-_releasing: threading.Thread | None = None
 
 
 class BridgeLease:
@@ -119,12 +113,6 @@ def bridge_of(ctx: Any) -> Bridge:
         SettingsError: the settings file cannot be read. A wrong server in it disables only itself.
     """
     return _hold_of(ctx).bridge
-
-
-def lease_of(ctx: Any) -> BridgeLease | None:
-    """This run's claim, if it has one."""
-    hold = ctx.get(_KEY)
-    return hold if isinstance(hold, BridgeLease) else None
 
 
 @contextmanager
@@ -189,7 +177,6 @@ def _take_hold(*, came_back: bool) -> BridgeLease:
         if bridge is None:
             loaded = settings or without_untrusted(load_settings(file))
             bridge = _bridges[name] = Bridge(loaded, warn=warn_beside_runs)
-        _see_to_what_is_left()
         hold = BridgeLease(name, bridge, came_back=came_back)
         _holds.add(hold)
         _stop_resting(bridge)
@@ -229,25 +216,6 @@ def _end_with_cell(of: weakref.ref[BridgeLease], error: BaseException | None) ->
         hold.release()
 
 
-def _see_to_what_is_left() -> None:
-    """Have a thread that gives up the claims of runs that are collected elsewhere."""
-    global _releasing
-    if _releasing is None:
-        _releasing = threading.Thread(
-            target=_release_left, args=(_left,), name="xai-mcp-leases", daemon=True
-        )
-        _releasing.start()
-
-
-def _end_releasing() -> threading.Thread | None:
-    """Have that thread end, if there is one, which it is then."""
-    global _releasing
-    ended, _releasing = _releasing, None
-    if ended is not None:
-        _left.put(None)
-    return ended
-
-
 def _tell_of_stale_components() -> None:
     """Xircuits may have loaded an old copy of our nodes; say so once, the run goes on."""
     for name, module in sys.modules.copy().items():
@@ -278,17 +246,20 @@ def _collected(claim: _Claim, mark: object) -> None:
     if getattr(_own, "mark", None) is mark:
         _release(claim)
     else:
-        _left.put(partial(_release, claim))
+        _aside(partial(_release, claim))
 
 
-def _release_left(left: queue.SimpleQueue[Callable[[], None] | None]) -> None:
-    """In a thread of its own, as long as there is a bridge."""
-    while (release := left.get()) is not None:
+def _aside(do: Callable[[], None]) -> None:
+    """Do it in a thread of its own; not by `threading`, whose locks may be held just here."""
+
+    def run() -> None:
         try:
-            release()
+            do()
         except Exception:
             logger.exception("A bridge that no run uses could not be closed")
-        del release
+
+    with suppress(RuntimeError):  # Python ends, and closes every bridge itself
+        _thread.start_new_thread(run, ())
 
 
 def _release(claim: _Claim) -> None:
@@ -307,10 +278,6 @@ def _end_unused(name: str, bridge: Bridge) -> None:
     if _stays(name, bridge):
         return
     bridge.close()
-    with _lock:
-        ended = _end_releasing() if not _bridges else None
-    if ended is not None and ended is not threading.current_thread():
-        ended.join(_END_SECONDS)
 
 
 def _stays(name: str, bridge: Bridge) -> bool:
@@ -326,7 +293,7 @@ def _stays(name: str, bridge: Bridge) -> bool:
         _bridges[name] = bridge
         _resting[bridge] = rest = bridge.submit(Operations.rest)
     end = partial(_end_unused, name, bridge)
-    rest.add_done_callback(lambda rested: rested.cancelled() or _left.put(end))
+    rest.add_done_callback(lambda rested: rested.cancelled() or _aside(end))
     _tell_once(len(stay), max(stay))
     return True
 
@@ -358,9 +325,8 @@ def _end_abandoned(thread: int, began: int) -> None:
 
 def _begin_anew() -> None:
     """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
-    global _lock, _adding, _left, _releasing, _is_fork
+    global _lock, _adding, _is_fork
     _lock, _adding, _is_fork = threading.RLock(), threading.Lock(), True
-    _left, _releasing = queue.SimpleQueue[Callable[[], None] | None](), None
     _bridges.clear()
     _resting.clear()
 
