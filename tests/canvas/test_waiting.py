@@ -104,7 +104,7 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     shown = played(script)
-    assert "clerk waits for approval: 1 turn" in shown
+    assert "clerk: waits for approval, 1 turn" in shown
     assert "Answer with `xai-mcp-agent plan approve tidying.run.json`" in shown
     assert "Executing: Print" not in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
@@ -145,7 +145,7 @@ def test_without_answers_it_waits_on_and_asks_the_model_nothing(
     played(script)
     command(folder, "plan", "approve", str(folder / "tidying.run.json"), "--yes", "2")
     shown = played(script)
-    assert "clerk waits for approval" in shown
+    assert "clerk: waits for approval" in shown
     filed = f"filed the deed {SECRET}"
     assert journal(folder) == [filed, "shredded the diary"]
     assert len(endpoint.requests) == 1
@@ -164,7 +164,7 @@ def test_a_tool_that_changed_meanwhile_is_asked_for_again(
     command(folder, "plan", "approve", str(file), "--yes", "1", "--no", "2")
     (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
     shown = played(script)
-    assert "clerk waits for approval" in shown
+    assert "clerk: waits for approval" in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     told = command(folder, "plan", "approve", str(file))
     assert "Keeps a paper." in told.output
@@ -177,7 +177,7 @@ def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
     flow = tidying(endpoint, wait_for_approval=True)
     script = compiled(folder, flow)
     with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
-        screen.expect("clerk waits for approval")
+        screen.expect("clerk: waits for approval")
         assert screen.end() == 0
     file = "tidying.run.json"
     with terminal(warm_python(), "-c", COMMAND, "plan", "approve", file, folder=folder) as screen:
@@ -245,7 +245,7 @@ def test_an_answer_is_used_up_by_a_call_that_may_have_been_made(folder: Path) ->
         finally:
             child.kill()
             child.wait()
-        assert "clerk waits for approval" in played(script)
+        assert "clerk: waits for approval" in played(script)
         assert journal(folder) == ["shredded a library"]
 
 
@@ -262,7 +262,7 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
     (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
     with model_endpoint(replies) as endpoint:
         script = compiled(folder, tidying(endpoint))
-        assert "clerk waits for approval" in played(script)
+        assert "clerk: waits for approval" in played(script)
         command(folder, "plan", "approve", "tidying.run.json", "--no", "1")
         assert "So it is." in played(script)
         sent = endpoint.requests[-1].body["messages"]
