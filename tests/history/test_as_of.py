@@ -37,7 +37,7 @@ def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: Histor
     changed = history.now
     history.listed("git")
     history.listed("git", ONE)
-    versions = history.store.versions_of(LOG)
+    versions = history.store.versions("git", "log")
     assert [(x.time, x.lines) for x in versions] == [
         (began, ()),
         (changed, ("Parameter 'count' was added (integer, optional)",)),
@@ -47,10 +47,6 @@ def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: Histor
     assert versions[1].definition
     assert versions[1].definition["name"] == "log"
     assert [x.position for x in versions] == sorted(x.position for x in versions)
-
-
-def test_a_tool_that_never_was_has_no_versions(history: History):
-    assert history.store.versions_of(LOG) == []
 
 
 def test_two_points_are_compared_tool_by_tool(history: History):

@@ -34,7 +34,7 @@ def test_the_records_are_those_of_what_was_written_last(history: History) -> Non
     records = history.store.records()
     tool, source = records.tools[LOG], records.sources[GIT]
     assert state_of(tool, source) == "available"
-    assert tool.definition == history.store.versions_of(LOG)[-1].digest
+    assert tool.definition == history.store.versions("git", "log")[-1].digest
     assert tool.updated == last_seen(tool, source) == source.last_sync == history.now
     history.lost("git")
     records = history.store.records()
@@ -54,7 +54,7 @@ def test_two_points_are_compared_in_the_order_of_writing(history: History) -> No
     first = history.store.events()[1].position
     changed = history.store.tools_changed(When(position=first), When())
     assert [(x.tool, x.how) for x in changed] == [(LOG, "changed")]
-    versions = history.store.versions_of(LOG)
+    versions = history.store.versions("git", "log")
     assert [x.position for x in versions] == sorted(x.position for x in versions)
 
 

@@ -68,7 +68,7 @@ def test_what_is_older_goes_and_the_rest_stays_as_it_is(writer: ReportWriter) ->
     with pytest.raises(StoreFailed, match="begins behind event"):
         store.records(When(time=BEGIN + timedelta(days=2)))
     assert store.graph().nodes
-    assert len(store.versions_of(Subject(MCP, "many", "t7"))) == 5
+    assert len(store.versions("many", "t7")) == 5
     assert prune(store, Retention(4, None), BEGIN + timedelta(days=9)).events == 0
 
 

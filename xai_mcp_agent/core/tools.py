@@ -89,6 +89,10 @@ class ToolAnnotations:
     open_world: bool | None = None
 
 
+NO_CLAIMS = ToolAnnotations()
+"""The annotations of a tool whose source claims nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Icon:
     """A picture that a source gives for a thing: its address or its data as `data:`.
@@ -123,7 +127,7 @@ class Tool:
     input_schema: JsonObject
     output_schema: JsonObject | None = None
     title: str | None = None
-    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    annotations: ToolAnnotations = NO_CLAIMS
     meta: JsonObject | None = None
     icons: tuple[Icon, ...] = ()
     tags: tuple[str, ...] = ()
@@ -169,9 +173,9 @@ def definition_of(tool: Tool) -> JsonObject:
         fields["title"] = tool.title
     if tool.output_schema is not None:
         fields["output_schema"] = tool.output_schema
-    claims = asdict(tool.annotations).items()
-    if stated := {name: claim for name, claim in claims if claim is not None}:
-        fields["annotations"] = stated
+    if tool.annotations != NO_CLAIMS:
+        claims = asdict(tool.annotations).items()
+        fields["annotations"] = {name: claim for name, claim in claims if claim is not None}
     if tool.icons:
         fields["icons"] = [{**asdict(icon), "sizes": list(icon.sizes)} for icon in tool.icons]
     if tool.tags:

@@ -153,6 +153,9 @@ class Links:
     contradicts: tuple[str, ...] = ()
 
 
+_NO_LINKS = Links()
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened. Never changed once it is written.
@@ -167,7 +170,7 @@ class Event:
     change: Change
     time: datetime
     payload: JsonObject = field(default_factory=dict[str, object])
-    links: Links = field(default_factory=Links)
+    links: Links = _NO_LINKS
     definition: str | None = None
     reason: str = ""
     run: str = ""

@@ -218,22 +218,17 @@ class History:
         """
         with self.reading() as connection:
             subject, *_ = _subjects(self.log.catch_up(connection), source, tool)
-        return self.versions_of(subject)
-
-    def versions_of(self, tool: Subject) -> list[Version]:
-        """`versions` of a tool that may never have been there."""
-        with self.reading() as connection:
-            rows = self.log.rows(connection, Range(subject=tool, changes=_DEFINING))
+            rows = self.log.rows(connection, Range(subject=subject, changes=_DEFINING))
             told = [x.event for x in rows if x.event.definition]
             known = definitions_of(connection, {x.definition or "" for x in told})
-        found: list[Version] = []
+        versions: list[Version] = []
         for event in told:
             digest = event.definition or ""
-            if not found or found[-1].digest != digest:
-                now, before = known.get(digest), known.get(found[-1].digest) if found else None
-                lines = differences(before, now, in_full=True) if found else ()
-                found.append(Version(digest, event.time, event.position, now, lines))
-        return found
+            if not versions or versions[-1].digest != digest:
+                now, before = known.get(digest), versions[-1].definition if versions else None
+                lines = differences(before, now, in_full=True) if versions else ()
+                versions.append(Version(digest, event.time, event.position, now, lines))
+        return versions
 
     def changes(
         self, source: str | None, tool: str | None, before: When, after: When = NOW

@@ -165,12 +165,6 @@ class Learning:
             self._connection.execute(delete(learned).where(*mine))
 
 
-def last_forgotten(connection: Connection, project: int) -> datetime | None:
-    """When somebody had something forgotten last."""
-    mine = events.c.project == project, events.c.change == "forgotten"
-    return connection.execute(select(func.max(events.c.time)).where(*mine)).scalar()
-
-
 def _forgotten_since(
     connection: Connection, project: int, since: datetime
 ) -> dict[tuple[str, str], datetime]:

@@ -348,7 +348,7 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
         return tool
     seen = source.last_sync or tool.last_seen
     if source.is_connected:
-        return replace(tool, last_seen=seen)
+        return tool if tool.last_seen == seen else replace(tool, last_seen=seen)
     return replace(
         tool, is_available=False, unavailable_since=source.disconnected_since,
         reason=source.reason, last_seen=seen,
@@ -376,7 +376,10 @@ def fold_tool(
     known: ToolRecord | None, event: Event, source: SourceRecord | None = None
 ) -> ToolRecord:
     """The tool after this event, which its source was told of before it; as `Fold` has it."""
-    record = known or ToolRecord(event.subject, event.time, event.time, event.time)
+    subject, time = event.subject, event.time
+    if known is None and event.change in ("seeded", "discovered"):  # many at a first connect
+        return ToolRecord(subject, time, time, time, event.definition or "", is_available=True)
+    record = known or ToolRecord(subject, time, time, time)
     match event.change:
         case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
             return _seen(record, event, source)

@@ -6,12 +6,11 @@ A snapshot at the new begin stays: views of the past reach back to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
 from ..settings.sections import Retention
 from .database import insert_missing, portions
@@ -109,21 +108,21 @@ def _last_too_many(connection: Connection, project: int, most: float) -> int:
 def size_of(connection: Connection, project: int) -> tuple[int, float, float]:
     """The number of rows in the log, their bytes, and the bytes that pruning does not free."""
 
-    def total(where: ColumnElement[bool], *columns: Any) -> float:
-        lengths = (func.coalesce(func.sum(func.length(x)), 0) for x in columns)
-        return sum(connection.execute(select(*lengths).where(where)).one())
+    def total(where: ColumnElement[bool], *columns: Any) -> int:
+        sums = (func.coalesce(func.sum(func.length(x)), 0) for x in columns)
+        return sum(connection.execute(select(*sums).where(where)).one())
 
-    def count(where: ColumnElement[bool], column: Any) -> int:
-        return connection.execute(select(func.count(column)).where(where)).scalar_one()
+    def count(table: Table, *where: ColumnElement[bool]) -> int:
+        query = select(func.count()).select_from(table).where(*where)
+        return connection.execute(query).scalar_one()
 
     mine = events.c.project == project
-    rows = count(mine, events.c.position)
+    rows = count(events, mine)
     texts = total(mine, events.c.payload, events.c.reason, events.c.definition)
     past = total(snapshots.c.project == project, snapshots.c.records)
-    bodies = total(definitions.c.body != "", definitions.c.body)
-    shared = count(projects.c.id > 0, projects.c.id)
-    own = rows * _ROW_BYTES + texts + past + bodies / max(1, shared)
-    return rows, own, count(subjects.c.project == project, subjects.c.id) * _SUBJECT_BYTES
+    bodies = total(true(), definitions.c.body) / max(1, count(projects))
+    fixed = count(subjects, subjects.c.project == project) * _SUBJECT_BYTES
+    return rows, rows * _ROW_BYTES + texts + past + bodies, fixed
 
 
 def _position_of_row(connection: Connection, project: int, number: int) -> int | None:
@@ -140,43 +139,27 @@ def _remove(connection: Connection, history: History, until: int) -> None:
     connection.execute(delete(events).where(*_rows(project, until)))
     old = snapshots.c.project == project, snapshots.c.position <= until
     connection.execute(delete(snapshots).where(*old))
-    gone = _gone(connection, project, fold)
+    gone = _gone(connection, history, fold)
     for position, known in ((until, fold), (newest, now)):
         known.forget(gone)
         keep_snapshot(connection, project, position, known)
     log.forget()
-    _drop_subjects(connection, project, now)
     named = select(events.c.run).where(events.c.project == project, events.c.run.is_not(None))
     ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(named)
     connection.execute(delete(runs).where(*ended))
     _drop_definitions(connection)
 
 
-def _gone(connection: Connection, project: int, fold: Fold) -> list[Subject]:
+def _gone(connection: Connection, history: History, fold: Fold) -> list[Subject]:
     """Tools that are gone, that the log does not mention and nobody decided about."""
-    in_log = _subjects_in_log(connection, project)
+    numbers = select(events.c.subject).where(events.c.project == history.project_id).distinct()
+    in_log = history.log.subjects_of(connection, connection.execute(numbers).scalars()).values()
+    mentioned = {*in_log}
     return [
         x.subject
         for x in fold.plain_tools()
-        if not (x.is_available or not x.is_enabled or x.accepted) and x.subject.digest not in in_log
+        if not (x.is_available or not x.is_enabled or x.accepted) and x.subject not in mentioned
     ]
-
-
-def _subjects_in_log(connection: Connection, project: int) -> set[str]:
-    """The digests of the subjects in the log."""
-    named = select(events.c.subject).where(events.c.project == project)
-    query = select(subjects.c.digest).where(subjects.c.id.in_(named))
-    return set(connection.execute(query).scalars())
-
-
-def _drop_subjects(connection: Connection, project: int, fold: Fold) -> None:
-    """Drop subjects that nothing mentions. Numbers are never given again."""
-    known = {x.digest for x in (*fold.sources, *(y.subject for y in fold.plain_tools()))}
-    known |= _subjects_in_log(connection, project)
-    query = select(subjects.c.digest).where(subjects.c.project == project)
-    for some in portions(set(connection.execute(query).scalars()) - known):
-        mine = subjects.c.project == project, subjects.c.digest.in_(some)
-        connection.execute(delete(subjects).where(*mine))
 
 
 def _drop_definitions(connection: Connection) -> None:
@@ -184,14 +167,10 @@ def _drop_definitions(connection: Connection) -> None:
     query = select(events.c.definition).where(events.c.definition.is_not(None)).distinct()
     used = set[str | None](connection.execute(query).scalars())
     for packed in connection.execute(select(snapshots.c.records)).scalars():
-        used |= set(_definitions_in(unpack_fold(packed)))
+        used |= {y for x in unpack_fold(packed).plain_tools() for y in (x.definition, x.accepted)}
     unused = set(connection.execute(select(definitions.c.digest)).scalars()) - used
     for some in portions(unused):
         connection.execute(delete(definitions).where(definitions.c.digest.in_(some)))
-
-
-def _definitions_in(fold: Fold) -> Iterable[str]:
-    return (y for x in fold.plain_tools() for y in (x.definition, x.accepted))
 
 
 def _rows(project: int, until: int) -> tuple[ColumnElement[bool], ...]:
