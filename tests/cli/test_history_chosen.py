@@ -28,9 +28,9 @@ from xai_mcp_agent.history.recording.reports import (
     Called,
     Listed,
     Lost,
-    Refused,
     Report,
     kept_use,
+    refusal,
     used_by,
 )
 
@@ -182,7 +182,7 @@ def test_what_failed_can_be_chosen(file: Path, capsys: Any) -> None:
     record(
         file,
         called("search", 1), Called(tool, NOON, 0.5, arguments=given), called("lend", 2, "no"),
-        Refused(tool, NOON, "It is switched off."),
+        refusal(tool, NOON, "It is switched off."),
     )  # fmt: skip
     lines = told(capsys, file, "--failed")
     assert [x.partition(": ")[0] for x in lines] == ["web", "library.lend", "library.search"]

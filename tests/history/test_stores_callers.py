@@ -18,7 +18,7 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Refused, Use, kept_use, used_by
+from xai_mcp_agent.history.recording.reports import Called, Use, kept_use, refusal, used_by
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")
@@ -42,7 +42,7 @@ def by(caller: Caller = HELPER, call_id: str = "call_1") -> Use:
 
 def test_an_event_tells_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter) -> None:
     writer.record([Called(LOG, NOON, 0.5, "There is no shelf 9.", by=by())])
-    writer.record([Refused(LOG, NOON, "It was not approved.", by=by())])
+    writer.record([refusal(LOG, NOON, "It was not approved.", by=by())])
     called, refused = events(writer)
     who = {
         "caller": "agent", "agent": "helper", "workflow": "my_agent", "node": "AgentRun",

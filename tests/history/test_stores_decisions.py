@@ -14,7 +14,7 @@ from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Decided, Listed, Refused
+from xai_mcp_agent.history.recording.reports import Decided, Listed, refusal
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ODD = 'o"dd\\ "is_disabled":true \u20ac_%'
@@ -94,7 +94,7 @@ def test_what_a_source_says_of_its_use_is_noted_with_the_source(recorder: Report
 
 def test_a_refusal_is_an_event_and_changes_nothing(recorder: ReportWriter):
     lists(recorder, "a", tool("a", "one"))
-    recorder.record([Refused(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
+    recorder.record([refusal(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
     last = recorder.history.events()[-1]
     assert (last.context_id, last.change, last.reason) == (
         "mcp_tool:a_one", "refused", "It is switched off.",

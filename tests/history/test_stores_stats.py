@@ -18,7 +18,7 @@ from xai_mcp_agent.history.database import add_functions
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Refused
+from xai_mcp_agent.history.recording.reports import Called, refusal
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
 GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
@@ -91,7 +91,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
     given: Any = {"error": "x", "status": "error"}
     writer.record([
         Called(tool, NOON, 0.5, arguments=given), Called(tool, NOON, 0.5, "bad", given),
-        Called(tool, NOON, 1, "bad"), Refused(tool, NOON, "It is switched off."),
+        Called(tool, NOON, 1, "bad"), refusal(tool, NOON, "It is switched off."),
     ])  # fmt: skip
     for since in (None, FIRST):
         of = counted(writer, since)[tool]
@@ -99,7 +99,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 
 
 def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None:
-    writer.record([Refused(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
+    writer.record([refusal(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
     for since in (None, FIRST):
         assert writer.history.stats(since).tools == []
         assert writer.history.stats(since).sources == []

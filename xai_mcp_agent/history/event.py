@@ -249,30 +249,15 @@ _CHANGES: dict[Change, _Meaning] = {
 
 def links_of(change: Change, subject: Subject, project: Project) -> Links:
     """What an event of this change links its subject to (spec 2)."""
-
-    def targets(name: LinkTarget) -> tuple[str, ...]:
-        match name:
-            case "":
-                return ()
-            case "knowledge":
-                return (project.knowledge_id,)
-            case "tools":
-                return (project.tools_id,)
-            case "source":
-                return (subject.anchor.context_id,)
-            case "itself":
-                return (subject.context_id,)
-
+    ids = {
+        "knowledge": project.knowledge_id,
+        "tools": project.tools_id,
+        "source": subject.anchor.context_id,
+        "itself": subject.context_id,
+    }
     links = _CHANGES[change]
-    return Links(
-        targets(links.extends), targets(links.related_to),
-        targets(links.reinforces), targets(links.contradicts),
-    )  # fmt: skip
-
-
-def usual_teller(change: Change) -> Teller:
-    """The source of an event of this change, unless it says otherwise."""
-    return _CHANGES[change].source
+    targets = links.extends, links.related_to, links.reinforces, links.contradicts
+    return Links(*((ids[x],) if x else () for x in targets))
 
 
 def usual_payload(change: Change) -> JsonObject:

@@ -18,7 +18,6 @@ from .event import (
     links_of,
     tool_payload,
     usual_payload,
-    usual_teller,
 )
 from .tables import events, subjects
 
@@ -83,7 +82,7 @@ def row_of(
         "seconds": seconds,
         "failed": is_failure(event) or None,
         "agent": agent if isinstance(agent, str) else None,
-        "teller": None if event.source == usual_teller(change) else event.source,
+        "teller": event.teller,
     }
 
 

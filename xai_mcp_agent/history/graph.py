@@ -287,20 +287,12 @@ def _place(subject: Subject) -> tuple[object, ...]:
 
 
 def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, str]:
-    """Ids of nodes: the context ids, and where several have the same one, more behind it."""
-    own = (project.knowledge_id, project.tools_id)
-    counts = Counter((*own, *(x.context_id for x in subjects)))
-    taken = {*own, *(name for name, times in counts.items() if times == 1)}
-    ids: dict[Subject, str] = {}
-    for subject in subjects:
-        name = subject.context_id
-        if counts[name] > 1:
-            name = f"{name}#{subject.digest}"
-            while name in taken:  # of a tool that somebody named so
-                name += "#"
-        taken.add(name)
-        ids[subject] = name
-    return ids
+    """Ids of nodes: the context ids, and where several have the same one, digests behind it."""
+    counts = Counter([project.knowledge_id, project.tools_id, *(x.context_id for x in subjects)])
+    return {
+        x: x.context_id if counts[x.context_id] == 1 else f"{x.context_id}#{x.digest}"
+        for x in subjects
+    }
 
 
 def _node(subject: Subject, name: str, records: Records) -> Node:

@@ -20,7 +20,6 @@ from ..event import (
 from ..records import Known, SourceRecord, ToolRecord, is_offered
 from ..wording import plain
 from .reports import (
-    Answered,
     Begun,
     Called,
     Decided,
@@ -28,8 +27,6 @@ from .reports import (
     Listed,
     ListingDigest,
     Lost,
-    Refused,
-    Report,
     Seeded,
 )
 
@@ -145,24 +142,6 @@ class EventBuilder:
             definition=report.definition or None, run=self._run, teller=report.teller,
         )  # fmt: skip
 
-    def of_answer(self, report: Answered) -> Event:
-        """What somebody said of a call, or of all calls of a tool."""
-        change: Change = "refused" if report.scope == "no" else "approved"
-        facts = {"scope": report.scope, "by": report.by, "agent": report.agent, "call": report.call}
-        payload = usual_payload(change) | {name: x for name, x in facts.items() if x}
-        event = self._event(
-            change, report.tool, report, payload, report.definition or None, reason=report.reason
-        )
-        return replace(event, teller="user")
-
-    def of_refusal(self, report: Refused) -> Event:
-        """A call that was not made."""
-        payload = usual_payload("refused") | dict(report.by)
-        definition = report.definition or None
-        return self._event(
-            "refused", report.tool, report, payload, definition, reason=report.reason
-        )
-
     def of_learning(
         self, change: Change, tool: Subject, time: datetime, payload: JsonObject
     ) -> Event:
@@ -173,7 +152,7 @@ class EventBuilder:
         self,
         change: Change,
         subject: Subject,
-        report: Report | Begun,
+        report: Listed | Lost | Failed | Seeded | Begun,
         payload: JsonObject | None = None,
         definition: str | None = None,
         *,

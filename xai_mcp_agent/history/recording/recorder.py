@@ -34,7 +34,6 @@ from ..event import Subject
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
-    Answered,
     Begun,
     Called,
     Decided,
@@ -42,11 +41,12 @@ from .reports import (
     Listed,
     Lost,
     RecordUpdate,
-    Refused,
     Seeded,
     Taught,
     Use,
+    answer_event,
     kept_use,
+    refusal,
     used_by,
 )
 from .writer import HistoryWriter
@@ -211,16 +211,13 @@ class HistoryRecorder:
         self, key: ToolKey, answer: ApprovalAnswer, definition: str, agent: str = "", call: str = ""
     ) -> None:
         """Somebody said whether a call of this tool may be made, or said so beforehand."""
-        self._writer.report(
-            Answered(
-                self.subject(key), _now(), answer.scope, answer.by, definition,
-                self.mask(answer.reason), agent, call[:_MOST_ID_CHARS],
-            )
-        )  # fmt: skip
+        answer = replace(answer, reason=self.mask(answer.reason))
+        subject, call = self.subject(key), call[:_MOST_ID_CHARS]
+        self._writer.report(answer_event(subject, _now(), answer, definition, agent, call))
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
         """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
-        self._writer.report(Refused(self.subject(key), _now(), reason, definition, by))
+        self._writer.report(refusal(self.subject(key), _now(), reason, definition, by))
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.

@@ -29,7 +29,6 @@ from ..runs import Runs
 from .call_journal import LeftBehind, left_behind
 from .event_builder import EventBuilder
 from .reports import (
-    Answered,
     Called,
     Decided,
     Failed,
@@ -37,7 +36,6 @@ from .reports import (
     ListingDigest,
     Lost,
     RecordUpdate,
-    Refused,
     Report,
     Seeded,
     Taught,
@@ -290,10 +288,8 @@ class ReportWriter:
                 pass  # all of them together, see `record`
             case Decided():
                 batch.add([self._changes.of_decision(report)])
-            case Answered():
-                batch.add([self._changes.of_answer(report)])
-            case Refused():
-                batch.add([self._changes.of_refusal(report)])
+            case Event():
+                batch.add([replace(report, run=self._runs.own)])
 
     def _failed(self, batch: _Batch, report: Failed) -> None:
         """Written down, or counted if it is what went wrong before."""

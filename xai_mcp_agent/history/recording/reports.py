@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ...core.approval import ApprovalAnswer
 from ...core.calls import Caller
 from ...core.json import JsonObject
 from ...core.results import Prompt, Resource
@@ -20,7 +21,7 @@ from ...core.tools import (
     item_key,
 )
 from ...core.visible import visible_text
-from ..event import Subject, Teller
+from ..event import Change, Event, Subject, Teller, usual_payload
 from ..records import ToolRecord
 
 if TYPE_CHECKING:
@@ -149,37 +150,32 @@ class Decided:
     teller: Teller = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Somebody who was asked said whether a call may be made, or said so beforehand.
-
-    `scope` is what of it: once, run, always or no. `by` says who, `agent` and `call` for whose call
-    it was asked, if for one, `definition` which tool was shown.
-    """
-
-    tool: Subject
-    time: datetime
-    scope: str
-    by: str
-    definition: str = ""
-    reason: str = ""
-    agent: str = ""
-    call: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
+def refusal(
+    tool: Subject, time: datetime, reason: str, definition: str = "", by: Use = ()
+) -> Event:
     """A call that was not made, because of what people decided; `reason` says why.
 
     `definition` is the digest of what the source says of the tool now, if that is why. `by` says
     who wanted to make it.
     """
+    payload = usual_payload("refused") | dict(by)
+    return Event(tool, "refused", time, payload, definition=definition or None, reason=reason)
 
-    tool: Subject
-    time: datetime
-    reason: str
-    definition: str = ""
-    by: Use = ()
+
+def answer_event(
+    tool: Subject, time: datetime, answer: ApprovalAnswer, definition: str, agent: str, call: str
+) -> Event:
+    """What somebody said of a call, or of all calls of a tool; `definition` is what was shown.
+
+    `agent` and `call` are those for whose call it was asked, if for one.
+    """
+    change: Change = "refused" if answer.scope == "no" else "approved"
+    facts = {"scope": answer.scope, "by": answer.by, "agent": agent, "call": call}
+    payload = usual_payload(change) | {name: x for name, x in facts.items() if x}
+    return Event(
+        tool, change, time, payload, definition=definition or None, reason=answer.reason,
+        teller="user",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +186,7 @@ class Taught:
     learn: Callable[[Learning, datetime], None] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Taught
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Taught | Event
 
 
 @dataclass(frozen=True, slots=True)
