@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.support.recorded import History, a_history, a_tool
+from tests.support.recorded import History, a_tool
 from xai_mcp_agent import Subject, ToolChanged
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import When
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.views.changes import change_json
 
 GIT = Subject(MCP, "git")
@@ -19,13 +14,6 @@ TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 ONE, TWO = a_tool("log", "Looks."), a_tool("log", "Looks.", count=NUMBER)
 THREE = a_tool("log", "Looks back.", count=NUMBER)
 ADD, PLUS = a_tool("add", a=NUMBER, b=NUMBER), a_tool("plus", a=NUMBER, b=NUMBER)
-
-
-@pytest.fixture
-def history(place: Place) -> Iterator[History]:
-    """An empty one, in each kind of store in turn."""
-    with a_history(place) as history:
-        yield history
 
 
 def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: History):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.recorded import History, a_history, a_tool
@@ -16,13 +14,6 @@ from xai_mcp_agent.views.history import events_text
 
 GIT = Subject(MCP, "git")
 ONE = a_tool("log", "Looks.")
-
-
-@pytest.fixture
-def history(place: Place) -> Iterator[History]:
-    """An empty one, in each kind of store in turn."""
-    with a_history(place) as history:
-        yield history
 
 
 def told(history: History) -> list[tuple[str, int]]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
-import pytest
-
 from tests.support.recorded import NOON
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import META
 from xai_mcp_agent.history.event import subject_of
 from xai_mcp_agent.history.followers import followers
-from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, used_by
 
@@ -22,13 +16,6 @@ STEP, OTHER_STEP = Caller("person", run="s1"), Caller("person", run="s2")
 
 def agent(run: str) -> Caller:
     return Caller("agent", "helper", run=run)
-
-
-@pytest.fixture
-def writer(place: Place) -> Generator[ReportWriter]:
-    made = ReportWriter(open_history(place), str)
-    yield made
-    made.close()
 
 
 def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Called:

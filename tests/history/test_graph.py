@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-import pytest
-
-from tests.support.recorded import History, a_history, a_tool
+from tests.support.recorded import History, a_tool
 from xai_mcp_agent import Graph
 from xai_mcp_agent.core.tools import META, SourceKind
 from xai_mcp_agent.history.graph import Edge, Node
 from xai_mcp_agent.history.history import When
-from xai_mcp_agent.history.place import Place
 
 ACP = SourceKind("acp", "agent")
 
@@ -34,13 +30,6 @@ knowledge:{project_name}_{repo_hash}
         └── acp:code-review-agent
               └── acp_tool:code-review-agent_review
 """
-
-
-@pytest.fixture
-def history(place: Place) -> Iterator[History]:
-    """An empty one, in each kind of store in turn."""
-    with a_history(place) as history:
-        yield history
 
 
 def graph_of(history: History, moment: When | None = None) -> Graph:

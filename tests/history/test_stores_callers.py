@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
-
-import pytest
 
 from tests.support.databases import place_of
 from tests.support.recorded import NOON
@@ -16,20 +13,12 @@ from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Use, kept_use, refusal, used_by
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")
 ODD = "\x1b[31m\u202eö\ud800\0'\"%_\n" * 30
-
-
-@pytest.fixture
-def writer(place: Place) -> Generator[ReportWriter]:
-    made = ReportWriter(open_history(place), str)
-    yield made
-    made.close()
 
 
 def events(writer: ReportWriter) -> list[Event]:

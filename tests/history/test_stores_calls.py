@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from tests.support.call_writer import LOOK, SAVE
 from tests.support.databases import place_of
+from tests.support.histories import recorder_in
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, StoreFailed, Subject
@@ -35,15 +35,6 @@ _CALLS = 20
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is noted of calls for databases elsewhere lies there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@contextmanager
-def recorder_of(place: Place) -> Iterator[HistoryRecorder]:
-    made = HistoryRecorder(place, str, {"arguments"})
-    try:
-        yield made
-    finally:
-        made.close(_SECONDS)
 
 
 def events(recorder: HistoryRecorder) -> list[Event]:
@@ -84,7 +75,7 @@ def killed_after(place: Place, count: int) -> None:
 def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place: Place) -> None:
     """And of the one that was under way it is told that nobody knows what became of it."""
     killed_after(lasting_place, _CALLS)
-    with recorder_of(lasting_place) as recorder:
+    with recorder_in(lasting_place) as recorder:
         found = events(recorder)
         assert sorted(numbers(found, "called")) == list(range(_CALLS))
         assert numbers(found, "begun") == [_CALLS]
@@ -108,19 +99,19 @@ def test_what_was_left_behind_is_taken_in_once(
     killed_after(lasting_place, _CALLS)
     monkeypatch.setattr(call_journal.LeftBehind, "remove", call_journal.LeftBehind.let_go)
     for _ in range(2):
-        with recorder_of(lasting_place) as recorder:
+        with recorder_in(lasting_place) as recorder:
             found = events(recorder)
             assert sorted(numbers(found, "called")) == list(range(_CALLS))
             assert numbers(found, "begun") == [_CALLS]
 
 
 def test_what_another_process_is_still_doing_is_not_told(lasting_place: Place) -> None:
-    with recorder_of(lasting_place) as one:
+    with recorder_in(lasting_place) as one:
         begun = one.begun(SAVE, {"number": 1})
-        with recorder_of(lasting_place) as other:
+        with recorder_in(lasting_place) as other:
             assert numbers(events(other), "begun") == []
         one.called(SAVE, 0.1, "", {"number": 1}, begun=begun)
-    with recorder_of(lasting_place) as recorder:
+    with recorder_in(lasting_place) as recorder:
         found = events(recorder)
     assert (numbers(found, "called"), numbers(found, "begun")) == ([1], [])
 
@@ -136,7 +127,7 @@ def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) ->
     (left,) = left_behind(lasting_place)
     assert left.calls == [Called(subject, now, 0.1)]
     left.let_go()
-    with recorder_of(lasting_place) as again:
+    with recorder_in(lasting_place) as again:
         assert [x.change for x in events(again)] == ["called"]
 
 
@@ -157,12 +148,12 @@ def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None
     place = place_of("", tmp_path)
     assert place.file is not None
     place.file.mkdir(parents=True)
-    with recorder_of(place) as recorder:
+    with recorder_in(place) as recorder:
         recorder.called(SAVE, 0.1, "", {"number": 7})
         with pytest.raises(StoreFailed):
             recorder.settled().result(_SECONDS)
     place.file.rmdir()
-    with recorder_of(place) as recorder:
+    with recorder_in(place) as recorder:
         assert numbers(events(recorder), "called") == [7]
 
 
@@ -187,7 +178,7 @@ def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(
 def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None:
     """It is emptied whenever the store has all of it."""
     place = place_of("", tmp_path)
-    with recorder_of(place) as recorder:
+    with recorder_in(place) as recorder:
         for number in range(500):
             recorder.called(LOOK, 0.1, "", {"number": number})
         recorder.settled().result(_SECONDS)
@@ -228,7 +219,7 @@ def test_lines_that_are_none_of_ours_cost_no_other(hostile: str, tmp_path: Path)
     folder.mkdir()
     text = "\n".join(('{"run":"r"}', hostile, line(n=8)))
     (folder / "history.db.calls-1").write_text(text, encoding="utf-8")
-    with recorder_of(place_of("", tmp_path)) as recorder:
+    with recorder_in(place_of("", tmp_path)) as recorder:
         assert [x.subject.tool for x in events(recorder)] == ["save"]
     assert not list(folder.glob("*.calls-*"))
 
@@ -239,7 +230,7 @@ def test_lines_say_neither_more_than_we_do_nor_another_outcome(tmp_path: Path) -
     text = line(time="2026-11-23T12:00:00", by=[["status", "fine"], ["agent", "clerk"]])
     for number in range(2):
         (folder / f"history.db.calls-{number}").write_text(text, encoding="utf-8")
-    with recorder_of(place_of("", tmp_path)) as recorder:
+    with recorder_in(place_of("", tmp_path)) as recorder:
         (told, *_) = events(recorder)
     assert told.payload == {"status": "ok", "seconds": 0.1, "agent": "clerk"}
 
@@ -267,6 +258,6 @@ def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
 
 
 def test_a_history_in_memory_notes_nothing_in_a_file(tmp_path: Path) -> None:
-    with recorder_of(place_of("memory", tmp_path)) as recorder:
+    with recorder_in(place_of("memory", tmp_path)) as recorder:
         recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
     assert [*tmp_path.iterdir()] == []

@@ -7,14 +7,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.support.databases import place_of
-from tests.support.histories import rebuild, short
+from tests.support.histories import rebuild, recorder_in, short
 from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
@@ -27,15 +27,6 @@ from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 _SECONDS = 30.0
 _CALLS = 60
 LOG = ToolKey("mcp", "git", "log")
-
-
-@contextmanager
-def history_in(place: Place) -> Generator[HistoryRecorder]:
-    memory = HistoryRecorder(place, str, {"arguments"})
-    try:
-        yield memory
-    finally:
-        memory.close(_SECONDS)
 
 
 def use(memory: HistoryRecorder, number: int) -> None:
@@ -64,7 +55,7 @@ def look(store: History) -> int:
 
 def works_again(place: Place, number: int) -> int:
     """Whether it does, before anybody gives up; how many events there are then."""
-    with history_in(place) as memory:
+    with recorder_in(place) as memory:
         use(memory, number)
 
         def is_well() -> bool:
@@ -85,7 +76,7 @@ def works_again(place: Place, number: int) -> int:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A history of some sessions."""
     folder = tmp_path_factory.mktemp("sound")
-    with history_in(place_of("", folder)) as memory:
+    with recorder_in(place_of("", folder)) as memory:
         for number in range(5):
             use(memory, number)
         memory.settled().result(_SECONDS)
@@ -141,7 +132,7 @@ def test_what_is_damaged_where_it_is_hard_to_see_is_found_when_it_is_used(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object], has_backup: bool
 ) -> None:
     place, file = copied(sound, tmp_path)
-    with history_in(place) as memory:
+    with recorder_in(place) as memory:
         before = memory.ask(look).result(_SECONDS)
     if not has_backup:
         backup_of(file).unlink()

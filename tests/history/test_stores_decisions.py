@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
-
-import pytest
 
 from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.catalog.records import records_of
 from xai_mcp_agent.core.tools import MCP, STATIC
-from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Decided, Listed, refusal
 
@@ -26,16 +21,16 @@ def tool(source: str, name: str, description: str = "") -> Tool:
     return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
 
 
-def lists(recorder: ReportWriter, source: str, *tools: Tool) -> None:
+def lists(writer: ReportWriter, source: str, *tools: Tool) -> None:
     """A source lists these tools."""
-    recorder.record([Listed(Subject(MCP, source), NOON, tools)])
+    writer.record([Listed(Subject(MCP, source), NOON, tools)])
 
 
 def decide(
-    recorder: ReportWriter, key: ToolKey, what: Any, definition: str = "", **more: Any
+    writer: ReportWriter, key: ToolKey, what: Any, definition: str = "", **more: Any
 ) -> None:
     """Something is decided about a tool."""
-    recorder.record([Decided(subject_of(key), NOON, what, definition, **more)])
+    writer.record([Decided(subject_of(key), NOON, what, definition, **more)])
 
 
 def subject_of(key: ToolKey) -> Subject:
@@ -43,69 +38,61 @@ def subject_of(key: ToolKey) -> Subject:
     return Subject(MCP if key.source else STATIC, key.source, key.name)
 
 
-@pytest.fixture
-def recorder(place: Place) -> Iterator[ReportWriter]:
-    """A recorder on a new store."""
-    recorder = ReportWriter(open_history(place), str)
-    yield recorder
-    recorder.close()
-
-
-def noted(recorder: ReportWriter) -> dict[ToolKey, tuple[bool, str]]:
+def noted(writer: ReportWriter) -> dict[ToolKey, tuple[bool, str]]:
     """What is noted of each tool about which something was decided."""
-    found = recorder.history.records().tools.values()
+    found = writer.history.records().tools.values()
     decided = [x for x in found if x.accepted or not x.is_enabled]
     return {x.subject.key: (x.is_enabled, x.accepted) for x in decided}
 
 
-def test_all_that_was_decided_is_told_and_nothing_else(recorder: ReportWriter):
-    lists(recorder, "a", tool("a", "one"), tool("a", ODD, ODD))
-    decide(recorder, ToolKey("mcp", "a", "one"), "disabled")
-    decide(recorder, ToolKey("mcp", "b", ODD), "disabled")
-    decide(recorder, ToolKey("mcp", "b", ODD), "accepted", DIGEST)
-    decide(recorder, ToolKey("tools", "", "drawn"), "disabled")
-    assert noted(recorder) == {
+def test_all_that_was_decided_is_told_and_nothing_else(writer: ReportWriter):
+    lists(writer, "a", tool("a", "one"), tool("a", ODD, ODD))
+    decide(writer, ToolKey("mcp", "a", "one"), "disabled")
+    decide(writer, ToolKey("mcp", "b", ODD), "disabled")
+    decide(writer, ToolKey("mcp", "b", ODD), "accepted", DIGEST)
+    decide(writer, ToolKey("tools", "", "drawn"), "disabled")
+    assert noted(writer) == {
         ToolKey("mcp", "a", "one"): (False, ""),
         ToolKey("mcp", "b", ODD): (False, DIGEST),
         ToolKey("tools", "", "drawn"): (False, ""),
     }
     for key in (ToolKey("mcp", "a", "one"), ToolKey("tools", "", "drawn")):
-        decide(recorder, key, "enabled")
-    assert list(noted(recorder)) == [ToolKey("mcp", "b", ODD)]
+        decide(writer, key, "enabled")
+    assert list(noted(writer)) == [ToolKey("mcp", "b", ODD)]
 
 
-def test_it_outlives_loss_change_and_return(recorder: ReportWriter):
+def test_it_outlives_loss_change_and_return(writer: ReportWriter):
     key = ToolKey("mcp", "a", "one")
-    lists(recorder, "a", tool(*"ax"), tool("a", "one", "Before."))
-    decide(recorder, key, "disabled")
-    lists(recorder, "a", tool(*"ax"))
-    lists(recorder, "a", tool("a", "one", "After."))
-    assert noted(recorder) == {key: (False, "")}
+    lists(writer, "a", tool(*"ax"), tool("a", "one", "Before."))
+    decide(writer, key, "disabled")
+    lists(writer, "a", tool(*"ax"))
+    lists(writer, "a", tool("a", "one", "After."))
+    assert noted(writer) == {key: (False, "")}
 
 
-def test_what_a_source_says_of_its_use_is_noted_with_the_source(recorder: ReportWriter):
-    lists(recorder, "a", tool("a", "one"))
-    recorder.record([Decided(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
-    assert noted(recorder) == {}
-    last = recorder.history.events()[-1]
+def test_what_a_source_says_of_its_use_is_noted_with_the_source(writer: ReportWriter):
+    lists(writer, "a", tool("a", "one"))
+    writer.record([Decided(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
+    assert noted(writer) == {}
+    last = writer.history.events()[-1]
     assert (last.context_id, last.change, last.definition) == ("mcp:a", "accepted", DIGEST)
     assert (last.event_kind, last.source) == ("decision", "user")
 
 
-def test_a_refusal_is_an_event_and_changes_nothing(recorder: ReportWriter):
-    lists(recorder, "a", tool("a", "one"))
-    recorder.record([refusal(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
-    last = recorder.history.events()[-1]
+def test_a_refusal_is_an_event_and_changes_nothing(writer: ReportWriter):
+    lists(writer, "a", tool("a", "one"))
+    writer.record([refusal(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
+    last = writer.history.events()[-1]
     assert (last.context_id, last.change, last.reason) == (
         "mcp_tool:a_one", "refused", "It is switched off.",
     )  # fmt: skip
     assert (last.event_kind, last.source, last.definition) == ("action", "executor", DIGEST)
     assert last.links.extends == ("mcp_tool:a_one",)
-    assert noted(recorder) == {}
+    assert noted(writer) == {}
 
 
-def test_the_whole_of_what_is_known_of_a_source_can_be_read(recorder: ReportWriter):
-    lists(recorder, "a", tool("a", "one"), tool("a", ODD, ODD))
-    lists(recorder, "b", tool("b", "one"))
-    (records,) = records_of("a", recorder.history).tools.values()
+def test_the_whole_of_what_is_known_of_a_source_can_be_read(writer: ReportWriter):
+    lists(writer, "a", tool("a", "one"), tool("a", ODD, ODD))
+    lists(writer, "b", tool("b", "one"))
+    (records,) = records_of("a", writer.history).tools.values()
     assert {x.name for x in records.values()} == {"one", ODD}

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import Server, place_of
-from tests.support.histories import rebuild
+from tests.support.histories import rebuild, recorder_in
 from tests.support.processes import free_port, wait_until
 from xai_mcp_agent import Bridge, Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
@@ -37,15 +37,6 @@ GIT = Subject(MCP, "git")
 TOOLS = tuple(
     Tool(ToolKey("mcp", "git", name), "Looks.", {"type": "object"}) for name in ("log", "show")
 )
-
-
-@contextmanager
-def memory_in(place: Place) -> Iterator[HistoryRecorder]:
-    memory = HistoryRecorder(place, str, {"arguments"})
-    try:
-        yield memory
-    finally:
-        memory.close(_SECONDS)
 
 
 def connect(memory: HistoryRecorder, tools: tuple[Tool, ...] = TOOLS) -> None:
@@ -114,7 +105,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def lasting(folder: Path) -> Place:
     """A store that has some events already."""
     place = place_of("", folder)
-    with memory_in(place) as memory:
+    with recorder_in(place) as memory:
         connect(memory)
         call(memory, *range(400), words="x" * 200)
         settle(memory)
@@ -254,7 +245,7 @@ def test_a_file_that_may_only_be_read_is_read_from_python(
     """Files may be a backup's, or another person's."""
     monkeypatch.chdir(shared_folder)
     file = shared_folder / "h.db"
-    with memory_in(place_of(str(file), shared_folder)) as memory:
+    with recorder_in(place_of(str(file), shared_folder)) as memory:
         connect(memory)
         call(memory, 1)
     wanted = said_by_bridge(file)
@@ -290,7 +281,7 @@ def files_no_longer_than(size: int) -> Iterator[None]:
 def test_what_was_reported_while_the_disk_was_full_is_written_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with memory_in(place_of("", tmp_path)) as memory:
+    with recorder_in(place_of("", tmp_path)) as memory:
         connect(memory)
         call(memory, 1)
         settle(memory)
@@ -320,7 +311,7 @@ def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
 ) -> None:
     """Whoever deletes it wants it gone; what is connected now is known in the new one."""
     place = place_of("", tmp_path)
-    with memory_in(place) as memory:
+    with recorder_in(place) as memory:
         connect(memory)
         call(memory, 1)
         settle(memory)
@@ -338,7 +329,7 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
     postgresql: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = postgresql.new_database().replace("tests@", "tests:s3cret@")
-    with memory_in(place_of(url, tmp_path)) as memory:
+    with recorder_in(place_of(url, tmp_path)) as memory:
         connect(memory)
         call(memory, 1)
         settle(memory)
@@ -364,7 +355,7 @@ def locked_by_another_program(place: Place) -> Iterator[tuple[HistoryRecorder, s
     """A memory that was in use before; the other one ends its transaction when it likes."""
     assert place.file is not None
     with (
-        memory_in(place) as memory,
+        recorder_in(place) as memory,
         closing(sqlite3.connect(place.file, isolation_level=None)) as other,
     ):
         connect(memory)
@@ -397,7 +388,7 @@ def test_an_event_whose_place_somebody_takes_past_the_lock_is_not_lost(
     trigger = (
         f"CREATE TRIGGER other BEFORE INSERT ON {tables.events.name} BEGIN {other_writes}; END"
     )
-    with memory_in(place) as memory, closing(sqlite3.connect(place.file)) as other:
+    with recorder_in(place) as memory, closing(sqlite3.connect(place.file)) as other:
         connect(memory)
         settle(memory)
         other.execute(trigger)
@@ -440,7 +431,7 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     if not has_backup:
         backup_of(place.file).unlink()
     spoil(place.file, begin, end)
-    with memory_in(place) as memory:
+    with recorder_in(place) as memory:
         connect(memory)
         memory.ask(lambda history: history.events()).exception(_SECONDS)
         call(memory, 1000)
@@ -459,7 +450,7 @@ def test_whoever_uses_a_file_that_another_one_sets_aside_goes_on_in_the_new_one(
 ) -> None:
     place = lasting(tmp_path)
     assert place.file is not None
-    with memory_in(place) as one, memory_in(place) as other:
+    with recorder_in(place) as one, recorder_in(place) as other:
         connect(one)
         settle(one)
         spoil(place.file, 4096 * 12, 4096 * 30)
@@ -482,7 +473,7 @@ def test_damage_in_the_middle_of_a_run_does_not_end_it(tmp_path: Path) -> None:
     big = tuple(Tool(ToolKey("mcp", "git", f"t{n}"), f"{n}" * 2_000_000, {}) for n in range(3))
     place = place_of("", tmp_path)
     assert place.file is not None
-    with memory_in(place) as memory:
+    with recorder_in(place) as memory:
         connect(memory, big)
         call(memory, 1)
         settle(memory)
@@ -531,7 +522,7 @@ def test_two_that_use_the_history_while_python_ends_are_answered(
 
 def test_an_answer_that_nobody_wants_any_more_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with memory_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
+    with recorder_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
         for _ in range(100):
             memory.settled().cancel()
         wait_for_trouble(memory)
@@ -541,7 +532,7 @@ def test_an_answer_that_nobody_wants_any_more_harms_nobody(tmp_path: Path) -> No
 
 
 def test_a_mistake_in_a_question_is_raised_where_it_was_asked(tmp_path: Path) -> None:
-    with memory_in(place_of("", tmp_path)) as memory:
+    with recorder_in(place_of("", tmp_path)) as memory:
         with pytest.raises(ZeroDivisionError):
             memory.ask(lambda _: 1 // 0).result(_SECONDS)
         call(memory, 1)
@@ -557,7 +548,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> No
         with store.reading():
             raise KeyError("ours")
 
-    with memory_in(place) as memory:
+    with recorder_in(place) as memory:
         with pytest.raises(KeyError, match="ours"):
             memory.ask(mistaken).result(_SECONDS)
         call(memory, 1000)
@@ -568,7 +559,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> No
 def test_a_report_that_no_database_takes_does_not_hold_up_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with memory_in(place_of("", tmp_path)) as memory:
+    with recorder_in(place_of("", tmp_path)) as memory:
         call(memory, 1)
         list_tools(memory, Tool(ToolKey("mcp", "git", "odd"), "", {"one": 1, 2: "two"}))  # type: ignore
         call(memory, 2)
@@ -578,7 +569,7 @@ def test_a_report_that_no_database_takes_does_not_hold_up_the_others(
 
 def test_a_fork_of_the_process_leaves_the_history_alone(tmp_path: Path) -> None:
     """Its thread and its connection are the parent's."""
-    with memory_in(place_of("", tmp_path)) as memory:
+    with recorder_in(place_of("", tmp_path)) as memory:
         call(memory, 1)
         settle(memory)
         if (child := os.fork()) == 0:
@@ -598,7 +589,7 @@ def test_what_waits_does_not_fill_the_memory(
     monkeypatch.setattr(writer, "_MOST_WAITING", 100)
     folder = tmp_path / ".xircuits"
     folder.write_text("not a folder")
-    with memory_in(place_of("", tmp_path)) as memory:
+    with recorder_in(place_of("", tmp_path)) as memory:
         call(memory, *range(250))
         wait_for_trouble(memory)
         wait_until(lambda: len(said(caplog)) > 1, "it is said", _SECONDS)
@@ -613,7 +604,7 @@ def test_what_cannot_be_written_at_the_end_is_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with memory_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
+    with recorder_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
         call(memory, 1, 2, 3)
         wait_for_trouble(memory)
     told = [x for x in said(caplog) if not x.startswith("Calls cannot be noted")]

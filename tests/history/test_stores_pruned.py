@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,8 +13,7 @@ from xai_mcp_agent import StoreFailed, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import retention
 from xai_mcp_agent.history.events_table import Range
-from xai_mcp_agent.history.history import History, When, open_history
-from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.history import History, When
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost
 from xai_mcp_agent.history.retention import prune
@@ -24,13 +22,6 @@ from xai_mcp_agent.settings.sections import Retention
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 MANY = Subject(MCP, "many")
-
-
-@pytest.fixture
-def writer(place: Place) -> Iterator[ReportWriter]:
-    made = ReportWriter(open_history(place), str)
-    yield made
-    made.close()
 
 
 def live(writer: ReportWriter, days: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,13 +32,6 @@ from xai_mcp_agent.history.recording.reports import (
 from xai_mcp_agent.history.records import last_seen, records_of
 
 NOON = datetime(2026, 7, 28, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def recorder(place: Place) -> Iterator[ReportWriter]:
-    made = ReportWriter(open_history(place), str)
-    yield made
-    made.close()
 
 
 def tool(source: str, name: str, words: str = "") -> Tool:
@@ -81,16 +73,16 @@ def taken(store: History) -> int:
 
 
 def test_views_of_the_past_are_what_the_events_until_then_come_to(
-    recorder: ReportWriter, monkeypatch: pytest.MonkeyPatch
+    writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With snapshots on the way, and in transactions of one report or several."""
     monkeypatch.setattr(log, "ROWS_BETWEEN_SNAPSHOTS", 3)
     reports = life(1)
     for first in range(0, 40, 4):
-        recorder.record(reports[first : first + 4])
+        writer.record(reports[first : first + 4])
     for report in reports[40:]:
-        recorder.record([report])
-    store = recorder.history
+        writer.record([report])
+    store = writer.history
     events = store.events()
     assert taken(store) > 3
     for event in events:
@@ -101,31 +93,31 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     assert store.records(When(position=0)) == Records()
 
 
-def test_records_are_the_same_made_anew(recorder: ReportWriter) -> None:
-    recorder.record(life(2))
-    store = recorder.history
+def test_records_are_the_same_made_anew(writer: ReportWriter) -> None:
+    writer.record(life(2))
+    store = writer.history
     kept = store.records()
     assert len(kept.tools) == 9
     rebuild(store)
     assert store.records() == kept == replayed(store, 10_000)
 
 
-def test_tools_of_any_name_have_records_of_their_own(recorder: ReportWriter) -> None:
+def test_tools_of_any_name_have_records_of_their_own(writer: ReportWriter) -> None:
     alike = [("a_b", "c"), ("a", "b_c"), ("", "a_b_c")]
     named = [*((x, x) for x in ODD_NAMES), *alike]
     for source, name in named:
-        recorder.record([listed(source, tool(source, name, name), connected=True)])
-        recorder.record([Called(Subject(MCP, source, name), NOON, 0.1, name)])
-    records = recorder.history.records().tools
+        writer.record([listed(source, tool(source, name, name), connected=True)])
+        writer.record([Called(Subject(MCP, source, name), NOON, 0.1, name)])
+    records = writer.history.records().tools
     assert records.keys() == {Subject(MCP, *x) for x in named}
     assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())
 
 
-def test_a_megabyte_of_description_is_compared_and_kept(recorder: ReportWriter) -> None:
+def test_a_megabyte_of_description_is_compared_and_kept(writer: ReportWriter) -> None:
     long = "\0ä" * 500_000
     for words in (long, long, long + "."):
-        recorder.record([listed("a", tool("a", "x", words))])
-    events = recorder.history.events(Range(subject=Subject(MCP, "a", "x")))
+        writer.record([listed("a", tool("a", "x", words))])
+    events = writer.history.events(Range(subject=Subject(MCP, "a", "x")))
     assert [x.change for x in events] == ["discovered", "changed"]
     assert [len(x.payload["description"]) for x in events] == [1_000_000, 1_000_001]
 
@@ -157,20 +149,20 @@ def test_projects_in_one_database_have_records_of_their_own(
     assert made[1].history.records() == Records()
     rebuild(made[1].history)
     assert len(made[0].history.records().tools) == 1
-    for recorder in made:
-        recorder.close()
+    for writer in made:
+        writer.close()
 
 
-def test_one_tool_is_known_by_itself_as_it_is_among_all(recorder: ReportWriter):
+def test_one_tool_is_known_by_itself_as_it_is_among_all(writer: ReportWriter):
     """Whatever its names; without what is known of a hundred thousand others."""
     named = [tool(name, other) for name in ODD_NAMES for other in (*ODD_NAMES, "x")]
     drawn = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
-    recorder.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])
-    known = recorder.history.records()
+    writer.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])
+    known = writer.history.records()
     for subject, record in known.tools.items():
         source = known.sources.get(subject.anchor)
-        told = recorder.history.tool_record(subject.shown_source, record.name)
+        told = writer.history.tool_record(subject.shown_source, record.name)
         assert told == replace(record, last_seen=last_seen(record, source))
     for source in known.sources.values():
-        assert recorder.history.last_listed(source.name)[1] == source.last_sync
-    assert recorder.history.last_listed("nobody")[1] is None
+        assert writer.history.last_listed(source.name)[1] == source.last_sync
+    assert writer.history.last_listed("nobody")[1] is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Generator
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,21 +14,12 @@ from tests.support.recorded import NOON
 from xai_mcp_agent import CallStats, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.database import add_functions
-from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, refusal
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
 GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
 FIRST = datetime.min.replace(year=1970, tzinfo=NOON.tzinfo)
-
-
-@pytest.fixture
-def writer(place: Place) -> Generator[ReportWriter]:
-    made = ReportWriter(open_history(place), str)
-    yield made
-    made.close()
 
 
 def some_calls(count: int = 400) -> list[Called]:

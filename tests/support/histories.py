@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from xai_mcp_agent.views.history import event_json
 
 T = TypeVar("T")
 
-_ANSWER_SECONDS = 20.0
+_ANSWER_SECONDS, _CLOSE_SECONDS = 20.0, 60.0
 _BY_CHANCE = ("position", "time", "run", "definition")
 
 
@@ -95,6 +96,16 @@ def events_in_file(file: Path) -> list[Event]:
         return store.events()
     finally:
         store.close()
+
+
+@contextmanager
+def recorder_in(place: Place) -> Generator[HistoryRecorder]:
+    """A recorder of this place that keeps arguments, closed behind the block."""
+    recorder = HistoryRecorder(place, str, {"arguments"})
+    try:
+        yield recorder
+    finally:
+        recorder.close(_CLOSE_SECONDS)
 
 
 def place_of(file: Path) -> Place:
