@@ -149,16 +149,6 @@ def test_tools_whose_ids_look_alike_stay_two(history: History):
     assert "mcp_tool:a_b_d" in hangs_on, "no other id is touched"
 
 
-def test_a_name_that_is_made_like_such_an_id_takes_no_other_ones_place(history: History):
-    history.connected("a", a_tool("b_c"))
-    history.connected("a_b", a_tool("c"))
-    taken = [x.id for x in graph_of(history).nodes]
-    forged = [x.removeprefix("mcp_tool:a_") for x in taken if "#" in x]
-    history.listed("a", a_tool("b_c"), *map(a_tool, forged))
-    ids = [x.id for x in graph_of(history).nodes]
-    assert len(ids) == len(set(ids)) == 2 + 2 + 2 + len(forged)
-
-
 def test_a_tool_that_is_switched_off_is_marked_and_alive(history: History):
     history.connected("git", a_tool("log"))
     history.disabled("git", "log")
