@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
@@ -16,7 +16,7 @@ from . import swagger
 from .content import FORM, JSON, MULTIPART, base_of
 from .document import BadOperation, BadReference, Document, text_of, texts_of
 from .parameters import Argument, describe
-from .plan import Body, Part, Style
+from .plan import Body, Part, Placement, Style
 from .schemas import Notes, Schemas, types_of
 
 # Characters. A model sees the result itself; a schema is also compared, and kept in the history,
@@ -39,25 +39,12 @@ _OF_PLAIN_OBJECTS = frozenset((
 _A_FILE = "Text, or a data: URL with base64 (`data:image/png;name=a.png;base64,...`)."
 
 
-@dataclass(frozen=True, slots=True)
-class BodyArguments:
-    """What is sent, and what a caller gives. Without `whole` the properties are arguments."""
-
-    body: Body
-    properties: tuple[Argument, ...] = ()
-    whole: Argument | None = None
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        """All that a caller gives."""
-        return self.properties if self.whole is None else (self.whole,)
-
-
 def body_arguments(
     request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
-) -> BodyArguments | None:
-    """Return the arguments for a request body; None where there is nothing to give.
+) -> tuple[Body | None, list[Argument]]:
+    """Return how a request body is sent, and its arguments; None where there is nothing to give.
 
+    One argument is the whole body if the body names it, else each is a property of it.
     `is_optional`: the method has no body as a rule.
 
     Raises:
@@ -65,12 +52,12 @@ def body_arguments(
     """
     content = as_object(request_body.get("content"))
     if not content:
-        return None
+        return None, []
     media_type = min(content, key=_rank)
     described = schemas.document.follow(content[media_type])
     schema = schemas.translate(described.get("schema", {}), notes)
     if is_optional and _is_empty(as_object(schema)):
-        return None
+        return None, []
     kind = _Kind(_sendable(media_type), schemas, as_object(described.get("encoding")))
     is_required = request_body.get("required") is True
     body = Body(kind.media_type, _BODY, is_required, kind.parts(schema))
@@ -79,14 +66,16 @@ def body_arguments(
     if flat is None or not flat.properties or (flat.required and not is_required):
         shown = kind.whole_schema(schema)
         words = as_object(shown).get("description"), request_body.get("description")
-        whole = Argument(_BODY, _BODY, describe(shown, *words), is_required)
-        return BodyArguments(body, whole=whole)
+        return body, [_argument(_BODY, describe(shown, *words), is_required=is_required)]
     notes.add(*flat.notes.lines)
-    properties = (
-        Argument(name, _BODY, kind.property_schema(name, x), name in flat.required)
+    return replace(body, argument=""), [
+        _argument(name, kind.property_schema(name, x), is_required=name in flat.required)
         for name, x in flat.properties.items()
-    )
-    return BodyArguments(replace(body, argument=""), tuple(properties))
+    ]
+
+
+def _argument(name: str, schema: JsonObject | bool, *, is_required: bool) -> Argument:
+    return Argument(Placement(name, _BODY, name, is_required=is_required), schema)
 
 
 def _is_empty(schema: JsonObject) -> bool:

@@ -14,7 +14,7 @@ from ...core.json import as_list, as_object
 from ...core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
 from ...core.tools import Operation as Endpoint
 from . import swagger
-from .bodies import BodyArguments, Responses, body_arguments
+from .bodies import Responses, body_arguments
 from .document import BadOperation, Document, text_of, texts_of
 from .parameters import (
     Argument,
@@ -23,7 +23,7 @@ from .parameters import (
     parameter_arguments,
     plain_path,
 )
-from .plan import RequestPlan
+from .plan import Body, RequestPlan
 from .schemas import Notes, Schemas
 from .servers import NoServer, SecuritySchemes, server_url
 
@@ -190,8 +190,8 @@ class _Converter:
         path = plain_path(shown_path, parameters)
         arguments = parameter_arguments(parameters, path, self._requests, notes)
         is_optional = method in _WITHOUT_BODY
-        body = body_arguments(request_body, self._requests, notes, is_optional=is_optional)
-        named = name_arguments([*arguments, *(body.arguments if body else ())])
+        body, inner = body_arguments(request_body, self._requests, notes, is_optional=is_optional)
+        named = name_arguments([*arguments, *inner])
         schema = self._input_schema(named, notes)
         responses = Responses(operation, self._document)
         plan = self._plan(endpoint, path, named, body, responses, notes)
@@ -219,10 +219,11 @@ class _Converter:
         plain = [x for x in parameters if x.get("in") not in ("body", "formData")]
         return list(map(swagger.parameter_of, plain)), body or {}
 
-    def _input_schema(self, named: list[tuple[str, Argument]], notes: Notes) -> JsonObject:
+    def _input_schema(self, named: list[Argument], notes: Notes) -> JsonObject:
         """Return one schema for all arguments, and note what is to be known of its definitions."""
-        schema: JsonObject = {"type": "object", "properties": {n: x.schema for n, x in named}}
-        if required := [name for name, x in named if x.is_required]:
+        properties = {x.placement.argument: x.schema for x in named}
+        schema: JsonObject = {"type": "object", "properties": properties}
+        if required := [x.placement.argument for x in named if x.placement.is_required]:
             schema["required"] = required
         # What has no place in the request would be dropped without a word.
         schema["additionalProperties"] = False
@@ -237,19 +238,21 @@ class _Converter:
         self,
         endpoint: _Endpoint,
         path: str,
-        named: list[tuple[str, Argument]],
-        body: BodyArguments | None,
+        named: list[Argument],
+        body: Body | None,
         responses: Responses,
         notes: Notes,
     ) -> RequestPlan:
-        whole = body.whole if body else None
-        whole_name = next((name for name, x in named if x is whole), "")
+        placements = [x.placement for x in named]
+        if body is not None and body.argument:
+            whole = placements.pop()  # it comes last
+            body = replace(body, argument=whole.argument)
         return RequestPlan(
             endpoint.method,
             path,
             self._base_url(endpoint, notes),
-            tuple(x.place(name) for name, x in named if x is not whole),
-            replace(body.body, argument=whole_name) if body else None,
+            tuple(placements),
+            body,
             self._security.needs(endpoint.operation),
             responses.accept,
             responses.may_be_async,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
 from .document import BadOperation, Document, text_of
-from .plan import Location, Placement, Style
+from .plan import Placement, Style
 from .schemas import Notes, Schemas, is_example
 
 # The styles of each location, the usual one first.
@@ -35,23 +35,10 @@ _MAX_DESCRIPTION, _MAX_NAME = 1_000, 200
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument, as the document names it. `schema` is what the model reads of it."""
+    """One argument: where it goes, and the `schema` that the model reads of it."""
 
-    name: str
-    location: Location
+    placement: Placement
     schema: JsonObject | bool
-    is_required: bool = False
-    style: Style = "simple"
-    explode: bool = False
-    allow_reserved: bool = False
-    media_type: str = ""
-
-    def place(self, argument: str) -> Placement:
-        """Return where it goes, when it has this name among the arguments."""
-        return Placement(
-            argument, self.location, self.name, self.style, self.explode,
-            self.allow_reserved, self.media_type, self.is_required,
-        )  # fmt: skip
 
 
 def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
@@ -102,24 +89,26 @@ def parameter_arguments(
     for parameter in parameters:
         if _is_sent(parameter, names, notes):
             arguments.append(_argument(parameter, schemas, notes))
-    described = {x.name for x in arguments if x.location == "path"}
+    described = {x.placement.name for x in arguments if x.placement.location == "path"}
     for name in names:
         if name not in described:
             notes.add(f"The document does not describe the path parameter {name!r}.")
-            arguments.append(Argument(name, "path", {"type": "string"}, is_required=True))
-    return sorted(arguments, key=lambda x: _ORDER.index(x.location))
+            place = Placement(name, "path", name, is_required=True)
+            arguments.append(Argument(place, {"type": "string"}))
+    return sorted(arguments, key=lambda x: _ORDER.index(x.placement.location))
 
 
-def name_arguments(arguments: Iterable[Argument]) -> list[tuple[str, Argument]]:
+def name_arguments(arguments: Iterable[Argument]) -> list[Argument]:
     """Name each for the model. Of several with one name the later ones say where they go."""
     named: dict[str, Argument] = {}
     for argument in arguments:
-        name, number = argument.name, 1
+        place, number = argument.placement, 1
+        name = place.name
         while name in named:
-            name = f"{argument.name}__{argument.location}{'' if number == 1 else number}"
+            name = f"{place.name}__{place.location}{'' if number == 1 else number}"
             number += 1
-        named[name] = argument
-    return list(named.items())
+        named[name] = replace(argument, placement=replace(place, argument=name))
+    return list(named.values())
 
 
 def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool:
@@ -175,7 +164,8 @@ def _argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -> Argument
     if location == "path":
         shown = _not_empty(shown, schemas)
     allow_reserved = parameter.get("allowReserved") is True
-    return Argument(name, location, shown, is_required, style, explode, allow_reserved, media_type)
+    place = Placement(name, location, name, style, explode, allow_reserved, media_type, is_required)
+    return Argument(place, shown)
 
 
 def _schema_of(parameter: JsonObject, document: Document) -> tuple[str, Any]:
