@@ -75,8 +75,8 @@ def test_a_default_that_breaks_its_own_form_is_none() -> None:
 
 
 def test_a_field_says_what_it_takes() -> None:
-    assert field(type="integer", minimum=1, maximum=9).wanted() == "a whole number, 1 to 9"
-    assert field(type="string", maxLength=9).wanted() == "text, at most 9 characters"
+    assert field(type="integer", minimum=1, maximum=9).expected() == "a whole number, 1 to 9"
+    assert field(type="string", maxLength=9).expected() == "text, at most 9 characters"
     assert field(type="string", title="Your name", description="Whole.").label == "Your name"
     assert field(type="string").label == "it"
 

@@ -13,7 +13,7 @@ import typer
 
 from ..agent.run_file import WaitingRun, held
 from ..bridge.faces import Bridge
-from ..console.approval import ask_approval, told
+from ..console.approval import ask_approval, request_lines
 from ..console.terminal_questions import read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall
 from ..core.errors import BadSetting, ReviewNeeded
@@ -159,7 +159,7 @@ def _tell(run: WaitingRun) -> None:
         answer = call.answer.scope if call.answer else "waits for an answer"
         say(f"{number}. {call.request.title}: {answer}")
         if call.answer is None:
-            say("\n".join(f"   {x}" for x in told(call.request)))
+            say("\n".join(f"   {x}" for x in request_lines(call.request)))
     if any(x.answer is None for x in run.calls):
         command = shown_command("xai-mcp-agent", "plan", "approve", str(run.file))
         say(f"Answer with `{command}` and --yes, --no or --all.")

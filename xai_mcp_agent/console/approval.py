@@ -53,7 +53,7 @@ def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
-    """What a source says of its tool's effects, in words; only what it says."""
+    """A tool's claims about its effects, in words; none that it does not make."""
     values = {name: getattr(annotations, name) for name in _CLAIMS}
     return [_CLAIMS[name][0 if value else 1] for name, value in values.items() if value is not None]
 
@@ -63,7 +63,7 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
     say("??", escaped(request.title))
     if request.reason:
         say("  ", f"You are asked because {request.reason}.")
-    for line in told(request):
+    for line in request_lines(request):
         say("  ", line)
     forget_typed()  # what was typed before the question was seen is no answer to it
     try:
@@ -94,7 +94,7 @@ class ApprovalPage:
         return html(**self.as_json(), origin=self._origin)
 
     def as_json(self) -> JsonObject:
-        """What a page or the lab's panel shows: plain values, to be shown as text."""
+        """The question as plain values, for a page or the lab's panel to show as text."""
         request = self._request
         said = [escaped(request.description, "\n"), *claims(request.annotations)]
         return {
@@ -107,7 +107,7 @@ class ApprovalPage:
         }
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """What was sent: the page that follows. Anything but a button of ours is no approval."""
+        """Take the form; the page that follows. Anything but a button of ours is no approval."""
         scope = scope_of(sent.get("action", [""])[0]) or "no"
         reason = _SAID_NO if scope == "no" else ""
         try:
@@ -119,7 +119,7 @@ class ApprovalPage:
         return closing(f"{done} You may close this page."), ""
 
 
-def told(request: ApprovalRequest) -> list[str]:
+def request_lines(request: ApprovalRequest) -> list[str]:
     """All of a call, and what may be answered, in lines."""
     lines = ["With these arguments:" if request.arguments else "Without arguments."]
     for name, (first, *rest) in shown_arguments(request):

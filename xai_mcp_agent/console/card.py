@@ -75,7 +75,7 @@ class _Call:
 
 @dataclass
 class _View:
-    """What the page is made of; texts are cleaned and without secrets."""
+    """The values of the page; texts are cleaned and without secrets."""
 
     agent: str
     margin: float
@@ -242,7 +242,7 @@ class RunCard:
         self._view.entries.append(_macros().note(_with_code(text), shown, key))
 
     def _cut(self, text: str) -> str:
-        """What a fold holds of a text, and how much more there is."""
+        """The text of a fold, cut to its room, with how much more there is."""
         shown = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
         self._room -= len(shown)
         return clean(shown)

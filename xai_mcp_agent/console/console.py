@@ -1,4 +1,4 @@
-"""What one run prints, as much as is wanted, and what a person is asked meanwhile."""
+"""The console of one run: its lines or its card, its notes, and its questions to a person."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _FORMATS = {
 
 
 class Unfit(ValueError):
-    """What was typed cannot be the value; says why, for the person who typed it."""
+    """A typed value does not fit the field; the message says why, for the person who typed it."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Field:
 
     @property
     def label(self) -> str:
-        """What a person reads as its name."""
+        """Its name for a person."""
         return as_text(self.schema.get("title")) or seen_label(self.name)
 
     @property
     def description(self) -> str:
-        """What the server says about it."""
+        """The server's words about it."""
         return as_text(self.schema.get("description"))
 
     @property
@@ -60,8 +60,8 @@ class Field:
         value = self.schema.get("default", NO_DEFAULT)
         return value if value is NO_DEFAULT or not self.problems(value) else NO_DEFAULT
 
-    def wanted(self) -> str:
-        """What kind of value it takes, in words."""
+    def expected(self) -> str:
+        """The kind of value that it takes, in words."""
         match self.kind:
             case "boolean":
                 return "yes or no"
@@ -99,7 +99,7 @@ class Field:
         return self.choices.get(value) or seen_label(str(value))
 
     def problems(self, value: Any) -> list[str]:
-        """What is wrong with a value, one line each."""
+        """The problems of a value, one line each."""
         format_ = as_text(self.schema.get("format"))
         schema = {"format": format_}
         if format_ in _FORMATS and not is_valid(schema, value, validate_formats=True):

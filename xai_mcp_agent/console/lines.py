@@ -61,7 +61,7 @@ class RunLines:
 
     @property
     def indent(self) -> str:
-        """What stands before the lines that belong to the run."""
+        """The indent of the lines that belong to the run."""
         return self._body
 
     def show(self, event: RunEvent) -> None:
@@ -207,6 +207,6 @@ class RunLines:
             self._voice.lines(*map(Line, lines))
 
     def _take_gutter(self) -> str:
-        """What stands before the next line: the number of the turn, once."""
+        """The start of the next line: the number of the turn, once."""
         gutter, self._gutter = self._gutter, self._body
         return gutter

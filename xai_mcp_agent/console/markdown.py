@@ -36,7 +36,7 @@ def code_marks_as_html(text: str) -> str:
 
 
 def first_paragraphs(text: str, most_chars: int) -> str:
-    """As many whole paragraphs as fit; where the first is too long, whole lines or words of it."""
+    """Cut a text at the end of a paragraph; where the first is too long, of a line or a word."""
     if len(text) <= most_chars:
         return text
     head = text[:most_chars]

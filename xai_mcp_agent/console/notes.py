@@ -1,4 +1,4 @@
-"""What the events of a run say beside its turns, calls and answer: for the card and for lines."""
+"""Notes of a run beside its turns, calls and answer: for the card and for lines."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Notes:
         return Note("--", f"{event.reason}: asked again{when}{anew}")
 
     def _selected(self, selection: Selection) -> Iterator[Note]:
-        """How many of many tools are shown, once, and then which ones had no room."""
+        """The number of tools that are shown, once, and then the tools that had no room."""
         shown = frozenset(x.definition.name for x in selection.shown)
         before, self._shown_tools = self._shown_tools, shown
         if not selection.is_whole and (not before or self._is_verbose):
@@ -122,7 +122,7 @@ def about_text(event: RunStarted) -> str:
 
 
 def totals_text(event: RunFinished) -> str:
-    """What a run took."""
+    """Turns, calls, seconds and tokens of a run."""
     parts = [
         "waits for approval" if event.stopped == "waiting" else "",
         count(event.steps, "turn"),
@@ -134,7 +134,7 @@ def totals_text(event: RunFinished) -> str:
 
 
 def _request(request: ModelRequest) -> Iterator[Note]:
-    """What the model is told before anything was said."""
+    """The system prompt and the tools of the first request."""
     for message in request.messages[:1]:
         if message.get("role") == "system":
             yield Note("--", "system prompt", str(message.get("content")))

@@ -47,7 +47,7 @@ class Served(Protocol):
         ...
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """What was sent: the page that follows, and where it leads instead if it does."""
+        """Take the form; the page that follows, and the address that it leads to instead, if any."""
         ...
 
 
@@ -75,7 +75,7 @@ class Page:
         return html(**{**self.as_json(), "url": url}, origin=self._origin)
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """What was sent: the page that follows, and where it leads instead if it does."""
+        """Take the form; the page that follows, and the address that it leads to instead, if any."""
         match sent.get("action", [""])[0]:
             # Not answered with that: who closes the page there opens it here once more.
             case "accept" if self.question.is_sign_in:
@@ -92,7 +92,7 @@ class Page:
         return closing("Nothing was sent. You may close this page."), ""
 
     def as_json(self) -> JsonObject:
-        """What a page or the lab's panel shows: plain values, to be shown as text."""
+        """The question as plain values, for a page or the lab's panel to show as text."""
         words = words_of(self.question)
         return {
             "title": words.title,
@@ -110,7 +110,7 @@ class Page:
             "format": field.schema.get("format"),
             "label": field.label,
             "help": field.description,
-            "wanted": field.wanted(),
+            "wanted": field.expected(),
             "choices": [*map(list, field.choices.items())],
             "is_needed": field.is_needed,
             "values": self._sent.get(name, _defaults(field)),
@@ -255,7 +255,7 @@ def _defaults(field: Field) -> list[str]:
 
 
 def _for_a_header(url: str) -> str:
-    """The same address in the characters that a header can carry."""
+    """An address in the characters that a header can carry."""
     return quote(url, safe=punctuation)
 
 

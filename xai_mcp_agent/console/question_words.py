@@ -1,4 +1,4 @@
-"""What a person reads of a question, wherever it is asked: its title, its words, both answers."""
+"""The words of a question, wherever it is asked: its title, its message, both answers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Write: TypeAlias = Callable[[str], None]
 
 
 class Screen:
-    """Where lines go, for all threads. `SCREEN` is that of the process."""
+    """A queue of lines for all threads. `SCREEN` is that of the process."""
 
     def __init__(self, write: Write = write_to_stdout, surface: Surface | None = None) -> None:
         self._write = write
@@ -159,7 +159,7 @@ class Voice:
 
     @property
     def prefix(self) -> str:
-        """What stands at the front of each of its lines."""
+        """The start of each of its lines."""
         root = self
         while root.parent is not None:
             root = root.parent
@@ -168,7 +168,7 @@ class Voice:
 
     @property
     def width(self) -> int:
-        """How many columns its lines have, besides the prefix."""
+        """The columns of its lines, besides the prefix."""
         return self.surface.width - columns(self.prefix)
 
     def lines(self, *lines: Line) -> None:
@@ -199,7 +199,7 @@ class Voice:
 
     @property
     def margin(self) -> float:
-        """How far what is not made of lines is indented, in em."""
+        """The indent of cards and links, in em."""
         return _leading(self.prefix) * EM_PER_COLUMN
 
     def _in_lab(self, text: str, indent: int, show: Callable[[str, int], None]) -> None:
@@ -220,7 +220,7 @@ def _cut_line(text: str, width: int) -> str:
 
 
 def _units(text: str) -> int:
-    """How many places a browser counts, which is at least as many as there are columns."""
+    """The places that a browser counts: at least as many as there are columns."""
     return max(columns(text), len(text.encode("utf-16-le", "replace")) // 2)
 
 

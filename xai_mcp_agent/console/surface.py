@@ -1,4 +1,4 @@
-"""What a run prints to (terminal, lab output, file), and in how much detail."""
+"""The surface that a run prints to (terminal, lab, file), and how much detail it shows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CHOICES = ", ".join(x.name.lower() for x in Detail)
 
 @dataclass(frozen=True)
 class Surface:
-    """What can be done on it. A `file` number is given for a terminal that knows its width.
+    """A surface and its abilities. A terminal that knows its width has a `file` number.
 
     `columns` are those of a line where that is not a usual one.
     """
@@ -64,7 +64,7 @@ class Surface:
 
     @property
     def width(self) -> int:
-        """How many columns a line may have, at this moment."""
+        """The columns of a line, at this moment."""
         if self.file is None:
             return self.columns
         try:
@@ -80,7 +80,7 @@ class Surface:
 
 
 def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
-    """What this stream is, colours as the person wants them (`NO_COLOR`, `FORCE_COLOR`)."""
+    """The surface of a stream, in colours if the person wants them (`NO_COLOR`, `FORCE_COLOR`)."""
     is_simple = environment.get("TERM") == "dumb"
     kind: Kind = "plain"
     if _is_of_a_kernel(stream):
@@ -98,7 +98,7 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
 
 
 def detail_on(port: Any) -> Detail | None:
-    """What the port `show` of a node asks for; None when it was left alone.
+    """The detail that the port `show` of a node asks for; None when it is empty.
 
     Raises:
         BadSetting: something else.
@@ -113,7 +113,7 @@ def detail_on(port: Any) -> Detail | None:
 
 @cache  # and so a mistake is reported once
 def detail_in_environment(value: str) -> Detail:
-    """What the variable asks for; as `normal` where that is none of the choices."""
+    """The detail that the variable asks for; `normal` where that is none of the choices."""
     detail = _detail(value)
     if detail is None and value.strip():
         logger.warning("%s is %r. Set it to one of: %s.", VARIABLE, value, _CHOICES)
@@ -210,7 +210,7 @@ def _report_once(reason: Exception) -> None:
 
 
 def _is_of_a_kernel(stream: Any) -> bool:
-    """Whether what is written becomes a cell's output; not so where a person captures it."""
+    """Whether a stream leads to a cell's output; not so where a person captures it."""
     return type(stream).__module__.startswith("ipykernel.")
 
 

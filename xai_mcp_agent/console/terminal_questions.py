@@ -145,7 +145,7 @@ class _Form:
                 return field.default
             try:
                 if not typed.strip():
-                    raise Unfit(f"An answer is needed here: {field.wanted()}.")
+                    raise Unfit(f"An answer is needed here: {field.expected()}.")
                 return field.read(typed)
             except Unfit as why:
                 self._say("!!", str(why))
@@ -158,7 +158,7 @@ class _Form:
         else:
             empty = "" if field.is_needed else "; Enter to leave it out"
         commas = " separated by commas" if field.kind == "many" else ""
-        return f"{field.label} ({field.wanted()}{commas}{empty}): "
+        return f"{field.label} ({field.expected()}{commas}{empty}): "
 
     def _is_right(self, server: str, content: dict[str, Any]) -> bool:
         for field in self._fields:
@@ -224,7 +224,7 @@ def _too_often() -> Ended:
 
 
 def _read_console(deadline: float, over: threading.Event) -> str:
-    """The same for a console of Windows, which cannot be waited for."""
+    """Read a line from a console of Windows, which cannot be waited for."""
     if sys.platform != "win32":
         raise AssertionError("only there")
     import msvcrt

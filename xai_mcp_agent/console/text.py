@@ -45,7 +45,7 @@ class Line:
     mark: str = ""
 
     def painted(self) -> str:
-        """It with colours."""
+        """The line with colours."""
         if not self.mark:
             return _paint(self.text, self.style)
         before, mark, after = self.text.partition(self.mark)
@@ -81,7 +81,7 @@ def clean(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns a line of cleaned text takes."""
+    """The columns that a line of cleaned text takes."""
     if text.isascii():
         return len(text)
     # Here: it costs what all the rest of the screen does, and plain text never needs it.
@@ -200,7 +200,7 @@ def short_arguments(
 
 
 def progress_text(done: float, total: float | None, message: str) -> str:
-    """How far a call is, to read."""
+    """The progress of a call, to read."""
     share = f"{done:g} of {total:g}" if total else f"{done:g}"
     return f"{share} {message}".rstrip()
 

@@ -1,4 +1,4 @@
-"""What one run waits for, from its events: servers, the model, tools."""
+"""The waits of a run, from its events: for servers, the model, tools."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Waiting:
         self._what[key] = what
 
     def end(self, key: str) -> None:
-        """It is there, or will not come; nothing happens if it was not waited for."""
+        """End a wait, if there is one of this key."""
         self._since.pop(key, None)
         self._what.pop(key, None)
         self._news = ""
 
     def to_rewrite(self) -> str:
-        """What a line that can be written again should say now; empty if nothing new."""
+        """The text for a line that can be written again; empty if there is nothing new."""
         seconds, now = self._seconds(), self._clock()
         is_early = seconds < self._patience and not self._news
         if not self._since or is_early or now - self._last_written < _REWRITE_SECONDS:
@@ -95,7 +95,7 @@ class Waiting:
         return self._text(seconds)
 
     def to_add(self) -> str:
-        """What a further line should say now; empty if it is not time for one."""
+        """The text for a further line; empty if it is not time for one."""
         seconds = self._seconds()
         if not self._since or seconds < self._next_line:
             return ""

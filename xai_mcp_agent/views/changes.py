@@ -1,4 +1,4 @@
-"""What became of tools, and the versions of one, as JSON and as text."""
+"""Changes of tools, and the versions of one tool, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LINE_CHARS = 5000  # more than a text in full
 
 
 def change_json(change: ToolChanged) -> JsonObject:
-    """Every field, and the tool as names."""
+    """A change with every field, its tool as names."""
     return {
         "kind": change.tool.kind.name,
         "source": change.tool.source,
@@ -33,12 +33,12 @@ def change_json(change: ToolChanged) -> JsonObject:
 
 
 def version_json(version: Version) -> JsonObject:
-    """Every field, the time in UTC."""
+    """A version with every field, its time in UTC."""
     return {**asdict(version), "time": utc_text(version.time)}
 
 
 def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
-    """What became of each tool, in lines of at most so many columns."""
+    """The changes of tools, in lines of at most so many columns."""
     lines = list[str]()
     for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
         some = list(group)
@@ -52,7 +52,7 @@ def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
 
 
 def versions_text(versions: Sequence[Version], width: int) -> str:
-    """Every definition of a tool: since when it was so, and how it differed from the one before."""
+    """The definitions of a tool: since when each holds, and how it differs from the one before."""
     lines = list[str]()
     for number, version in enumerate(versions):
         lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")

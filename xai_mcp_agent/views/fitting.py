@@ -1,4 +1,4 @@
-"""What comes next, what is wired wrongly, and why a tool is chosen: as JSON and as text."""
+"""Suggestions for the next tool, problems of wires, reasons of a choice: as JSON and as text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def suggestion_json(one: Suggestion) -> JsonObject:
 
 
 def suggested_text(suggested: Suggested, width: int) -> str:
-    """The same to read, with what could not be looked at."""
+    """The suggestions to read, with the sources that were left out."""
     lines: list[str] = []
     for one in suggested.tools:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
@@ -46,7 +46,7 @@ def _left_out(suggested: Suggested) -> Iterator[str]:
 
 
 def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonObject:
-    """What is wrong with a call; `call` counts from 1."""
+    """A problem of a call; `call` counts from 1."""
     call = calls[problem.call]
     return {
         "call": problem.call + 1,
@@ -59,7 +59,7 @@ def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonO
 
 
 def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) -> str:
-    """What is wrong, one line for each, and how much was looked at."""
+    """The problems of calls, one line for each, and how many calls were checked."""
     lines: list[str] = []
     for one in checked.problems:
         call = calls[one.call]
@@ -104,7 +104,7 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
 
 
 def choice_text(choice: ExplainedChoice, width: int) -> str:
-    """The same in sentences."""
+    """The reasons of a choice, in sentences."""
     lines = [
         plain(line, 4 * _CHARS)
         for part in (_barred, _of_search, _of_plan, _of_rules)

@@ -1,4 +1,4 @@
-"""What flows between tools, for the page of the graph: drawn as curves, and in lines to read."""
+"""Flows between tools, for the page of the graph: drawn as curves, and in lines to read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Place: TypeAlias = tuple[str, int]
 
 
 def flow_notes(graph: Graph) -> list[str]:
-    """What a graph around something does not show of the flows, in sentences."""
+    """Sentences about the flows that a graph around something does not show."""
     notes: list[str] = []
     if graph.focus and not graph.flows:
         notes.append("No tool gives anything that fits another one here.")

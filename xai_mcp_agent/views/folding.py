@@ -44,7 +44,7 @@ def fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | Session]:
 
 
 def _is_as_before(row: LogRow) -> bool:
-    """Whether a source is there again, or listed again; what changed would be a row of its own."""
+    """Whether a source is there again, or listed again; a change would be a row of its own."""
     event = row.event
     if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
         return False

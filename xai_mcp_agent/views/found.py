@@ -33,7 +33,7 @@ def found_json(found: FoundTool) -> JsonObject:
 
 
 def found_text(found: FoundTool, width: int) -> str:
-    """The same in two lines or more: how to call it, and why it was found."""
+    """A tool that was found, in two lines or more: how to call it, and why it was found."""
     item, _ = item_key(found.tool)
     server = f"{found.entry.key.source}{'' if item == 'tool' else f' {item}'}"
     line = f"{found.score:.2f}  {server}: {tool_text(found.entry)}"
@@ -79,7 +79,7 @@ def explained_json(explained: ExplainedTool) -> JsonObject:
 
 
 def explained_text(explained: ExplainedTool, width: int) -> str:
-    """The same to read."""
+    """A tool with its signature, parameters and an example, to read."""
     return "\n".join(_explained_lines(explained, width))
 
 

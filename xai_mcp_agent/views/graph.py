@@ -67,7 +67,7 @@ def _branches(graph: Graph) -> list[JsonObject]:
 
 
 def _grouped(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
-    """What hangs on the project: tools that are there from the start by their kind, and sources."""
+    """The branches of the project: tools that are there from the start, by kind, and sources."""
     children = graph.children()
     hub = children[graph.project.tools_id]
     from_the_start: dict[str, list[Node]] = {}
@@ -109,7 +109,7 @@ def _tools(tools: Sequence[JsonObject]) -> JsonObject:
 
 
 def _counts(tools: Sequence[JsonObject]) -> str:
-    """How many, how many of them are gone or switched off, and how often they were called."""
+    """The numbers of some tools: all, gone, switched off, calls, failed calls."""
     if not tools:
         return count(0, "tool")
     usages: list[Usage] = [x["usage"] for x in tools]
@@ -145,7 +145,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonOb
 
 
 def _remarks(graph: Graph) -> dict[str, str]:
-    """How often each node was confirmed and contradicted."""
+    """The remarks of nodes: how often each was confirmed and contradicted."""
     remarks: dict[str, list[str]] = {}
     verbs = {"reinforces": "confirmed", "contradicts": "contradicted"}
     for edge in graph.edges:
@@ -156,5 +156,5 @@ def _remarks(graph: Graph) -> dict[str, str]:
 
 
 def _hash(text: str) -> str:
-    """By which a browser knows that this, and nothing that was slipped in, is ours."""
+    """The hash by which a browser knows that a style or script is ours."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -47,7 +47,7 @@ _BY_FIRST_LISTING = "listed for the first time, and so accepted with this defini
 
 @dataclass(frozen=True)
 class HistoryLine:
-    """Events that are told as one: some of them, and how many there are.
+    """A line of alike events: some of them, and how many there are.
 
     `others` is how many of its tools, prompts and so on have the fate of a source; `text` is set
     where it has words of its own.
@@ -73,7 +73,7 @@ Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
 def event_json(event: Event) -> JsonObject:
-    """Every field, the links beside them, and what it is about as names."""
+    """An event with every field, its links, and its subject as names."""
     return {
         "position": event.position,
         "time": utc_text(event.time),
@@ -143,7 +143,7 @@ def lines_text(
 
 
 def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
-    """What is different in the first tools of a line that tells of changed ones."""
+    """The differences of the first tools of a line of changed ones."""
     if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:
@@ -155,7 +155,7 @@ def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
 
 
 def subject_text(subject: Subject) -> str:
-    """What an event is about, by its names."""
+    """The subject of an event, by its names."""
     source, (item, name) = subject.shown_source, subject.item
     if subject.tool is None:
         return source
@@ -223,7 +223,7 @@ def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
 
 
 def by_text(event: Event) -> str:
-    """Who made a call, as far as more is known than that it was a program."""
+    """The agent or node that made a call, and its workflow; empty for a program."""
     agent, node, workflow = (one_line(str(event.payload.get(x, "")), 60) for x in _WHO)
     who = agent or node
     return f"{who} in {workflow}" if who and workflow else who
@@ -301,7 +301,7 @@ def _of_source(line: HistoryLine) -> str:
 
 
 def offered_in(payload: JsonObject) -> dict[str, int]:
-    """How many tools, prompts and so on a source listed, by what they are called."""
+    """The numbers of tools, prompts and so on that a source listed."""
     others = {x.item: int(payload.get(f"{x.item}_count", 0)) for x in FEATURES}
     return {"tool": int(payload.get("tool_count", 0)), **{x: y for x, y in others.items() if y}}
 

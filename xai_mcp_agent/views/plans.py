@@ -27,7 +27,7 @@ def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
 
 
 def source_text(source: Source) -> str:
-    """Where an argument comes from; calls are counted from 1."""
+    """The source of an argument, in words; calls are counted from 1."""
     match source:
         case Given(value):
             return _shown(value)
@@ -41,7 +41,7 @@ def source_text(source: Source) -> str:
 
 
 def _done_to_it(field: str, conversion: str) -> Iterator[str]:
-    """What becomes of a value. Of several one is taken, whoever asked for each: nothing loops."""
+    """The conversions of a value. Of several values one is taken: a plan has no loops."""
     words = conversion.split(", ") if conversion else []
     if "[]" in field or "{key}" in field or _PICKED in words:
         yield "only the first of several"

@@ -1,4 +1,4 @@
-"""What rules say of calls, as JSON and as text."""
+"""Rulings over calls, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDENT = "    "
 
 
 def ruling_json(ruling: Ruling) -> JsonObject:
-    """What rules say of one tool, or of one call of it."""
+    """A ruling over a tool, or over one call of it."""
     return {
         "rule": ruling.rule or None,
         "why": ruling.why,
@@ -33,7 +33,7 @@ def ruling_json(ruling: Ruling) -> JsonObject:
 
 
 def ruling_lines(ruling: Ruling) -> Iterator[str]:
-    """The same in sentences, but for what a rule says for certain."""
+    """A ruling in sentences, without the word of the rule that decides."""
     if ruling.words:
         yield f"It is: {', '.join(sorted(ruling.words))}."
     for name in ruling.limits:
@@ -45,7 +45,7 @@ def ruling_lines(ruling: Ruling) -> Iterator[str]:
 
 
 def ruled_json(ruled: RuledTool) -> JsonObject:
-    """What becomes of a call of one tool."""
+    """The outcome of a call of one tool."""
     named = {"server": ruled.tool.source, "tool": ruled.tool.name}
     return {**named, "word": ruled.word, "reason": ruled.reason, **ruling_json(ruled.ruling)}
 
@@ -65,7 +65,7 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
 
 
 def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
-    """The same, for a person: counts, then each rule with what it is about."""
+    """A dry run for a person: counts, then each rule with its tools."""
     counts = Counter(x.word for x in ruled)
     numbers = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
     lines = wrap(f"With these rules: {numbers}, of {count(len(ruled), 'tool')}.", width)
@@ -77,7 +77,7 @@ def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) ->
 
 
 def ruled_text(ruled: RuledTool, width: int) -> str:
-    """Why a call would be made, asked for or denied, for a person."""
+    """The reasons why a call would be made, asked for or denied, for a person."""
     why = ruled.reason or "nothing speaks against it"
     first = f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}: {why}."
     lines = [first, *ruling_lines(ruled.ruling)]

@@ -36,7 +36,7 @@ _INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
 
 
 def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
-    """How a server is doing: every field, and what is marked in its words, if that is given."""
+    """The status of a server: every field, and the marks in its words, if they are given."""
     if marks is None:
         return asdict(status)
     own = [asdict(x) for x in marks if x.source == status.name]
@@ -44,7 +44,7 @@ def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> Js
 
 
 def marks_text(marks: Sequence[Mark]) -> str:
-    """What is odd in what servers say, by server, and what to do about it."""
+    """The odd words of servers, by server, and what to do about them."""
     if not marks:
         return "Checked: nothing odd in what they say of their tools."
     lines = list[str]()
@@ -81,17 +81,17 @@ def status_text(status: SourceStatus) -> str:
 
 
 def store_json(store: StoreStatus) -> JsonObject:
-    """Where the history is kept: every field."""
+    """The store of the history: every field."""
     return asdict(store)
 
 
 def store_text(store: StoreStatus) -> str:
-    """Where the history is kept, or why nothing is remembered now."""
+    """The store of the history, or the reason why nothing is remembered now."""
     return f"History: not kept now. {store.error}" if store.error else f"History: {store.place}"
 
 
 def refreshed_json(one: Refreshed) -> JsonObject:
-    """What came of listing a server anew."""
+    """The outcome of listing a server again."""
     return {
         "server": one.server,
         "tools": [x.key.name for x in one.tools],
@@ -103,7 +103,7 @@ def refreshed_json(one: Refreshed) -> JsonObject:
 
 
 def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
-    """What came of a server in a line, and below it what changed, in lines of so many columns."""
+    """The outcome of listing a server again in a line, and its changes below it."""
     if one.error:
         return str(one.error)
     head = f"{one.server}: {count(len(one.tools), 'tool')}"
@@ -130,7 +130,7 @@ def result_json(result: ToolResult) -> JsonObject:
 
 
 def parts_json(result: ToolResult) -> list[JsonObject]:
-    """Every part of a result with its kind: text, image, audio, link, resource, unknown."""
+    """The parts of a result with their kinds: text, image, audio, link, resource, unknown."""
     kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
     return [{"kind": k, **fields_of(p)} for k, p in zip(kinds, result.parts, strict=True)]
 

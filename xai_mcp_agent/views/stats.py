@@ -1,4 +1,4 @@
-"""How often tools are called, and how that goes: as JSON, and as a table to read."""
+"""Statistics of calls: as JSON, and as a table to read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sorted_stats(stats: Stats, order: Order) -> Stats:
 
 
 def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
-    """Every field, the names of tools, and the time it begins with."""
+    """The statistics with every field, names of tools, and the time they begin with."""
     return {
         "since": utc_text(since),
         "tools": [_json(x) for x in stats.tools],
@@ -49,7 +49,7 @@ def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
 
 
 def stats_text(stats: Stats, width: int) -> str:
-    """A line for each tool, and behind them one for each server, of at most so many columns."""
+    """A line for each tool, and then one for each server, of at most so many columns."""
     if not stats.tools:
         return NO_CALLS
     head = _Row("", _HEAD)

@@ -76,24 +76,24 @@ def tool_text(entry: CatalogEntry) -> str:
 
 
 def marks_of(entry: CatalogEntry) -> str:
-    """What was decided about a tool, or has to be; nothing where it is as usual."""
+    """The decisions about a tool that were made or wait; empty where it is as usual."""
     is_new = entry.is_held and not entry.is_changed
     return _marks_text(entry.is_enabled, entry.is_changed, is_new)
 
 
 def unknown_text(why: str) -> str:
-    """That nobody can say what was decided; nothing where it is known."""
+    """A warning that the decisions are unknown; empty where they are known."""
     effect = "Decisions: they cannot be looked up, so agents are offered no tools."
     return f"{effect} {why}" if why else ""
 
 
 def choice_json(choice: Choice) -> JsonObject:
-    """What a person decided about a tool: every field."""
+    """A decision about a tool: every field."""
     return asdict(choice)
 
 
 def review_text(review: Review) -> str:
-    """What somebody is to read before they accept it, in lines."""
+    """A review: the lines to read before accepting a tool."""
     alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
     title = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
@@ -101,12 +101,12 @@ def review_text(review: Review) -> str:
 
 
 def review_json(review: Review) -> JsonObject:
-    """Every field."""
+    """A review: every field."""
     return asdict(review)
 
 
 def choice_text(choice: Choice) -> str:
-    """What was decided about a tool in a line, and a line for each thing that is different."""
+    """A decision about a tool in a line, and a line for each difference."""
     sentence = _CHOSEN[choice.decision, choice.is_new].format(choice.tool or INSTRUCTIONS)
     return "\n".join((f"{choice.server}: {sentence}", *(f"  {line}" for line in choice.lines)))
 
@@ -149,7 +149,7 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
 
 def usage_text(usage: Usage) -> str:
-    """How often it was called, how long that took, and what went wrong last."""
+    """The calls of a tool: how many, how long they took, and the last error."""
     unknown = f"{count(usage.unknown, 'call')} of which nobody knows whether it was carried out"
     if not usage.calls:
         return unknown if usage.unknown else "never called"
@@ -197,7 +197,7 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
 
 
 def _often(source: SourceRecord) -> str:
-    """How often it failed since it was listed well, if more than once."""
+    """The failures since the last good listing, if more than one."""
     return f" ({source.failures:,} failures)" if source.failures > 1 else ""
 
 
