@@ -47,7 +47,7 @@ class Served(Protocol):
         ...
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows, and the address that it leads to instead, if any."""
+        """Take the form; the page that follows, and the address that it leads to instead."""
         ...
 
 
@@ -75,7 +75,7 @@ class Page:
         return html(**{**self.as_json(), "url": url}, origin=self._origin)
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows, and the address that it leads to instead, if any."""
+        """Take the form; the page that follows, and the address that it leads to instead."""
         match sent.get("action", [""])[0]:
             # Not answered with that: who closes the page there opens it here once more.
             case "accept" if self.question.is_sign_in:
