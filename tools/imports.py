@@ -106,7 +106,7 @@ def _cycle_within(folder: str, arrows: list[tuple[str, str]]) -> list[str]:
             units.setdefault(other, set())
     done: set[str] = set()
     return next(
-        (path for name in sorted(units) if (path := _walk(name, units, done, list[str]()))), []
+        (path for name in sorted(units) if (path := _walk(name, units, done, []))), list[str]()
     )
 
 
