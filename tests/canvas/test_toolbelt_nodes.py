@@ -15,6 +15,8 @@ from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentInit,
     AgentMakeToolbelt,
+    AgentPreferTools,
+    AgentRun,
     AgentRunTool,
     AgentToolOutput,
     AgentUpdate,
@@ -388,3 +390,38 @@ def test_a_mistake_in_the_ports_of_built_in_tools_is_told(ports: dict[str, Any],
 def test_the_flow_itself_runs_through_a_definition_without_doing_anything() -> None:
     start = make(AgentDefineTool, tool_name="x", description="y")
     assert start.execute({}) is None
+
+
+# Without an AgentMakeToolbelt
+
+
+def test_an_agent_takes_the_only_toolbelt_where_none_is_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ctx: dict[str, Any] = {}
+    use = make(AgentUseMCPTools, server_name="library", tools="search_books")
+    prefer = make(AgentPreferTools, trusted="library")
+    run = make(AgentRun, question="Find a book about whales.")
+    play(ctx, use, prefer, make(AgentInit), run)
+    agent = ctx["agent_agent"]
+    assert agent["enabled_mcp_servers"] == ["library"]
+    assert agent["tool_filters"]["library"]["only"] == ["search_books"]
+    assert agent["trusted_tools"] == ["library"]
+    assert "Moby-Dick" in run.last_response.value
+    assert "the toolbelt 'default': it is the only one" in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_toolbelt_is_taken_where_one_is_made_or_there_are_two() -> None:
+    def agent_of(*nodes: Any) -> dict[str, Any]:
+        ctx: dict[str, Any] = {}
+        play(ctx, *nodes)
+        return ctx["agent_agent"]
+
+    def use(toolbelt: str) -> AgentUseMCPTools:
+        return make(AgentUseMCPTools, server_name="library", toolbelt_name=toolbelt)
+
+    made_before = agent_of(use(""), make(AgentMakeToolbelt), make(AgentInit))
+    made_after = agent_of(use(""), make(AgentInit), make(AgentMakeToolbelt))
+    two = agent_of(use("a"), use("b"), make(AgentInit))
+    assert [x["enabled_mcp_servers"] for x in (made_before, made_after, two)] == [[], [], []]
+    assert agent_of(use("a"), make(AgentInit))["toolbelt_name"] == "a"
