@@ -99,9 +99,10 @@ class CallJournal:
             self._opened = self._file = None
             if opened is None:
                 return
+            os.close(opened)  # before it is removed: Windows removes no open file
             if file is not None and not self._pending:
-                file.unlink(missing_ok=True)
-            os.close(opened)
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Close the file in a fork: its lock is that of the process that writes to it."""
@@ -207,10 +208,12 @@ class LeftBehind:
 def left_behind(place: Place) -> list[LeftBehind]:
     """What processes noted that are not there any more, for this project in this store."""
     files: list[LeftBehind] = []
-    stem = _stem(place)
-    if stem is None or not stem.parent.is_dir():
+    if (stem := _stem(place)) is None:
         return files
-    for file in sorted(x for x in stem.parent.iterdir() if x.name.startswith(stem.name)):
+    names: list[str] = []
+    with suppress(OSError):  # there is no such folder yet
+        names = sorted(x for x in os.listdir(stem.parent) if x.startswith(stem.name))
+    for file in map(stem.with_name, names):
         with suppress(OSError):
             if file.is_symlink() or not file.is_file():  # none of ours
                 continue
