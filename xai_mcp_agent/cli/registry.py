@@ -41,7 +41,8 @@ from .settings_file import (
 if TYPE_CHECKING:
     from ..core.tools import Tool
     from ..registries.entries import Need
-    from ..registries.registries import Offer, Registries
+    from ..registries.offers import Offer
+    from ..registries.registries import Registries
 
 _ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")

@@ -14,7 +14,8 @@ from .output import text_width
 if TYPE_CHECKING:
     from ..registries.entries import Need
     from ..registries.manifest import RegistryManifest
-    from ..registries.registries import ChangedEntry, FoundServer, Listing, Offer
+    from ..registries.offers import Listing, Offer
+    from ..registries.registries import ChangedEntry, FoundServer
     from ..registries.signals import Signal
     from ..registries.store import SyncReport
 

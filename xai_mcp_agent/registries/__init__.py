@@ -12,8 +12,8 @@ __all__ = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", 
 
 _HOME_OF = {
     "FoundServer": "registries",
-    "Listing": "registries",
-    "Offer": "registries",
+    "Listing": "offers",
+    "Offer": "offers",
     "Registries": "registries",
     "RegistryManifest": "manifest",
     "Signal": "signals",
@@ -21,7 +21,8 @@ _HOME_OF = {
 
 if TYPE_CHECKING:
     from .manifest import RegistryManifest
-    from .registries import FoundServer, Listing, Offer, Registries
+    from .offers import Listing, Offer
+    from .registries import FoundServer, Registries
     from .signals import Signal
 else:  # looked up on first use, as those of the package
 
