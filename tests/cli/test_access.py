@@ -47,9 +47,9 @@ class Watcher:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.page = ""
         self._thread: threading.Thread | None = None
-        from xai_mcp_agent.cli import servers
+        from xai_mcp_agent.cli import login
 
-        real = servers.say
+        real = login.say
 
         def say(text: str, **options: Any) -> None:
             real(text, **options)
@@ -57,7 +57,7 @@ class Watcher:
                 self._thread = threading.Thread(target=self._follow, args=(found[0],))
                 self._thread.start()
 
-        monkeypatch.setattr(servers, "say", say)
+        monkeypatch.setattr(login, "say", say)
 
     def _follow(self, url: str) -> None:
         self.page = browse(url)

@@ -267,7 +267,9 @@ def test_lists_of_tools_tell_where_nobody_knows_what_was_decided(project: Path, 
     status, out, err = command(capsys, "tools", "list", "shop")
     assert (status, "(not accepted yet)" in out) == (1, True)
     assert command(capsys, "servers", "check", "shop")[0] == 1
-    assert err.startswith("Decisions: they cannot be looked up, so agents are offered no tools.")
+    assert err.startswith(
+        "note: Decisions: they cannot be looked up, so agents are offered no tools."
+    )
     shown = json.loads(command(capsys, "tools", "list", "shop", "--json")[1])
     assert "it is not JSON" in shown["decisions"]
 

@@ -93,7 +93,7 @@ def test_where_arguments_are_not_recorded_it_says_what_to_switch_on(capsys: Any)
 def test_where_nothing_ran_it_says_how_to_record(capsys: Any) -> None:
     status, out, err = command(capsys, "plan", "draw")
     assert status == 1
-    assert "Nothing is remembered yet" in out
+    assert (out, "Nothing is remembered yet" in err) == ("", True)
     assert "XAI_MCP_RECORD=arguments,results" in err
 
 

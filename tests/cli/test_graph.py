@@ -114,5 +114,5 @@ def test_a_server_or_tool_that_there_never_was_is_told_with_the_nearest(shops: P
 def test_a_format_that_there_is_not_is_wrong_usage(shops: Path, capsys: Any):
     status, out, err = command(capsys, shops, "--format", "svg")
     assert (status, out) == (2, "")
-    assert "'svg' is none of mermaid, json, html." in err
+    assert "'svg' is not one of 'mermaid', 'json', 'html'." in err
     assert "Value error" not in err

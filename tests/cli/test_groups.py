@@ -24,4 +24,4 @@ def test_the_tools_of_a_group_are_listed_and_a_name_that_is_wrong_is_told(tmp_pa
     }
     assert list(found["failed"]) == ["dead"]
     assert told.exit_code == 1
-    assert "'it/set_b', which is not there" in told.stderr
+    assert "'it/set_b', which is not there" in found["notes"][0]

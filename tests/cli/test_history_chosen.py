@@ -17,7 +17,7 @@ from tests.support.processes import wait_until
 from tests.support.recorded import NOON, a_history, a_tool
 from tests.support.scripts import child_environment
 from xai_mcp_agent import Subject, Tool
-from xai_mcp_agent.cli import telling
+from xai_mcp_agent.cli import history as shown_history
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
@@ -265,7 +265,7 @@ def later(file: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Report]
                 raise KeyboardInterrupt
             record(file, left.pop(0))
 
-        monkeypatch.setattr(telling.time, "sleep", pause)
+        monkeypatch.setattr(shown_history.time, "sleep", pause)
 
     return have
 

@@ -13,8 +13,8 @@ import pytest
 from tests.support import fault_server
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import InvalidArguments, Tool, ToolKey
+from xai_mcp_agent.cli.call import read_arguments
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.servers import read_arguments
 
 FAULT_SERVER = Path(fault_server.__file__)
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
@@ -203,7 +203,7 @@ def test_words_that_are_no_arguments_are_refused(words: list[str]):
         read_arguments(words, TOOL)
 
 
-def test_a_limit_that_was_typed_is_told_as_it_is_typed(tmp_path: Path, capsys: Any):
+def test_a_limit_that_was_typed_is_named_and_none_of_the_settings(tmp_path: Path, capsys: Any):
     """The one of the settings would not help: it was not what ended the call."""
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": {"it": fault_server.entry()}}))
@@ -211,7 +211,7 @@ def test_a_limit_that_was_typed_is_told_as_it_is_typed(tmp_path: Path, capsys: A
     for more in ((), ("--json",)):
         status, out, err = command(capsys, *words, *more)
         assert status == 1
-        assert "Give the call more time with `--timeout`" in out + err
+        assert "Give the call more time with `timeout_seconds`" in out + err
         assert "in the settings" not in out + err
 
 

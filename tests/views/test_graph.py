@@ -137,7 +137,7 @@ def test_a_tool_says_how_often_it_was_called_how_often_it_failed_and_how_fast_it
             history.called("git", "log", 0.5, error)
         page = graph_page(history.store.graph())
     texts = " ".join(" ".join(Elements(page).texts).split())
-    assert "log 3 calls, 1 failed , half within 5" in texts
+    assert "log 3 calls, 1 failed , median 5" in texts
     assert "2 tools, 3 calls, 1 failed" in texts
     assert page.count('class="usage"') == 1
 

@@ -123,8 +123,7 @@ def test_servers_are_shown_with_their_tools_and_how_these_did():
     assert records(*LISTED, called("search", 1), called("search", 2, 0.2), broken) == [
         "web (Web 1.2): connected, 2 tools",
         "  fetch: never called",
-        "  search: 3 calls, 433 ms on average, 95 % within 1.1 s; 1 failed, the last: too",
-        "      many",
+        "  search: 3 calls, 433 ms on average, p95 1.1 s; 1 failed, the last: too many",
     ]
     drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
     shown = records(*LISTED, drawn, event("disabled", "fetch"))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from ..console.text import count
 from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
@@ -22,7 +22,8 @@ from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
 from ..settings.parts import Part
 from ..settings.trust import TrustStore
-from .output import AsJson, SettingsFile, echo_json, folded, replace_text, say
+from .frame import Command, Frame, Report
+from .output import folded, replace_text, say
 from .settings_file import (
     check_free,
     check_replaceable,
@@ -78,7 +79,7 @@ def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> Non
             raise typer.BadParameter(f"--{option} is of no use for {why}. {_INSTEAD[option]}")
 
 
-class AddCommand(TyperCommand):
+class AddCommand(Command):
     """Says where `--` is missing, rather than to take options of the server's command for ours."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -106,6 +107,7 @@ def _has_option(words: Sequence[str]) -> bool:
 
 
 def add(
+    frame: Frame,
     name: Annotated[str, typer.Argument(help="Its name in your settings.")],
     words: Annotated[
         list[str] | None,
@@ -138,9 +140,7 @@ def add(
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Only write the entry; do not connect.")
     ] = False,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Add a server to your settings, connect to it once, and show its tools.
 
     Comments and the order of the file stay as they are. The entry is trusted, because you typed it.
@@ -152,8 +152,8 @@ def add(
         raise typer.BadParameter(_what_is_missing(name))
     _check_texts(name, cwd, *words, *(env or []), *(header or []))
     _check_fitting(words, env=env, header=header, cwd=cwd)
-    loaded = loaded_or_new(settings)
-    file = file_to_write(loaded, settings)
+    loaded = loaded_or_new(frame.settings)
+    file = file_to_write(loaded, frame.settings)
     if replace:
         check_replaceable(name, loaded, file)
     else:
@@ -168,16 +168,14 @@ def add(
         file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
     )
     trust_server(file, name)
-    if not as_json:
+    if not frame.as_json:
         _say_written(name, file, kept, notes)
     tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
-    if as_json:
-        told = {"name": name, "written": str(file), "kept": kept, "notes": notes, "error": error}
-        echo_json({**told, "tools": None if tools is None else [x.name for x in tools]})
-    else:
-        _say_checked(name, tools, error)
-    if error:
-        raise typer.Exit(1)
+    json = {"name": name, "written": str(file), "kept": kept, "notes": notes, "error": error}
+    json["tools"] = None if tools is None else [x.name for x in tools]
+    undo = shown_command("xai-mcp-agent", "servers", "remove", name)
+    errors = [f"{error}\nIt is written all the same; `{undo}` takes it out again."]
+    return Report(json, _tools_text(tools), errors if error else ())
 
 
 def _what_is_missing(name: str) -> str:
@@ -290,27 +288,24 @@ def _checked(
         return None, str(reason)
 
 
-def _say_checked(name: str, tools: Sequence[Tool] | None, error: str) -> None:
-    if tools is not None:
-        say(f"It works, and has {len(tools)} {'tool' if len(tools) == 1 else 'tools'}:")
-        for tool in tools:
-            say("\n".join(folded(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")))
-    if error:
-        say(f"error: {error}", to_stderr=True)
-        undo = shown_command("xai-mcp-agent", "servers", "remove", name)
-        say(f"It is written all the same; `{undo}` takes it out again.", to_stderr=True)
+def _tools_text(tools: Sequence[Tool] | None) -> str:
+    if tools is None:
+        return ""
+    lines = [f"It works, and has {count(len(tools), 'tool')}:"]
+    for tool in tools:
+        lines += folded(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")
+    return "\n".join(lines)
 
 
 def remove(
+    frame: Frame,
     name: Annotated[str, typer.Argument(help="Its name in your settings.")],
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Remove a server or another source from your settings; the rest of the file stays.
 
     A copy of the old file is kept beside it. The history keeps what it knows about the tools.
     """
-    loaded = load_settings(settings)
+    loaded = load_settings(frame.settings)
     if not loaded.file:
         raise XaiMcpError("No mcp_settings.json was found, so there is nothing to remove.")
     file = Path(loaded.file)
@@ -324,8 +319,5 @@ def remove(
     place = f"{sections[0]}.{name}" if sections[0] else name
     for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", (), name)]:
         TrustStore().agree_to(str(file), Part(part.key_path, "", (), name))
-    if as_json:
-        echo_json({"removed": name, "file": str(file), "kept": kept})
-        return
-    say(f"Removed: {name}, from {file}")
-    say(f"The file as it was is kept as {kept}")
+    text = f"Removed: {name}, from {file}\nThe file as it was is kept as {kept}"
+    return Report({"removed": name, "file": str(file), "kept": kept}, text)

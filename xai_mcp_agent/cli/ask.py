@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -17,38 +20,62 @@ from ..canvas.interactive_host import stage_for
 from ..console.console import Console
 from ..console.screen import Screen
 from ..console.surface import Detail, surface_of
-from ..core.errors import NoTools
+from ..core.errors import BadSetting, NoTools
 from ..core.json import JsonObject
 from ..secrets.redactor import Redactor
+from ..secrets.secrets import Secret
 from ..settings.entry import WAIT_SECONDS
-from .bridges import open_bridge, require_settings, servers_named
-from .given import MODEL_WORDS, ModelName, in_our_words, one_of
-from .output import (
-    AsJson,
-    OnlyServers,
-    SettingsFile,
-    StoreOption,
-    echo_json,
-    print_error,
-    say,
-    say_result,
-)
+from .conversations import last_conversation, remember
+from .frame import Report, StoreFrame
+from .options import BaseUrl, Model, OnlyServers, one_of
+from .output import say, say_result
 
 _QUIET = Detail.QUIET.name.lower()
 _SHOWN = [x.name.lower() for x in Detail]
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotation marks.")],
+    frame: StoreFrame,
+    question: Annotated[
+        str,
+        typer.Argument(
+            help="The question, in quotation marks. Without it, or `-`: stdin.", show_default=False
+        ),
+    ] = "-",
     server: OnlyServers = None,
-    model: ModelName = OFFLINE,
-    base_url: Annotated[
+    model: Model = OFFLINE,
+    base_url: BaseUrl = "",
+    api_key: Annotated[
         str,
         typer.Option(
-            "--base-url", help="The address of the model's service, if not its provider's."
+            "--api-key",
+            metavar="VARIABLE",
+            help="The environment variable with its API key, if not the provider's own.",
         ),
     ] = "",
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", min=0, help="The model's temperature.")
+    ] = None,
+    max_thoughts: Annotated[
+        int, typer.Option("--max-thoughts", min=1, help="The most turns of the model.")
+    ] = 10,
     system: Annotated[str, typer.Option(help="Instructions for the agent.")] = "",
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", help="A JSON Schema: the answer is JSON that fits it."),
+    ] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve",
+            metavar="TOOL",
+            help="Call this tool without asking you: its name, or a pattern. Can be repeated.",
+        ),
+    ] = None,
+    goes_on: Annotated[
+        bool,
+        typer.Option("--continue", help="Go on with the last conversation of this folder."),
+    ] = False,
     wait: Annotated[
         float | None,
         typer.Option(
@@ -62,10 +89,7 @@ def ask(
         str | None,
         typer.Option(parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much to show."),
     ] = None,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report | None:
     """Ask an agent that uses the tools of your settings, and print its answer.
 
     At a terminal you see each step, and approve what needs your approval. When piped, it prints
@@ -73,38 +97,71 @@ def ask(
     `startTimeout` allows. The exit status is 1 if there is no answer, if no server offers a usable
     tool, or if a server named by --server or marked `required` in the settings cannot be used.
     """
-    is_watched = sys.stdout.isatty() and not as_json
-    if not question.strip():
-        raise typer.BadParameter("The question is empty. Write it in quotation marks.")
-    with open_bridge(settings, store=store, as_json=as_json, servers=server or ()) as bridge:
-        names = servers_named(bridge, server or ())
-        if model == OFFLINE:
-            require_settings(bridge)
-        chosen = replace(AgentModel.of(model), base_url=base_url)
-        agent = Agent(bridge, names or None, wait_seconds=wait, model=chosen, system_prompt=system)
-        console = Console("agent", show) if is_watched else _beside(show)
-        with in_our_words(MODEL_WORDS):
-            try:
-                result = _played(bridge, agent, question, console)
-            except NoTools as reason:
-                if as_json:
-                    echo_json({"answer": "", "stopped": reason.stopped, "left_out": reason.reasons})
-                print_error(reason, as_json=False)
-                raise typer.Exit(1) from None
-    if as_json:
-        echo_json(_result_json(result))
-    elif not is_watched:
+    question = _question(question)
+    output = _schema(schema)
+    with frame.bridge(*(server or ()), is_needed=model == OFFLINE) as (bridge, names):
+        chosen = replace(
+            AgentModel.of(model or OFFLINE),
+            base_url=base_url,
+            api_key=_key(api_key),
+            temperature=temperature,
+        )
+        agent = Agent(
+            bridge, names or None, wait_seconds=wait, model=chosen, system_prompt=system,
+            max_thoughts=max_thoughts, output_schema=output,
+            approval=dict.fromkeys(approve, "allow") if approve else None,
+        )  # fmt: skip
+        earlier = last_conversation() if goes_on else []
+        messages = [*earlier, {"role": "user", "content": question}]
+        is_watched = sys.stdout.isatty() and not frame.as_json
+        console = Console("agent", show) if is_watched else _console_beside(show)
+        try:
+            result = _play(bridge, agent, messages, console)
+        except NoTools as reason:
+            json_ = {"answer": "", "stopped": reason.stopped, "left_out": reason.reasons}
+            if frame.as_json:
+                say(f"error: {reason}", to_stderr=True)
+            return Report(json_, errors=[str(reason)])
+    remember(result.conversation)
+    if not frame.as_json and not is_watched:
         say_result(result.answer, to_stderr=False)
-    elif show == _QUIET:
+    elif not frame.as_json and show == _QUIET:
         say(result.answer)
-    for note in () if as_json else result.notes:
-        say(f"note: {note}", to_stderr=True)
-    if result.stopped != "answered" or (server and result.left_out):
-        raise typer.Exit(1)
+    is_bad = result.stopped != "answered" or bool(server and result.left_out)
+    return Report(_result_json(result), notes=result.notes, status=int(is_bad))
 
 
-def _beside(show: str | None) -> Console:
-    """What happens on stderr, beside the answer."""
+def _question(words: str) -> str:
+    if words == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise typer.BadParameter("Write the question in quotation marks, or pipe it in.")
+        words = sys.stdin.read()
+    if not words.strip():
+        raise typer.BadParameter("The question is empty. Write it in quotation marks.")
+    return words
+
+
+def _key(variable: str) -> Secret | None:
+    if not variable:
+        return None
+    if not os.environ.get(variable):
+        raise typer.BadParameter(f"--api-key: the environment variable {variable} is not set.")
+    return Secret(os.environ[variable])
+
+
+def _schema(file: Path | None) -> JsonObject | None:
+    if file is None:
+        return None
+    try:
+        schema: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as cause:
+        why = getattr(cause, "strerror", None) or f"it is not JSON ({cause})"
+        raise BadSetting(f"{file} cannot be used as --schema: {why}.") from cause
+    return cast(JsonObject, schema)
+
+
+def _console_beside(show: str | None) -> Console:
+    """Show what happens on stderr, beside the answer."""
 
     def write(text: str) -> None:
         typer.echo(text, err=True, nl=False)
@@ -112,7 +169,7 @@ def _beside(show: str | None) -> Console:
     return Console("agent", show or _QUIET, screen=Screen(write, surface_of(sys.stderr)))
 
 
-def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> AgentResult:
+def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -> AgentResult:
     """Run it for the person in front of this thread."""
     with console:
         console.hide(Redactor([bridge.settings.secrets]))
@@ -126,7 +183,7 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
             stage.post(lambda: console.servers_awaited(servers))
 
         async def do(operations: Operations) -> AgentResult:
-            return await agent.aio.play(question, tell, operations.caller.host, watch)
+            return await agent.aio.play(messages, tell, operations.caller.host, watch)
 
         return stage.perform(bridge, do)
 
@@ -134,6 +191,7 @@ def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> Ag
 def _result_json(result: AgentResult) -> JsonObject:
     return {
         "answer": result.answer,
+        "structured": result.structured,
         "stopped": result.stopped,
         "calls": [_call_json(x) for x in result.calls],
         "usage": result.usage,

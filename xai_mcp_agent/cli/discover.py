@@ -15,8 +15,9 @@ from ..core.names import did_you_mean, nearest
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from .add import notes_on_secrets, plain_secrets
+from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
-from .output import AsJson, SettingsFile, echo_json, folded, say
+from .output import folded
 from .settings_file import (
     check_free,
     file_to_write,
@@ -32,6 +33,7 @@ _TAKEN = "Take it under another name: --take NAME=NEW_NAME."
 
 
 def discover(
+    frame: Frame,
     take: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,26 +43,19 @@ def discover(
             "HOST/NAME or FILE#NAME where several have that name.",
         ),
     ] = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show the MCP servers that your editors, chat programs and agents are set up with.
 
     Nothing is started. Only the servers you name with --take NAME (repeat it as needed) are added
     to your settings; the files of the other programs stay as they are.
     """
-    found = list(host_files(Path.home(), Path.cwd()))
+    hosts = list(host_files(Path.home(), Path.cwd()))
     if take:
-        _take(take, [y for x in found for y in x.servers], settings, as_json=as_json)
-    elif as_json:
-        echo_json({"hosts": [_for_programs(x) for x in found]})
-    else:
-        say("\n".join(_lines(found)))
+        return _take(take, [y for x in hosts for y in x.servers], frame.settings)
+    return Report({"hosts": [_for_programs(x) for x in hosts]}, "\n".join(_lines(hosts)))
 
 
-def _take(
-    words: Sequence[str], known: Sequence[HostServer], settings: Path | None, *, as_json: bool
-) -> None:
+def _take(words: Sequence[str], known: Sequence[HostServer], settings: Path | None) -> Report:
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
     chosen = [_chosen(word, known) for word in words]
@@ -78,15 +73,13 @@ def _take(
         write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)
         trust_server(file, name)
     notes = {name: notes_on_secrets(server.entry, file) for name, server in chosen}
-    if as_json:
-        taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in chosen]
-        echo_json({"written": str(file), "taken": taken})
-        return
-    for name, server in chosen:
-        say(f"Written: {name}, as {server.host} has it, in {file}")
-        for note in notes[name]:
-            say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
-    say("Try them: xai-mcp-agent servers check")
+    taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in chosen]
+    lines = [f"Written: {x}, as {y.host} has it, in {file}" for x, y in chosen]
+    return Report(
+        {"written": str(file), "taken": taken},
+        "\n".join([*lines, "Try them: xai-mcp-agent servers check"]),
+        notes=[y for x in notes.values() for y in x],
+    )
 
 
 def _references(entry: JsonObject) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,15 +30,8 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .drawing_notes import Drawing, nodes_before, with_notes
-from .output import (
-    AsJson,
-    SettingsFile,
-    StoreOption,
-    echo_json,
-    folded,
-    replace_text,
-    say,
-)
+from .frame import Report, StoreFrame
+from .output import folded, replace_text
 from .recorded_runs import (
     NothingToDraw,
     chosen_run,
@@ -64,20 +57,22 @@ class Drawn:
 
 
 def draw(
+    frame: StoreFrame,
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE",
             help="A transcript, a run's conversation or state as JSON, or a plan. Default: the "
             "newest run of the history.",
         ),
     ] = None,
-    run: Annotated[str | None, typer.Option(help="This run. Default: the newest.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only the calls of this agent.")] = None,
-    list_runs: Annotated[bool, typer.Option("--list", help="List the runs; draw nothing.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The workflow to write.")
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="This run. Default: the newest.")
     ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only the calls of this agent.")
+    ] = None,
+    list_runs: Annotated[bool, typer.Option("--list", help="List the runs; draw nothing.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The workflow to write.")] = None,
     tools_from: Annotated[
         Path | None,
         typer.Option(
@@ -88,26 +83,22 @@ def draw(
         bool, typer.Option("--overwrite", help="Replace it; the old one is kept beside it.")
     ] = False,
     source: Annotated[
-        str, typer.Option(help="For a plan: the server of tools that name none.")
+        str, typer.Option(metavar="SERVER", help="For a plan: the server of tools that name none.")
     ] = "",
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Draw what an agent did as a workflow that makes the same calls without a model.
 
     It draws one node for each call, and a wire wherever a result is used. A value that is not known
     is left as a literal to fill in, with a note. It starts no server.
     """
-    loaded = load_settings(settings)
+    loaded = load_settings(frame.settings)
     planned = None if file is None else plan_in(file, source)
     if planned is not None:
         drawing = Drawing(planned)
     else:
-        runs = runs_of(file, agent or "", store, settings, loaded)
+        runs = runs_of(frame, file, agent or "", loaded)
         if list_runs:
-            echo_json(runs) if as_json else _say_runs(runs)
-            return
+            return Report(runs, "\n".join(_run_lines(runs)))
         drawing = _of_run(chosen_run(runs, run), loaded)
     target = _target(out, file)
     calls = with_notes(drawing, loaded, has_tools=tools_from is not None)
@@ -117,7 +108,7 @@ def draw(
         document = with_drawn_tools(document, _workflow_in(tools_from), copied)
     _write(target, document, overwrite=overwrite)
     drawn = Drawn(target, calls, sum(map(_wires, calls)), drawing.left_out)
-    echo_json(_for_programs(drawn)) if as_json else _say(drawn)
+    return Report(_for_programs(drawn), "\n".join(_lines(drawn)))
 
 
 def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
@@ -182,28 +173,28 @@ def _name_for(file: Path) -> str:
     return f"{name if name[:1].isalpha() else f'run_{name}'}_drawn"
 
 
-def _say(drawn: Drawn) -> None:
+def _lines(drawn: Drawn) -> Iterator[str]:
     wires = f", {count(drawn.wires, 'wire')}" if drawn.wires else ""
-    say(f"Written: {drawn.file}, {count(len(drawn.calls), 'call')}{wires}")
+    yield f"Written: {drawn.file}, {count(len(drawn.calls), 'call')}{wires}"
     for call in drawn.calls:
         for name, why in call.missing.items():
-            say("\n".join(folded(f"You must give {name} of {call.name}. {why}", "  ", "    ")))
+            yield from folded(f"You must give {name} of {call.name}. {why}", "  ", "    ")
         if call.note:
-            say("\n".join(folded(f"{call.name}: {call.note}", "  ", "    ")))
+            yield from folded(f"{call.name}: {call.note}", "  ", "    ")
     for left, times in Counter(drawn.left_out).items():
         often = f", {times} times" if times > 1 else ""
-        say("\n".join(folded(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")))
+        yield from folded(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
     script = drawn.file.with_suffix(".py")
     compiled = shown_command("xircuits", "compile", str(drawn.file), str(script))
-    say(f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}")
+    yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"
 
 
-def _say_runs(runs: Sequence[RecordedRun]) -> None:
+def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     for run in runs:
         who = f", {', '.join(run.agents)}" if run.agents else ""
         asked = f": {run.asked[:_MOST_ASKED]}" if run.asked else ""
         when = f" {time_text(datetime.fromtimestamp(run.time, UTC))}" if run.time else ""
-        say(f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}")
+        yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
 
 
 def _for_programs(drawn: Drawn) -> JsonObject:

@@ -33,14 +33,14 @@ def with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[D
 
     `has_tools`: the nodes of drawn tools come along.
     """
-    told: set[str] = set()
-    found: list[DrawnCall] = []
+    noted: set[str] = set()
+    calls: list[DrawnCall] = []
     for call in drawing.calls:
         what, note = _lacking(call, drawing.kinds, loaded, has_tools=has_tools)
-        is_new = what and what not in told and not call.note
-        found.append(replace(call, note=note) if is_new else call)
-        told.add(what)
-    return found
+        is_new = what and what not in noted and not call.note
+        calls.append(replace(call, note=note) if is_new else call)
+        noted.add(what)
+    return calls
 
 
 def _lacking(

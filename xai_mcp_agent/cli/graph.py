@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -16,10 +16,10 @@ from ..policy.lock import DecisionLock
 from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
-from .bridges import name_in_history
-from .given import one_of
-from .history import Names, opened, say_nothing_yet
-from .output import AtTime, SettingsFile, StoreOption, say
+from .frame import StoreFrame
+from .history import Names
+from .options import AtTime, OneServer, OneTool
+from .output import say
 
 if TYPE_CHECKING:
     from ..history.graph import Graph
@@ -27,52 +27,41 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["mermaid", "json", "html"]
 
-_FORMATS: tuple[Format, ...] = get_args(Format)
 _BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
 
 
 def graph(
-    server: Annotated[
-        str | None,
-        typer.Argument(help="Only this server and its neighbours."),
-    ] = None,
-    tool: Annotated[str | None, typer.Argument(help="Only this tool of the server.")] = None,
+    frame: StoreFrame,
+    server: OneServer = None,
+    tool: OneTool = None,
     limit: Annotated[
         int, typer.Option(min=1, help="Show at most this many flows, the best ones.")
     ] = MOST_FLOWS,
     at: AtTime = None,
     format_: Annotated[
         Format | None,
-        typer.Option(
-            "--format",
-            parser=one_of(_FORMATS),
-            metavar="|".join(_FORMATS),
-            help="Default: from the name of FILE, else mermaid.",
-        ),
+        typer.Option("--format", help="Default: from the name of FILE, else mermaid."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write to this file. Default: print."),
+        Path | None, typer.Option("--out", help="Write to this file. Default: print.")
     ] = None,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
 ) -> None:
-    """Show the graph of all servers and tools ever seen, also those that are gone. Starts no
-    server.
+    """Show the graph of all servers and tools ever seen, also those that are gone.
 
-    With SERVER it shows only that server and its neighbours, and which results can feed which
-    tools, and why. GitHub, GitLab and notebooks draw mermaid; html is a page for a browser.
-    Switched-off tools are marked as they are now; with --at or --store, as the history recorded
-    them.
+    It starts no server. With SERVER it shows only that server and its neighbours, and which results
+    can feed which tools, and why. GitHub, GitLab and notebooks draw mermaid; html is a page for a
+    browser. Switched-off tools are marked as they are now; with --at or --store, as the history
+    recorded them. --json is --format json.
     """
-    wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
-    server = name_in_history(server, settings)
-    with opened(store, settings) as found:
-        if found is None:
-            say_nothing_yet(store, settings)
+    suffix = out.suffix.lower() if out else ""
+    form = format_ or ("json" if frame.as_json else _BY_SUFFIX.get(suffix, "mermaid"))
+    server = frame.name_in_history(server)
+    with frame.history() as history:
+        if history is None:
+            frame.show(frame.nothing_yet({"nodes": [], "edges": []}))
             return
-        drawn = _graph(found, at, (server, tool), limit, _decided(store, settings, at))
-        text = _drawn(drawn, wanted, _time(found, at) if wanted == "html" else None)
+        drawn = _graph(history, at, (server, tool), limit, _decided(frame, at))
+        text = _drawn(drawn, form, _time(history, at) if form == "html" else None)
     if out is None:
         say(text.rstrip("\n"))
     else:
@@ -81,12 +70,12 @@ def graph(
         say(f"note: {note}", to_stderr=True)
 
 
-def _decided(store: str | None, settings: Path | None, at: At) -> DecisionLock | None:
+def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
     """What is decided now; None where only the history tells: of the past, and of any file."""
-    if at is not None or store:
+    if at is not None or frame.store:
         return None
     try:
-        return decided_now(find_lock(load_settings(settings)))
+        return decided_now(find_lock(load_settings(frame.settings)))
     except LockFailed as reason:
         say(f"note: What is switched off is as the history notes it. {reason}", to_stderr=True)
         return None
@@ -100,8 +89,8 @@ def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLoc
     return found if is_off is None else found.marked(is_off)
 
 
-def _drawn(graph: Graph, wanted: Format, as_of: datetime | None) -> str:
-    match wanted:
+def _drawn(graph: Graph, form: Format, as_of: datetime | None) -> str:
+    match form:
         case "mermaid":
             return graph.as_mermaid()
         case "json":

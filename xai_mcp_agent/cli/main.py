@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from ..core.errors import XaiMcpError
 from ..core.util import installed_version
-from . import registry, rules, workshop
+from . import decisions, history, login, lookup, plans, registry, rules, servers, tools, workshop
 from .add import AddCommand, add, remove
 from .adopt.command import adopt
-from .approve import approve, approve_run
 from .ask import ask
+from .call import call
 from .discover import discover
 from .draw import draw
-from .explain import explain
-from .fitting import check_wires, suggest
+from .frame import Command, framed
 from .graph import graph
-from .history import diff, history, prune
 from .init import init
 from .output import keep_stdout_for_json, prepare_streams, print_error, say
-from .plan import plan
-from .run_plan import run_plan
-from .search import search
-from .select import select
 from .serve import serve
-from .servers import call, check, list_servers, login, logout
-from .stats import stats
-from .tools import accept, disable, enable, list_tools, refresh
 from .trust import trust
 from .usage import usage
 
@@ -44,46 +36,63 @@ _STYLE: dict[str, Any] = {
     "rich_markup_mode": None,
 }
 _HELP = "Agents with the tools of MCP servers, on the Xircuits canvas and outside it."
-_COMMANDS = (init, ask, call, serve, trust, login, logout, adopt, search)
-_GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+_Group: TypeAlias = dict[str, Callable[..., Any]]
+_COMMANDS: _Group = {
+    "init": init,
+    "ask": ask,
+    "call": call,
+    "serve": serve,
+    "trust": trust,
+    "login": login.login,
+    "logout": login.logout,
+    "adopt": adopt,
+    "search": lookup.search,
+}
+_GROUPS: dict[str, tuple[str, _Group]] = {
     "servers": (
         "List and check the servers of your settings; add and remove them.",
         {
-            "list": list_servers,
-            "check": check,
+            "list": servers.list_servers,
+            "check": servers.check,
             "add": add,
             "remove": remove,
             "discover": discover,
         },
     ),
     "tools": (
-        "List, explain, switch off, accept and approve tools.",
+        "List and explain tools; switch them off, accept and approve them.",
         {
-            "list": list_tools,
-            "explain": explain,
-            "select": select,
-            "suggest": suggest,
-            "enable": enable,
-            "disable": disable,
-            "accept": accept,
-            "approve": approve,
-            "refresh": refresh,
+            "list": tools.list_tools,
+            "explain": lookup.explain,
+            "select": lookup.select,
+            "suggest": lookup.suggest,
+            "enable": decisions.enable,
+            "disable": decisions.disable,
+            "accept": decisions.accept,
+            "approve": decisions.approve,
+            "refresh": tools.refresh,
             "usage": usage,
         },
     ),
     "plan": (
         "Make, check and run plans, and draw them as workflows.",
         {
-            "make": plan,
-            "run": run_plan,
-            "approve": approve_run,
-            "check": check_wires,
+            "make": plans.make,
+            "run": plans.run,
+            "approve": plans.approve,
+            "check": plans.check,
             "draw": draw,
         },
     ),
     "history": (
         "Show what happened to servers and tools. Starts no server.",
-        {"show": history, "diff": diff, "stats": stats, "graph": graph, "prune": prune},
+        {
+            "show": history.show,
+            "diff": history.diff,
+            "stats": history.stats,
+            "graph": graph,
+            "prune": history.prune,
+        },
     ),
     "rules": (
         "Show what rules say about tools; manage the rules of the store.",
@@ -110,18 +119,27 @@ _GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
     ),
 }
 
+
+def _add_commands(group: typer.Typer, commands: _Group) -> None:
+    """Add commands with their summaries, which are the first sentences of their help, uncut."""
+    for name, function in commands.items():
+        parameters = list(inspect.signature(function).parameters)
+        command = framed(function) if parameters[:1] == ["frame"] else function
+        summary = " ".join((function.__doc__ or "").split()).partition(". ")[0].rstrip(".") + "."
+        kind = AddCommand if function is add else Command
+        group.command(name, cls=kind, short_help=summary)(command)
+
+
 app = typer.Typer(name="xai-mcp-agent", help=_HELP, **_STYLE)
-for _command in _COMMANDS:
-    app.command(_command.__name__)(_command)
+_add_commands(app, _COMMANDS)
 for _name, (_help, _commands) in _GROUPS.items():
-    _group = typer.Typer(help=_help, **_STYLE)
-    for _word, _command in _commands.items():
-        _group.command(_word, cls=AddCommand if _command is add else None)(_command)
+    _group = typer.Typer(help=_help, short_help=_help, **_STYLE)
+    _add_commands(_group, _commands)
     app.add_typer(_group, name=_name)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"xai-mcp-agent {installed_version()}")
         raise typer.Exit
 
@@ -150,7 +168,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     try:
         status = app(args=words, prog_name="xai-mcp-agent", standalone_mode=False)
     except _WrongUsage as error:
-        _tell_usage(error)
+        _print_usage(error)
         sys.exit(error.exit_code)
     except typer.Abort:
         say("Given up.", to_stderr=True)
@@ -161,8 +179,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _tell_usage(error: Any) -> None:
-    """How it is typed, and what was typed wrong, in lines that fit."""
-    told = StringIO()
-    error.show(told)
-    say(told.getvalue().rstrip(), to_stderr=True)
+def _print_usage(error: Any) -> None:
+    """Print how it is typed, and what was typed wrong, without Python's words."""
+    text = StringIO()
+    error.show(text)
+    say(text.getvalue().replace("Value error, ", "").rstrip(), to_stderr=True)

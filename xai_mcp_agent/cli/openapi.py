@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from ..console.text import count, wrap
 from ..core.json import JsonObject
 from ..core.schemas import signature
-from .output import echo_json, say, text_width
+from .frame import Report
+from .output import text_width
 
 if TYPE_CHECKING:
     from ..sources.openapi import Operation, Service
@@ -24,18 +25,14 @@ def is_document(word: str) -> bool:
     return path.endswith((".json", ".yaml", ".yml")) or bool(_NAMES & set(path.split("/")))
 
 
-def show_document(where: str, tool: str | None, base_url: str | None, *, as_json: bool) -> None:
-    """Print the tools of a document, or where each argument of one tool goes. Calls nothing."""
+def show_document(where: str, tool: str | None, base_url: str | None) -> Report:
+    """Report the tools of a document, or where each argument of one tool goes. Calls nothing."""
     from ..sources.openapi import load_service
 
     service = load_service(where, base_url)
     chosen = (service.tool(tool),) if tool else service.tools
-    if as_json:
-        echo_json(_service_json(service, chosen))
-    elif tool:
-        say("\n".join(_plan_text(chosen[0])))
-    else:
-        say("\n".join(_service_text(service)))
+    lines = _plan_text(chosen[0]) if tool else _service_text(service)
+    return Report(_service_json(service, chosen), "\n".join(lines))
 
 
 def _service_json(service: Service, chosen: tuple[Operation, ...]) -> JsonObject:

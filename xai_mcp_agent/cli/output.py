@@ -1,4 +1,4 @@
-"""Options and output shared by all commands: text, JSON, errors, and files of a person."""
+"""Output of commands: text, JSON and errors; questions to a person; and files of a person."""
 
 from __future__ import annotations
 
@@ -12,23 +12,28 @@ import textwrap
 import threading
 import time
 from dataclasses import asdict, is_dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import typer
 
 from ..console.surface import surface_of
-from ..console.terminal_questions import Ended, agrees, forget_typed, read_line, why_not_here
+from ..console.terminal_questions import (
+    Ended,
+    Read,
+    agrees,
+    forget_typed,
+    read_line,
+    why_not_here,
+)
 from ..console.text import clean, columns
 from ..core.errors import XaiMcpError
 from ..core.questions import ANSWER_SECONDS
 from ..core.visible import is_visible
-from ..history.place import IN_MEMORY, OFF
 from ..secrets.private_files import replace_file, replace_private
-from ..views.times import BadTime, moment, now, position_or_moment
 
 _COMMAND = re.compile(r"`[^`\n]+`")
+_WHOLE_COLUMNS = 10_000
 _STAYS = "\ue000"  # stands for a blank at which no line ends
 # To be copied: in two lines they are another command, or no JSON.
 _IN_ONE_PIECE = ("xai-mcp-agent ", "xircuits ", '"')
@@ -86,6 +91,12 @@ def text_width() -> int:
     return surface_of(sys.stdout).width
 
 
+def table_width() -> int:
+    """How many columns a table may have; in files and programs its names stay whole."""
+    surface = surface_of(sys.stdout)
+    return surface.width if surface.kind == "terminal" else _WHOLE_COLUMNS
+
+
 def say(text: str, *, to_stderr: bool = False) -> None:
     """Print lines for a person; what strangers wrote in them moves no cursor and hides nothing.
 
@@ -94,8 +105,8 @@ def say(text: str, *, to_stderr: bool = False) -> None:
     typer.echo(_fitted(clean(text), sys.stderr if to_stderr else sys.stdout), err=to_stderr)
 
 
-def says_yes(asked: str, otherwise: str = "") -> bool:
-    """What the person at the terminal answers; no, where they close it or say nothing for long.
+def says_yes(question: str, otherwise: str = "") -> bool:
+    """Ask the person at the terminal; no, where they close it or say nothing for long.
 
     `otherwise` is what to do where nobody can be asked.
 
@@ -104,17 +115,23 @@ def says_yes(asked: str, otherwise: str = "") -> bool:
     """
     if why_not := why_not_here():
         raise XaiMcpError(f"Nobody can be asked: {why_not}. {otherwise}".rstrip())
-    deadline = time.monotonic() + ANSWER_SECONDS
+    forget_typed()  # what was typed before the question was seen is no answer to it
+    try:
+        read = reader_until(ANSWER_SECONDS)
+        return agrees(f"{question} (yes or no): ", lambda _, text: say(text), read)
+    except (Ended, TimeoutError):
+        return False
+
+
+def reader_until(seconds: float) -> Read:
+    """Return what reads a line of the person at the terminal, for so many seconds from now."""
+    deadline, over = time.monotonic() + seconds, threading.Event()
 
     def read(prompt: str) -> str:
         typer.echo(_fitted(clean(prompt), sys.stdout), nl=False)
-        return read_line(deadline, threading.Event())
+        return read_line(deadline, over)
 
-    forget_typed()  # what was typed before the question was seen is no answer to it
-    try:
-        return agrees(f"{asked} (yes or no): ", lambda _, text: say(text), read)
-    except (Ended, TimeoutError):
-        return False
+    return read
 
 
 def say_result(text: str, *, to_stderr: bool) -> None:
@@ -197,89 +214,3 @@ def _fitted_line(line: str, width: int) -> list[str]:
 
 def _whole(command: str, width: int) -> str:
     return command.replace(" ", _STAYS) if len(command) <= width else command
-
-
-def _since(text: str) -> datetime:
-    try:
-        return moment(text, now())
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
-
-
-def _at(text: str, *, is_end: bool = True) -> datetime | int:
-    try:
-        return position_or_moment(text, now(), is_end=is_end)
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
-
-
-def _from(text: str) -> datetime | int:
-    return _at(text, is_end=False)
-
-
-def _absolute(store: str) -> str:
-    """The store as somebody named it: a file of the current folder, or a URL."""
-    is_file = store and "://" not in store and store not in (IN_MEMORY, OFF)
-    return os.path.abspath(os.path.expanduser(store)) if is_file else store
-
-
-SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", help="The settings file. Default: the one the nodes would use."),
-]
-ServerName = Annotated[
-    str,
-    typer.Argument(
-        metavar="SERVER", help="Its name in the settings, its URL, or the command that starts it."
-    ),
-]
-OnlyServers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--server", metavar="SERVER",
-        help="Only this server or group: its name, its URL or its command. Can be repeated.",
-    ),
-]  # fmt: skip
-OnlyToolbelt = Annotated[
-    str | None, typer.Option("--toolbelt", help="Only calls of agents with this toolbelt.")
-]
-Forget = Annotated[
-    bool, typer.Option("--forget", help="Delete all of this for good, and show what it was.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store", parser=_absolute, metavar="<str>",
-        help="The history: a file or a URL. Default: that of the settings.",
-    ),
-]  # fmt: skip
-Since = Annotated[
-    datetime | None,
-    typer.Option(
-        "--since", parser=_since, metavar="TIME",
-        help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
-    ),
-]  # fmt: skip
-Until = Annotated[
-    datetime | None,
-    typer.Option(
-        "--until", parser=_at, metavar="TIME",
-        help="Only events until then: a time as for --since, or the position of an event.",
-    ),
-]  # fmt: skip
-AtTime = Annotated[
-    datetime | None,
-    typer.Option(
-        "--at", parser=_at, metavar="TIME",
-        help="The state then: a time as for --since, a date (its end), or an event's position.",
-    ),
-]  # fmt: skip
-FromTime = Annotated[
-    datetime | None,
-    typer.Option("--from", parser=_from, metavar="TIME", help="From this time or position on."),
-]
-ToTime = Annotated[
-    datetime | None,
-    typer.Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
-]

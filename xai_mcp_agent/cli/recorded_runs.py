@@ -22,7 +22,7 @@ from ..drawing.recorded import (
 )
 from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
-from .history import opened, say_nothing_yet
+from .frame import StoreFrame
 
 _MOST_CALLS = 2_000  # of the history, in which the newest runs are looked for
 _WHAT_TO_NAME = (
@@ -76,7 +76,7 @@ def json_in(file: Path) -> Any:
 
 
 def runs_of(
-    file: Path | None, agent: str, store: str | None, settings: Path | None, loaded: Settings
+    frame: StoreFrame, file: Path | None, agent: str, loaded: Settings
 ) -> list[RecordedRun]:
     """The runs of a file, or of the history; the newest is the last.
 
@@ -84,7 +84,7 @@ def runs_of(
         NothingToDraw: there is none.
     """
     if file is None:
-        return _runs_of_history(agent, store, settings)
+        return _runs_of_history(frame, agent)
     known = json_in(file)
     if isinstance(known, list):
         found = [run_in_conversation(cast(list[Any], known), {}, loaded.sources)]
@@ -104,16 +104,16 @@ def _why_nothing(file: Path, known: Any) -> str:
     return "has no calls of tools" if file.stat().st_size else "is empty"
 
 
-def _runs_of_history(agent: str, store: str | None, settings: Path | None) -> list[RecordedRun]:
-    with opened(store, settings) as found:
-        if found is None:
-            say_nothing_yet(store, settings)
-            raise NothingToDraw(f"So there is no run to draw. {_HOW_TO_RECORD}")
+def _runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
+    with frame.history() as history:
+        if history is None:
+            nothing = frame.nothing_yet().text
+            raise NothingToDraw(f"{nothing} So there is no run to draw. {_HOW_TO_RECORD}")
         from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
-        found.check_agent(agent or None)
-        wanted = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
-        events = found.events(wanted)
+        history.check_agent(agent or None)
+        calls = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
+        events = history.events(calls)
     runs = runs_in_history(events)
     if not runs:
         raise NothingToDraw(f"The history has no calls yet. {_HOW_TO_RECORD}")

@@ -18,7 +18,9 @@ from ..core.shell import shown_command
 from ..settings.document import read_document
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
-from .output import AsJson, SettingsFile, echo_json, say
+from .frame import LOOK, Frame, Report
+from .options import Limit
+from .output import say
 from .registry_text import (
     changed_text,
     found_json,
@@ -44,20 +46,21 @@ if TYPE_CHECKING:
     from ..registries.offers import Offer
     from ..registries.registries import Registries
 
-_ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAPS = ("mcpServers", "servers")
 _NAME_IT = "Choose another name with --as, or remove the entry first."
 _KINDS = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
-    str | None, typer.Option("--registry", help="Only this one, as the settings name it.")
+    str | None,
+    typer.Option("--registry", metavar="NAME", help="Only this one, as the settings name it."),
 ]
 ServerName = Annotated[
     str, typer.Argument(metavar="NAME", help="As the registry has it: io.github.somebody/name.")
 ]
 ServerVersion = Annotated[
-    str | None, typer.Option("--version", help="This version. Default: the latest.")
+    str | None,
+    typer.Option("--version", metavar="VERSION", help="This version. Default: the latest."),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Use the local copy only.")]
 Allow = Annotated[
@@ -77,41 +80,35 @@ As = Annotated[
 
 
 def search(
+    frame: Frame,
     query: Annotated[str, typer.Argument(help="What a server should do, in your words.")],
     registry: Registry = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The most servers to list.")] = 10,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+    limit: Limit = 10,
+) -> Report:
     """Search the local copy of the registries. It asks nobody over the network."""
-    with _opened(settings, as_json=as_json) as (registries, _):
-        found = registries.search(query, limit, registry=registry)
-    if as_json:
-        echo_json({"found": [found_json(x) for x in found]})
-        return
-    for one in found:
-        say("\n".join(found_text(one)))
-    if not found:
-        say("No server matches. `xai-mcp-agent registry sync` fetches new ones.")
+    with _opened(frame) as (registries, _):
+        servers = registries.search(query, limit, registry=registry)
+    text = "\n".join(line for x in servers for line in found_text(x))
+    none = "No server matches. `xai-mcp-agent registry sync` fetches new ones."
+    return Report({"found": [found_json(x) for x in servers]}, text or none)
 
 
 def show(
+    frame: Frame,
     name: ServerName,
     registry: Registry = None,
     version: ServerVersion = None,
     allow: Allow = None,
     prefer: Prefer = "",
     offline: Offline = False,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show a server: what is known of it, what it asks for, and the entry that `add` would write.
 
     The exit status is 3 if there is an alarm.
     """
     from ..registries.server_json import Refused
 
-    with _opened(settings, as_json=as_json) as (registries, loaded):
+    with _opened(frame) as (registries, loaded):
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         try:
             offer = registries.offer(
@@ -119,27 +116,23 @@ def show(
                 configured=_configured(loaded),
             )  # fmt: skip
         except Refused:
-            if not as_json:
+            if not frame.as_json:
                 say("\n".join(listing_text(listing, listing.manifest)))
             raise
-    if as_json:
-        echo_json(offer_json(offer))
-    else:
-        say("\n".join(offer_text(offer)))
-    if offer.alarms:
-        raise typer.Exit(_ALARM)
+    text = "\n".join(offer_text(offer))
+    return Report(offer_json(offer), text, status=LOOK if offer.alarms else 0)
 
 
 def sync(
+    frame: Frame,
     registry: Annotated[
         str | None, typer.Argument(help="Only this one, as the settings name it.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.1, help="Seconds for each registry.")
+        float | None,
+        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Seconds for each registry."),
     ] = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Fetch what is new in the registries. If interrupted, the next sync continues.
 
     The exit status is 1 if a registry could not be read to its end, and 3 if the content of a
@@ -148,25 +141,21 @@ def sync(
     from ..registries.store import SyncLimits
 
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
-    with _opened(settings, as_json=as_json) as (registries, loaded):
+    with _opened(frame) as (registries, loaded):
         reports = registries.sync(registry, limits)
         changed = registries.changed_entries(_configured(loaded))
-    if as_json:
-        echo_json({"registries": [report_json(x) for x in reports], "pins": changed})
-    else:
-        for report in reports:
-            say("\n".join(report_text(report)))
-            if report.problem:
-                say(f"error: {report.problem}", to_stderr=True)
-        for entry in changed:
-            say(changed_text(entry))
-    if changed or any(x.alarms for x in reports):
-        raise typer.Exit(_ALARM)
-    if any(x.problem for x in reports):
-        raise typer.Exit(1)
+    lines = [line for x in reports for line in report_text(x)]
+    has_alarm = bool(changed) or any(x.alarms for x in reports)
+    return Report(
+        {"registries": [report_json(x) for x in reports], "pins": changed},
+        "\n".join([*lines, *map(changed_text, changed)]),
+        [x.problem for x in reports if x.problem],
+        status=LOOK if has_alarm else 0,
+    )
 
 
 def add(
+    frame: Frame,
     name: ServerName,
     registry: Registry = None,
     as_name: As = None,
@@ -184,17 +173,19 @@ def add(
     try_it: Annotated[
         bool, typer.Option("--try", help="Start it once, list its tools and end it.")
     ] = False,
+    enable: Annotated[
+        bool,
+        typer.Option("--enable", help="Write it switched on. You are asked to trust it."),
+    ] = False,
     offline: Offline = False,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Write a server into the settings: switched off, with exact versions, its tools locked.
 
     It lists what is known of it and what it asks for. It starts nothing without --try. If there is
     an alarm, it writes nothing and the exit status is 3.
     """
-    with _opened(settings, as_json=as_json) as (registries, loaded):
-        file = file_to_write(loaded, settings)
+    with _opened(frame) as (registries, loaded):
+        file = file_to_write(loaded, frame.settings)
         configured = _configured(loaded)
         own = as_name or _own_name(name)
         check_free(own, loaded, file, _NAME_IT)
@@ -207,32 +198,34 @@ def add(
             configured=configured, offline=offline,
         )  # fmt: skip
         offer = make()
-        if not offer.alarms and not as_json and (typed := _asked(offer)):
+        if not offer.alarms and not frame.as_json and (typed := _asked(offer)):
             values |= typed
             offer = make()
-    _tell_and_write(offer, file, as_json=as_json, try_it=try_it)
+    if enable:
+        offer = replace(offer, entry={k: x for k, x in offer.entry.items() if k != "disabled"})
+    return _write_offer(frame, offer, file, try_it=try_it)
 
 
-def _tell_and_write(offer: Offer, file: Path, *, as_json: bool, try_it: bool) -> None:
-    if not as_json:
+def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Report:
+    json = {**offer_json(offer), "written": None, "tools": None}
+    if not frame.as_json:
         say("\n".join(offer_text(offer)))
     if offer.alarms:
-        if as_json:
-            echo_json({**offer_json(offer), "written": None, "tools": None})
         why = " ".join(x.text for x in offer.alarms)
-        say(f"error: Nothing was written. {why} {_what_to_do(offer)}".rstrip(), to_stderr=True)
-        raise typer.Exit(_ALARM)
+        error = f"Nothing was written. {why} {_what_to_do(offer)}".rstrip()
+        if frame.as_json:
+            say(f"error: {error}", to_stderr=True)
+        return Report(json, errors=[error], status=LOOK)
     _write(offer, file)
-    if not as_json:
-        say(f"Written into {file}, switched off.")
-    tools = _tried(offer, file) if try_it else None
-    if as_json:
-        names = None if tools is None else [x.name for x in tools]
-        echo_json({**offer_json(offer), "written": str(file), "tools": names})
-        return
-    if tools is not None:
-        say(f"Started once, and ended. Its tools: {', '.join(x.name for x in tools) or 'none'}.")
-    say("\n".join(_next_steps(offer, file)))
+    state = "switched off" if offer.entry.get("disabled") else "switched on"
+    if not frame.as_json:
+        say(f"Written into {file}, {state}.")
+    lines = list[str]()
+    if try_it:
+        tools = [x.name for x in _tried(offer, file)]
+        json["tools"] = tools
+        lines.append(f"Started once, and ended. Its tools: {', '.join(tools) or 'none'}.")
+    return Report({**json, "written": str(file)}, "\n".join([*lines, *_next_steps(offer, file)]))
 
 
 def _what_to_do(offer: Offer) -> str:
@@ -246,7 +239,10 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
     steps = ["Next:"]
     if missing:
         steps.append(f"  set {', '.join(missing)} in the environment, or write values into {file}")
-    steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
+    if offer.entry.get("disabled"):
+        steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
+    else:
+        steps.append(f"  {trust_command(str(file))}    lets it start")
     command = shown_command("xai-mcp-agent", "tools", "accept", offer.name)
     steps.append(f"  {command}    accepts its tools, which are locked")
     return steps
@@ -256,13 +252,13 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 
 
 @contextmanager
-def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registries, Settings]]:
+def _opened(frame: Frame) -> Generator[tuple[Registries, Settings]]:
     """The trusted registries of a settings file, and all of the file."""
     from ..registries.registries import Registries
 
-    loaded = loaded_or_new(settings)
+    loaded = loaded_or_new(frame.settings)
     usable = without_untrusted(loaded)
-    if usable.registries != loaded.registries and not as_json:
+    if usable.registries != loaded.registries and not frame.as_json:
         say(
             f"note: the registries of {loaded.file} are not used, because you have not agreed to "
             f"them: {trust_command(loaded.file)}", to_stderr=True,

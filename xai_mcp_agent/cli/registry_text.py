@@ -72,7 +72,7 @@ def offer_text(offer: Offer) -> Iterator[str]:
         yield from _signal_text(signal)
     for reason in offer.composition.passed_over:
         yield from _folded(f"not used: {reason}", mark=" - ")
-    yield "The entry, switched off:"
+    yield f"The entry, switched {'off' if offer.entry.get('disabled') else 'on'}:"
     shown = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
     yield from (f"{_INDENT}{x}" for x in shown.splitlines())
     yield from _needs_text("You must give:", offer.composition.needs)

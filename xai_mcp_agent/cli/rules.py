@@ -18,9 +18,10 @@ from ..history.place import find_place
 from ..settings.document import MAX_FILE_BYTES, Place
 from ..settings.rules import parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
-from .bridges import open_bridge, require_settings, server_named
-from .output import AsJson, ServerName, SettingsFile, echo_json, say, text_width
-from .servers import read_arguments
+from .call import read_arguments
+from .frame import Report, StoreFrame
+from .options import Arguments, OneServer, Server, Tool
+from .output import text_width
 
 if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules
@@ -28,99 +29,71 @@ if TYPE_CHECKING:
 _NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NONE = 'There are no rules: the settings have no section "rules".'
 
-Agent = Annotated[str, typer.Option(help="Judge as for an agent of this name.")]
-Toolbelt = Annotated[str, typer.Option(help="Judge as for the toolbelt of this name.")]
+Agent = Annotated[str, typer.Option(metavar="NAME", help="Judge as for an agent of this name.")]
+Toolbelt = Annotated[
+    str, typer.Option(metavar="NAME", help="Judge as for the toolbelt of this name.")
+]
 
 
 def check(
-    server: Annotated[
-        str | None,
-        typer.Argument(
-            help="Only the tools of this server or group: its name, its URL or its command."
-        ),
-    ] = None,
-    agent: Agent = "",
-    toolbelt: Toolbelt = "",
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+    frame: StoreFrame, server: OneServer = None, agent: Agent = "", toolbelt: Toolbelt = ""
+) -> Report:
     """Show how many tools the rules allow, ask about and deny, and which tools each rule covers."""
-    caller = Caller("agent", agent, toolbelt)
-    with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server)
-        require_settings(bridge)
-        ruled, failed = bridge.ruled_tools(caller, *([server] if server else []))
+    with frame.bridge(server) as (bridge, names):
+        ruled, failed = bridge.ruled_tools(Caller("agent", agent, toolbelt), *names)
         rules = bridge.rules()
-    if as_json:
-        echo_json({**rules_json(rules, ruled), "failed": failed})
-    else:
-        say(rules_text(rules, ruled, text_width()) if rules else _NONE)
-        for reason in failed.values():
-            say(f"error: {reason}", to_stderr=True)
-    if failed:
-        raise typer.Exit(1)
+    text = rules_text(rules, ruled, text_width()) if rules else _NONE
+    return Report({**rules_json(rules, ruled), "failed": failed}, text, failed.values())
 
 
 def why(
-    server: ServerName,
-    tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(help="Arguments of a call: name=value for each, or one JSON object."),
-    ] = None,
+    frame: StoreFrame,
+    server: Server,
+    tool: Tool,
+    arguments: Arguments = None,
     agent: Agent = "",
     toolbelt: Toolbelt = "",
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Show whether a call would be allowed, asked about or denied, and why; nothing is called."""
-    caller = Caller("agent", agent, toolbelt)
-    with open_bridge(settings, as_json=as_json, servers=[server]) as bridge:
-        server = server_named(bridge, server)
-        require_settings(bridge)
-        bridge.settings.source(server)
-        listed = bridge.tool(server, tool)
-        given = read_arguments(arguments, listed) if arguments else None
-        ruled = bridge.ruled_call(caller, listed, given)
-    if as_json:
-        echo_json(ruled_json(ruled))
-    else:
-        say(ruled_text(ruled, text_width()))
+    with frame.bridge(server) as (bridge, [name]):
+        bridge.settings.source(name)
+        listed = bridge.tool(name, tool)
+        values = read_arguments(arguments, listed) if arguments else None
+        ruled = bridge.ruled_call(Caller("agent", agent, toolbelt), listed, values)
+    return Report(ruled_json(ruled), ruled_text(ruled, text_width()))
 
 
-def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
+def list_rules(frame: StoreFrame) -> Report:
     """List the rules in the store."""
-    with open_bridge(settings, as_json=as_json) as bridge:
-        _show(bridge, bridge.stored_rules(), as_json=as_json)
+    with frame.bridge(is_needed=False) as (bridge, _):
+        return _report(bridge, bridge.stored_rules())
 
 
 def put(
+    frame: StoreFrame,
     file: Annotated[str, typer.Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
     only: Annotated[bool, typer.Option("--only", help="Remove all other rules.")] = False,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Put rules into the store; a rule of the same name is replaced."""
-    given, _ = _read(file)
-    with open_bridge(settings, as_json=as_json) as bridge:
-        _require_lasting(bridge)
-        _show(bridge, bridge.put_rules(given, only=only), as_json=as_json)
+    rules, _ = _read(file)
+    with frame.bridge(is_needed=False) as (bridge, _):
+        _require_lasting(bridge, frame)
+        return _report(bridge, bridge.put_rules(rules, only=only))
 
 
 def remove(
-    names: Annotated[list[str], typer.Argument(help="The names of the rules.")],
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+    frame: StoreFrame,
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The names of the rules.")],
+) -> Report:
     """Remove rules from the store."""
-    with open_bridge(settings, as_json=as_json) as bridge:
-        _require_lasting(bridge)
+    with frame.bridge(is_needed=False) as (bridge, _):
+        _require_lasting(bridge, frame)
         known = [str(x["name"]) for x in bridge.stored_rules().rules]
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise XaiMcpError(f"No rule in the store is called {name!r}. {hint}".strip())
-        _show(bridge, bridge.remove_rules(*names), as_json=as_json)
+        return _report(bridge, bridge.remove_rules(*names))
 
 
 def _read(file: str) -> tuple[list[Any], Place]:
@@ -129,21 +102,19 @@ def _read(file: str) -> tuple[list[Any], Place]:
     return parse_rules(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), Place("standard input"))
 
 
-def _require_lasting(bridge: Bridge) -> None:
-    place = find_place(bridge.settings)
+def _require_lasting(bridge: Bridge, frame: StoreFrame) -> None:
+    place = find_place(bridge.settings, frame.store)
     if not place.is_lasting:
         raise StoreFailed(place.shown, "nothing is kept there.", "Name a store in the settings.")
 
 
-def _show(bridge: Bridge, kept: StoredRules, *, as_json: bool) -> None:
+def _report(bridge: Bridge, stored: StoredRules) -> Report:
     least = bridge.settings.stored_rules
-    if as_json:
-        echo_json({"revision": kept.revision, "is_used": least is not None, "rules": kept.rules})
-        return
-    for rule in kept.rules:
-        say(json.dumps(rule, ensure_ascii=False))
-    say(f"The store has {count(len(kept.rules), 'rule')}, revision {kept.revision}.")
+    lines = [json.dumps(rule, ensure_ascii=False) for rule in stored.rules]
+    lines.append(f"The store has {count(len(stored.rules), 'rule')}, revision {stored.revision}.")
     if least is None:
-        say(_NOT_USED)
-    elif kept.revision < least:
-        say(f"The settings want revision {least} or a later one, so agents call nothing.")
+        lines.append(_NOT_USED)
+    elif stored.revision < least:
+        lines.append(f"The settings want revision {least} or a later one, so agents call nothing.")
+    used = {"revision": stored.revision, "is_used": least is not None}
+    return Report({**used, "rules": stored.rules}, "\n".join(lines))

@@ -22,8 +22,8 @@ from ..gateway.endpoint import Options, Shown
 from ..settings.load import find_settings
 from ..sources import warm
 from . import serving
-from .bridges import open_bridge, require_settings
-from .output import AsJson, SettingsFile, echo_json, say
+from .frame import Frame, Report
+from .output import say
 
 _STOP_SECONDS = 20.0  # stubborn servers take a few seconds to end
 _LOOK_SECONDS = 0.05
@@ -34,6 +34,7 @@ _VARIABLES = (
 
 
 def serve(
+    frame: Frame,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Serve the client that starts this command.")
     ] = False,
@@ -61,7 +62,9 @@ def serve(
         int,
         typer.Option("--port", min=0, max=65535, help="The port of --http; 0 takes a free one."),
     ] = 8765,
-    host: Annotated[str, typer.Option("--host", help="The address of --http.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")
+    ] = "127.0.0.1",
     token: Annotated[
         str,
         typer.Option(
@@ -96,9 +99,7 @@ def serve(
             "--idle", metavar="SECONDS", min=1, help="End that process so long after its last use."
         ),
     ] = process.IDLE_SECONDS,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report | None:
     """Serve the tools, prompts and resources of your servers to other programs, over MCP.
 
     A client starts it with --stdio, or finds it at an address with --http. With --socket one
@@ -119,26 +120,26 @@ def serve(
             shown=tools,
             author=Path.cwd() if author else None,
         )
-        with open_bridge(settings) as bridge:
-            require_settings(bridge)
+        with frame.bridge() as (bridge, _):
             if stdio:
                 serving.serve_stdio(bridge, options)
             else:
                 access = serving.Access(host, port, token, needs_token=not no_token)
                 serving.serve_http(bridge, options, access, with_admin=admin)
     elif status:
-        _show_status(_file_of(settings), as_json=as_json)
+        return _status(_file_of(frame.settings))
     elif stop:
-        _stop(_file_of(settings))
+        return _stop(_file_of(frame.settings))
     elif attach:
-        _attach(settings, idle)
+        _attach(frame.settings, idle)
     else:
-        _keep(settings, idle)
+        _keep(frame, idle)
+    return None
 
 
-def _keep(settings: Path | None, idle: float) -> None:
+def _keep(frame: Frame, idle: float) -> None:
     """Be the process that keeps the servers."""
-    place = warm.place_of(settings)
+    place = warm.place_of(frame.settings)
     if warm.is_live(place):
         say(f"Another process keeps the servers of {place.settings} already.")
         _say_how_to_attach(place)
@@ -153,7 +154,7 @@ def _keep(settings: Path | None, idle: float) -> None:
 
     try:
         process.keep_servers(
-            place, lambda: open_bridge(Path(place.settings)), _serving, idle, ready
+            place, lambda: Frame(Path(place.settings)).open(), _serving, idle, ready
         )
     except process.AlreadyKept as reason:
         say(str(reason))
@@ -208,20 +209,19 @@ def _say_how_to_attach(place: warm.WarmPlace) -> None:
     say(f"  {shown_command(*place.relay)}")
 
 
-def _show_status(file: str, *, as_json: bool) -> None:
+def _status(file: str) -> Report:
     shown = [
         {**facts, **_asked(place), "socket": str(place.socket)}
         for place, facts in warm.live_places(file)
     ]
-    if as_json:
-        echo_json({"settings": file, "processes": shown})
-        return
+    lines = list[str]()
     for one in shown:
-        say(_status_text(one))
+        lines.append(_status_text(one))
         for server in one.get("servers", ()):
             tools = "" if server["tools"] is None else f", {count(server['tools'], 'tool')}"
-            say(f"  {server['name']}: {server['state']}{tools}")
-    say(_VARIABLES if shown else f"No process keeps the servers of {file}.")
+            lines.append(f"  {server['name']}: {server['state']}{tools}")
+    lines.append(_VARIABLES if shown else f"No process keeps the servers of {file}.")
+    return Report({"settings": file, "processes": shown}, "\n".join(lines))
 
 
 def _asked(place: warm.WarmPlace) -> JsonObject:
@@ -239,7 +239,7 @@ def _status_text(one: JsonObject) -> str:
     return f"{who}: {connections}; it ends {one['idle_seconds']:g} s after the last."
 
 
-def _stop(file: str) -> None:
+def _stop(file: str) -> Report:
     places = list(warm.live_places(file))
     for place, facts in places:
         try:
@@ -255,9 +255,9 @@ def _stop(file: str) -> None:
             if time.monotonic() > until:
                 raise XaiMcpError(f"Process {facts['pid']} was told to end, and has not yet.")
             time.sleep(_LOOK_SECONDS)
-        say(f"Process {facts['pid']} has ended.")
-    if not places:
-        say(f"No process keeps the servers of {file}.")
+    lines = [f"Process {facts['pid']} has ended." for _, facts in places]
+    text = "\n".join(lines) or f"No process keeps the servers of {file}."
+    return Report({"ended": [facts["pid"] for _, facts in places]}, text)
 
 
 def _file_of(settings: Path | None) -> str:

@@ -1,41 +1,27 @@
-"""`xai-mcp-agent tools list`, `refresh`, `enable`, `disable` and `accept`: the tools of servers."""
+"""`tools list` and `refresh`: the tools of servers, and those of an OpenAPI document."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..bridge.faces import Bridge
 from ..bridge.operations.history import At, when
-from ..catalog.entry import CatalogEntry, Refreshed, ToolListing
-from ..console.terminal_questions import why_not_here
+from ..catalog.entry import CatalogEntry, ToolListing
 from ..console.text import clean
-from ..core.errors import ReviewNeeded, SourceError, UnknownServer, XaiMcpError
+from ..core.errors import SourceError, UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
 from ..history.records import Records
-from ..policy.decisions import Choice
-from ..policy.review import digest_of_reviews, waiting_of
 from ..views.servers import refreshed_json, refreshed_text
-from ..views.tools import (
-    NOTHING,
-    choice_json,
-    choice_text,
-    records_json,
-    records_text,
-    review_text,
-    tool_json,
-    tool_text,
-    unknown_text,
-)
-from .bridges import name_in_history, open_bridge, require_settings, server_named
-from .history import opened, say_nothing_yet, shown_at
+from ..views.tools import NOTHING, records_json, records_text, tool_json, tool_text, unknown_text
+from .frame import Report, StoreFrame
+from .history import shown_at
 from .openapi import is_document, show_document
-from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
+from .options import AtTime, OneServer
+from .output import say, text_width
 from .tools_page import Listed, ToolsPage, names_to_paste
 from .waits import shown_wait, start_limit
 
@@ -44,15 +30,11 @@ _NO_PAGES = (
     "--named, --usable, --limit, --offset and --as-list choose among the tools that are there now: "
     "leave them out with --all and --at."
 )
-_AS_NOTED = "Decisions are told as the history noted them; `tools` has what counts now."
-
-Server = Annotated[
-    str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
-]
-Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names them.")]
+_AS_NOTED = "Decisions are told as the history noted them; `tools list` has what counts now."
 
 
 def list_tools(
+    frame: StoreFrame,
     server: Annotated[
         str | None,
         typer.Argument(
@@ -67,7 +49,9 @@ def list_tools(
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", help="The address of the service of an OpenAPI document."),
+        typer.Option(
+            "--base-url", metavar="URL", help="The address of the service of an OpenAPI document."
+        ),
     ] = None,
     named: Annotated[
         str,
@@ -95,10 +79,7 @@ def list_tools(
         typer.Option("--all", help="Include tools that are gone, and how often each was called."),
     ] = False,
     at: AtTime = None,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """List the tools of one server, of a group, or of all servers.
 
     --limit and --offset show one page. --as-list prints names that you can paste into a node: plain
@@ -110,180 +91,133 @@ def list_tools(
     and what cannot be a tool, and why. It reads only the document and calls nothing.
     """
     if server and (tool or base_url or is_document(server)):
-        show_document(server, tool, base_url, as_json=as_json)
-        return
+        return show_document(server, tool, base_url)
     page = ToolsPage(named, usable, limit, offset)
     if (as_list or page != ToolsPage()) and (everything or at is not None):
         raise typer.BadParameter(_NO_PAGES)
     if at is not None:
-        _tell_known_at(name_in_history(server, settings), at, store, settings, as_json=as_json)
-        return
+        return _known_at(frame, frame.name_in_history(server), at)
     if everything:
-        _tell_known_now(server, store, settings, as_json=as_json)
-        return
-    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server)
-        require_settings(bridge)
-        shown, listing = listed_tools(bridge, server, page)
-        of_one = bool(server) and bridge.settings.group(server) is None
-    failed, unknown = listing.failed, listing.trouble
+        return _known_now(frame, server)
+    with frame.bridge(server) as (bridge, names):
+        name = names[0] if names else None
+        listed, listing = _list(bridge, name, page)
+        of_one = bool(name) and bridge.settings.group(name or "") is None
     if as_list:
-        _print_list(names_to_paste(shown, of_one=of_one), as_json=as_json)
-        _tell_beside(page.left_text(shown, listing.total), failed)
-    elif as_json:
-        told = {name: [tool_json(x) for x in found] for name, found in shown.items()}
-        echo_json({"tools": told, "total": listing.total, "failed": failed, "decisions": unknown})
-    else:
-        _print_tools(shown)
-        if left := page.left_text(shown, listing.total):
-            say(left)
-        if unknown:
-            say(unknown_text(unknown), to_stderr=True)
-        _tell_beside("", failed)
-    if failed or unknown:
-        raise typer.Exit(1)
+        return _names_report(frame, names_to_paste(listed, of_one=of_one), listed, listing, page)
+    return _listing_report(listed, listing, page)
 
 
-def refresh(
-    server: Annotated[
-        str | None, typer.Argument(help="Only this server: its name, its URL or its command.")
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Record every tool, even without changes."),
-    ] = False,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Connect to one server, or all, and show what changed in their tools since last time.
-
-    A server that cannot be listed is reported and the others go on; the exit status is then 1.
-    """
-    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server)
-        require_settings(bridge)
-        if server:
-            bridge.settings.source(server)
-        names = [server] if server else bridge.usable_servers()
-        found = bridge.refresh(*names, force=force)
-        broken = [] if server else [str(x) for x in bridge.settings.problems.values()]
-    if as_json:
-        echo_json({"servers": [refreshed_json(x) for x in found], "problems": broken})
-    else:
-        _print_refreshed(found, broken)
-    if broken or any(x.error for x in found):
-        raise typer.Exit(1)
-
-
-def listed_tools(
-    bridge: Bridge, server: str | None = None, page: ToolsPage | None = None
-) -> tuple[Listed, ToolListing]:
-    """One page of the tools of one server or group, or of all, connected for it.
-
-    Raises:
-        UnknownServer: the settings have none of that name.
-        SettingsError: something is wrong in that group.
-    """
+def _list(bridge: Bridge, server: str | None, page: ToolsPage) -> tuple[Listed, ToolListing]:
+    """One page of the tools of one server or group, or of all, connected for it."""
     names = [server] if server else list(bridge.usable_servers())
-    is_group = bool(server) and bridge.settings.group(server) is not None
+    is_group = bool(server) and bridge.settings.group(server or "") is not None
     if server and not is_group:
         bridge.settings.source(server)
     if not is_group:
         with shown_wait(names, start_limit(bridge.settings, names)):
             bridge.connect(*names, wait=True)
-    options = asdict(page) if page else {}
     try:
-        listing = bridge.list_tools(*([server] if server else []), **options)
+        listing = bridge.list_tools(*([server] if server else []), **asdict(page))
     except SourceError as reason:
         listing = ToolListing(failed={server or "": str(reason)})
-    for line in listing.notes:
-        say(f"note: {line}", to_stderr=True)
-    shown: dict[str, list[CatalogEntry]] = {}
-    if page in (None, ToolsPage()) and not is_group:  # also those that have no tools
-        shown = {name: [] for name in names if name not in listing.failed}
+    listed: dict[str, list[CatalogEntry]] = {}
+    if page == ToolsPage() and not is_group:  # also those that have no tools
+        listed = {name: [] for name in names if name not in listing.failed}
     for entry in listing.entries:
-        shown.setdefault(entry.key.source, []).append(entry)
-    return shown, listing
+        listed.setdefault(entry.key.source, []).append(entry)
+    return listed, listing
 
 
-def _print_tools(listed: Listed) -> None:
-    for name, found in listed.items():
-        say(f"{name}:")
-        for tool in found:
-            say(f"  {tool_text(tool)}")
+def _listing_report(listed: Listed, listing: ToolListing, page: ToolsPage) -> Report:
+    lines = list[str]()
+    for name, tools in listed.items():
+        lines += [f"{name}:", *(f"  {tool_text(tool)}" for tool in tools)]
+    if left := page.left_text(listed, listing.total):
+        lines.append(left)
+    errors = list(listing.failed.values())
+    json = {
+        "tools": {name: [tool_json(x) for x in tools] for name, tools in listed.items()},
+        "total": listing.total,
+        "failed": listing.failed,
+        "decisions": listing.trouble,
+        "notes": list(listing.notes),
+    }
+    trouble = [unknown_text(listing.trouble)] if listing.trouble else []
+    return Report(json, "\n".join(lines), errors, [*listing.notes, *trouble], int(bool(trouble)))
 
 
-def _print_list(names: Sequence[str], *, as_json: bool) -> None:
-    """What belongs into the box of a list on the canvas, or with brackets into the settings."""
-    if as_json:
-        echo_json(names)
-    elif names:
+def _names_report(
+    frame: StoreFrame, names: list[str], listed: Listed, listing: ToolListing, page: ToolsPage
+) -> Report:
+    """Names for the box of a list on the canvas, or with brackets for the settings."""
+    errors = [*listing.failed.values(), *([listing.trouble] if listing.trouble else [])]
+    if left := page.left_text(listed, listing.total):
+        say(left, to_stderr=True)
+    if not frame.as_json and names:
         typer.echo(clean(json.dumps(names, ensure_ascii=False)[1:-1]))
+    return Report(names, "", errors, listing.notes)
 
 
-def _tell_beside(left: str, failed: Mapping[str, str]) -> None:
-    """Tell on stderr what is not among the tools that were listed."""
-    for line in (left, *(f"error: {x}" for x in failed.values())):
-        if line:
-            say(line, to_stderr=True)
+def refresh(
+    frame: StoreFrame,
+    server: OneServer = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Record every tool, even without changes.")
+    ] = False,
+) -> Report:
+    """Connect to one server, or all, and show what changed in their tools since last time.
+
+    A server that cannot be listed is reported and the others go on; the exit status is then 1.
+    """
+    with frame.bridge(server) as (bridge, names):
+        for name in names:
+            bridge.settings.source(name)
+        refreshed = bridge.refresh(*(names or bridge.usable_servers()), force=force)
+        broken = [] if names else [str(x) for x in bridge.settings.problems.values()]
+    texts = [refreshed_text(x, text_width(), "  ") for x in refreshed if not x.error]
+    errors = [refreshed_text(x, text_width(), "  ") for x in refreshed if x.error]
+    json = {"servers": [refreshed_json(x) for x in refreshed], "problems": broken}
+    return Report(json, "\n".join(texts), [*errors, *broken])
 
 
-def _tell_known_now(
-    server: str | None, store: str | None, settings: Path | None, *, as_json: bool
-) -> None:
-    """Connect the servers as far as that can be done, and tell all that is known of their tools.
+# What was ever known
 
-    Without a settings file only the history is told.
+
+def _known_now(frame: StoreFrame, server: str | None) -> Report:
+    """Report all that is known of tools, from servers as far as they can be connected.
 
     Raises:
         UnknownServer: neither the settings nor the history have it.
-        Exit: some servers could not be connected; all is told.
     """
-    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        server = server and server_named(bridge, server, is_needed=False)
-        failed = _connected(bridge, server)
-        records = bridge.records()
-        place = bridge.store().place
-        also = tuple(bridge.settings.names)
-        _require(server, records, "is in the settings or the history", also)
-    if as_json:
-        echo_json({**records_json(records, server), "failed": failed})
-    else:
-        text = records_text(records, text_width(), server)
-        say(f"Nothing is remembered yet in {place}." if text == NOTHING else text)
-        for reason in failed.values():
-            say(f"error: {reason}", to_stderr=True)
-    if failed:
-        raise typer.Exit(1)
+    with frame.bridge(server, is_needed=False) as (bridge, names):
+        name = names[0] if names else None
+        failed = _connect(bridge, name)
+        records, place = bridge.records(), bridge.store().place
+        _require(name, records, "is in the settings or the history", tuple(bridge.settings.names))
+    text = records_text(records, text_width(), name)
+    if text == NOTHING:
+        text = f"Nothing is remembered yet in {place}."
+    return Report({**records_json(records, name), "failed": failed}, text, failed.values())
 
 
-def _tell_known_at(
-    server: str | None, at: At, store: str | None, settings: Path | None, *, as_json: bool
-) -> None:
-    """Tell what was known at a time or position. Starts no server.
+def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
+    """Report what was known at a time or position. Starts no server.
 
     Raises:
         UnknownServer: the history does not have it.
-        StoreFailed: it cannot be used.
     """
-    with opened(store, settings) as found:
-        records, known = Records(), Records()
-        if found is not None:
-            records, known = found.records(when(at)), found.records()
-    if found is not None:
-        _require(server, known, "is in the history")
-    if as_json:
-        echo_json({**records_json(records, server), "failed": {}})
-    elif found is None:
-        say_nothing_yet(store, settings)
-    else:
-        text = records_text(records, text_width(), server)
-        told = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
-        say(f"As of {shown_at(at)}:\n{told}")
+    with frame.history() as history:
+        if history is None:
+            return frame.nothing_yet({**records_json(Records(), server), "failed": {}})
+        records = history.records(when(at))
+        _require(server, history.records(), "is in the history")
+    text = records_text(records, text_width(), server)
+    text = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
+    return Report({**records_json(records, server), "failed": {}}, f"As of {shown_at(at)}:\n{text}")
 
 
-def _connected(bridge: Bridge, server: str | None) -> dict[str, str]:
+def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:
     """Connect what can be; why the others cannot, by their names."""
     names = [x for x in bridge.usable_servers() if server in (None, x)]
     if names:
@@ -303,125 +237,3 @@ def _require(server: str | None, records: Records, where: str, also: tuple[str, 
         names = sorted(known)
         hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."
         raise UnknownServer(f"No server {server!r} {where}. {hint}", server, nearest(server, names))
-
-
-def _print_refreshed(found: Sequence[Refreshed], broken: Sequence[str]) -> None:
-    for one in found:
-        error = "error: " if one.error else ""
-        say(error + refreshed_text(one, text_width(), "  "), to_stderr=bool(error))
-    for problem in broken:
-        say(f"error: {problem}", to_stderr=True)
-
-
-def disable(
-    server: Server,
-    tools: Tools,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Switch tools off: no agent is offered them until you switch them on again.
-
-    Running workflows notice it when their next agent starts. `call` still calls them.
-    """
-    _decide(Bridge.disable, server, tools, store, settings, as_json=as_json)
-
-
-def enable(
-    server: Server,
-    tools: Tools,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Switch tools on again that were switched off."""
-    _decide(Bridge.enable, server, tools, store, settings, as_json=as_json)
-
-
-def accept(
-    server: Annotated[
-        str | None, typer.Argument(help="The server, as the settings name it.")
-    ] = None,
-    tools: Annotated[
-        list[str] | None, typer.Argument(help="Its tools, as the server names them.")
-    ] = None,
-    digest: Annotated[
-        str,
-        typer.Option(
-            metavar="DIGEST",
-            help="The digest of what you reviewed: accept it without being asked.",
-        ),
-    ] = "",
-    everything: Annotated[
-        bool, typer.Option("--all", help="All tools of all servers that wait; asks about each.")
-    ] = False,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show how servers describe their tools, and accept it if you agree.
-
-    For a tool that changed, only the difference is shown. Agents read only accepted descriptions of
-    locked servers. In a script, --digest names the description that was reviewed.
-    """
-    if everything == bool(server) or (everything and digest):
-        raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
-    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        servers = bridge.locked_servers() if not server else [server_named(bridge, server)]
-        accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
-        choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
-    tell_choices(choices, as_json=as_json)
-
-
-def _accepted(bridge: Bridge, server: str, tools: Sequence[str], digest: str) -> list[Choice]:
-    """Accept what has this digest.
-
-    Raises:
-        ReviewNeeded: it does not; what waits is shown.
-    """
-    try:
-        return bridge.accept(server, *tools, digest=digest)
-    except ReviewNeeded:
-        for read in waiting_of(bridge.review(server, *tools)):
-            say(review_text(read), to_stderr=True)
-        raise
-
-
-def _accepted_when_asked(bridge: Bridge, server: str, tools: Sequence[str], _: str) -> list[Choice]:
-    """Show what waits, and accept exactly that, if the person says yes."""
-    while waiting := waiting_of(bridge.review(server, *tools)):
-        say("\n".join(map(review_text, waiting)))
-        if not says_yes(f"Accept this of {server!a}?"):
-            say(f"{server}: nothing was accepted.")
-            return []
-        try:
-            return bridge.accept(server, *tools, digest=digest_of_reviews(waiting))
-        except ReviewNeeded:
-            say("It is something else by now:")
-    choices = bridge.accept(server, *tools)
-    if not choices:
-        say(f"{server}: nothing waits to be accepted.")
-    return choices
-
-
-def _decide(
-    do: Callable[..., Sequence[Choice]],
-    server: str,
-    tools: Sequence[str],
-    store: str | None,
-    settings: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    with open_bridge(settings, store=store, as_json=as_json, servers=[server]) as bridge:
-        choices = do(bridge, server_named(bridge, server, is_needed=False), *tools)
-    tell_choices(choices, as_json=as_json)
-
-
-def tell_choices(choices: Sequence[Choice], *, as_json: bool) -> None:
-    """Print what was decided."""
-    if as_json:
-        echo_json([choice_json(x) for x in choices])
-        return
-    for choice in choices:
-        say(choice_text(choice))

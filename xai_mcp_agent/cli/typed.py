@@ -11,12 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from ..bridge.faces import Bridge
+from ..core.errors import SettingsError, UnknownServer
 from ..core.json import JsonObject
 from ..secrets.redactor import secrets_in_url
+from ..settings.document import Place
+from ..settings.interpolation import Variables
+from ..settings.load import load_settings
+from ..settings.models import Settings
+from ..settings.server import ServerSettings
+from ..settings.trust import without_untrusted
 
 TYPED = "what you typed"
 """Stands in messages where else the name of a settings file does."""
 
+_OWN_NAME = re.compile(r"[\w-]+-[0-9a-f]{16}")  # see `own_name_for`
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -29,6 +38,83 @@ _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh")
 _NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
 _MARK_CHARS = 16  # nobody finds another address of the same digest
 _MOST_CHARS = 40  # of a name, which is part of those of its tools
+
+
+def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
+    """Return the name of a server, which may be typed: then it is added to the bridge.
+
+    If the settings have the same server, their entry counts. Where the server itself `is_needed`,
+    the name that the history has of a typed one will not do.
+
+    Raises:
+        SettingsError: the URL or the command cannot be used.
+        UnknownServer: it is the name that the history has of one that was typed.
+    """
+    if is_beside(word, bridge.settings):
+        source = _typed(word, bridge.settings)
+        return _same_in(bridge.settings, source) or bridge.add_source(source)
+    if not _is_known(word, bridge.settings):
+        _check_path(word)
+        if is_needed and _OWN_NAME.fullmatch(word):
+            raise _own_name(word)
+    return word
+
+
+def name_of_typed(word: str, settings: Path | None) -> str:
+    """Return the name under which the history has a server that may be typed. Starts nothing."""
+    if not is_typed(word):
+        return word
+    loaded = without_untrusted(load_settings(settings))
+    if _is_known(word, loaded):
+        return word
+    source = _typed(word, loaded)
+    return _same_in(loaded, source) or source.name
+
+
+def is_beside(word: str, settings: Settings) -> bool:
+    """Whether a server is typed, and no name that the settings have."""
+    return not _is_known(word, settings) and is_typed(word)
+
+
+def _typed(word: str, settings: Settings) -> ServerSettings:
+    entry = entry_of([word])
+    variables = Variables(os.environ, os.getcwd(), settings.secrets)
+    return ServerSettings.read(own_name_for(entry), entry, Place(TYPED), variables)
+
+
+def _check_path(word: str) -> None:
+    """Say of a path that leads nowhere that it does, and not that there is no such name."""
+    if (word.endswith(".py") or os.path.dirname(word)) and not os.path.exists(word):
+        raise SettingsError(
+            TYPED, "", f"there is no file {word!r}, nor a server of that name.", "Correct it."
+        )
+
+
+def _own_name(word: str) -> UnknownServer:
+    return UnknownServer(
+        f"{word!r} is the name under which the history has a server that was typed, and says "
+        f"not how to reach it. Type what it was typed as: the URL, file or command of "
+        f"{word.rpartition('-')[0]!r}.",
+        word, (),
+    )  # fmt: skip
+
+
+def _is_known(word: str, settings: Settings) -> bool:
+    return settings.kind_of(word) is not None or word in settings.group_names
+
+
+def _same_in(settings: Settings, typed: ServerSettings) -> str:
+    """Return the server of the settings that is started or reached in the same way, if any."""
+    for name, known in settings.servers.items():
+        if not known.disabled and _way_to(known) == _way_to(typed):
+            return name
+    return ""
+
+
+def _way_to(server: ServerSettings) -> Sequence[object]:
+    if server.transport != "stdio":
+        return (server.url.rstrip("/"),)
+    return (server.command, server.args, server.cwd)
 
 
 def is_url(word: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,18 +14,9 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
-from .bridges import name_in_history
-from .history import opened
-from .output import (
-    AsJson,
-    Forget,
-    OnlyToolbelt,
-    SettingsFile,
-    StoreOption,
-    echo_json,
-    say,
-    text_width,
-)
+from .frame import Report, StoreFrame
+from .options import OneServer, OneTool
+from .output import text_width
 
 if TYPE_CHECKING:
     from ..history.event import Subject
@@ -38,55 +28,42 @@ _INDENT = " " * 4
 
 
 def usage(
-    server: Annotated[
-        str | None, typer.Argument(help="Only its tools; `canvas` has the tools you drew.")
+    frame: StoreFrame,
+    server: OneServer = None,
+    tool: OneTool = None,
+    toolbelt: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only calls of agents with this toolbelt."),
     ] = None,
-    tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None,
-    toolbelt: OnlyToolbelt = None,
-    forget: Forget = False,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Delete all of this for good, and show what it was.")
+    ] = False,
+) -> Report:
     """Show what tools were used for: the words that find them again. Starts no server.
 
-    --forget removes these words, also for agents that are running.
+    `canvas` has the tools you drew. --forget removes these words, also for agents that are running.
     """
-    found = _taken(
-        store, settings, (name_in_history(server, settings), tool, toolbelt), forget=forget
-    )
-    if as_json:
-        echo_json({"forgotten" if forget else "remembered": [_json(x) for x in found]})
-    elif not found:
-        say(_NOTHING)
-    else:
-        texts = count(len(found), "request")
-        say(f"Forgotten: {texts}." if forget else f"Remembered: {texts}.")
-        say("\n".join(_lines(found)))
+    server = frame.name_in_history(server)
+    with frame.history() as history:
+        rows = () if history is None else _rows(history, server, tool, toolbelt, forget=forget)
+    json = {"forgotten" if forget else "remembered": [_json(x) for x in rows]}
+    if not rows:
+        return Report(json, _NOTHING)
+    head = f"{'Forgotten' if forget else 'Remembered'}: {count(len(rows), 'request')}."
+    return Report(json, "\n".join([head, *_lines(rows)]))
 
 
-def _taken(
-    store: str | None,
-    settings: Path | None,
-    wanted: tuple[str | None, str | None, str | None],
-    *,
-    forget: bool,
+def _rows(
+    history: History, server: str | None, tool: str | None, toolbelt: str | None, *, forget: bool
 ) -> Sequence[LearnedRow]:
-    server, tool, toolbelt = wanted
-    with opened(store, settings) as history:
-        if history is None:
-            return ()
-        # Imported here: SQLAlchemy takes a while, and is loaded by now.
-        from ..history.learned_rows import LearnedFilter, read_learned
+    # Imported here: SQLAlchemy takes a while, and is loaded by now.
+    from ..history.learned_rows import LearnedFilter, read_learned
 
-        which = LearnedFilter(toolbelt, server, tool)
-        found = read_learned(history, which)
-        if not found:
-            known = read_learned(history, LearnedFilter(toolbelt))
-            _check_names([x.tool for x in known], server, tool)
-        if forget and found:
-            return _forget(history, which)
-        return found
+    which = LearnedFilter(toolbelt, server, tool)
+    rows = read_learned(history, which)
+    if not rows:
+        _check_names([x.tool for x in read_learned(history, LearnedFilter(toolbelt))], server, tool)
+    return _forget(history, which) if forget and rows else rows
 
 
 def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
@@ -116,9 +93,9 @@ def _offer(name: str, known: Sequence[str]) -> str:
     return did_you_mean(name, known) or f"It is of: {', '.join(known)}."
 
 
-def _lines(found: Sequence[LearnedRow]) -> list[str]:
+def _lines(rows: Sequence[LearnedRow]) -> list[str]:
     lines: list[str] = []
-    for (toolbelt, tool), group in groupby(found, lambda x: (x.toolbelt, x.tool)):
+    for (toolbelt, tool), group in groupby(rows, lambda x: (x.toolbelt, x.tool)):
         lines += wrap(f"{subject_text(tool)} ({toolbelt}):", text_width(), "", _INDENT)
         for one in group:
             when = f"{_INDENT}{time_text(one.used)}  "

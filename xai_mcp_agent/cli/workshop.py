@@ -27,7 +27,8 @@ from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, 
 from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import COMPONENTS
-from .output import AsJson, echo_json, folded, say
+from .options import AsJson
+from .output import echo_json, folded, say
 
 _WIDTH = 80
 _AT_ONCE = 4  # each is a process or two; more only wait for each other

@@ -140,7 +140,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonOb
         "remark": " · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
         "has_failed": bool(source and source.has_failed) and node.state == "at rest",
         "usage": usage,
-        "speed": f"half within {half}, 95 % within {most}",
+        "speed": f"median {half}, p95 {most}",
     }
 
 

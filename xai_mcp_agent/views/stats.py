@@ -21,7 +21,7 @@ _BY: dict[Order, Callable[[CallStats], tuple[float, ...]]] = {
     "errors": lambda x: (x.errors, x.errors / x.calls),
     "slow": lambda x: (x.p95_seconds or x.mean_seconds, x.mean_seconds),
 }
-_HEAD = ("calls", "failed", "median", "95 %", "last used")
+_HEAD = ("calls", "failed", "median", "p95", "last used")
 _LEAST_NAME = 16  # columns
 
 

@@ -155,7 +155,7 @@ def usage_text(usage: Usage) -> str:
         return unknown if usage.unknown else "never called"
     text = f"{count(usage.calls, 'call')}, {seconds_text(usage.mean_seconds or 0)}"
     if usage.calls > 1:
-        text += f" on average, 95 % within {seconds_text(usage.p95_seconds or 0)}"
+        text += f" on average, p95 {seconds_text(usage.p95_seconds or 0)}"
     if usage.errors:
         text += f"; {usage.errors:,} failed, the last: {_short(usage.last_error)}"
     return f"{text}; and {unknown}" if usage.unknown else text

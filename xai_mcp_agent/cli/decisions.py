@@ -1,0 +1,171 @@
+"""`tools enable`, `disable`, `accept` and `approve`: what a person decides about tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from ..bridge.faces import Bridge
+from ..core.errors import BadSetting, ReviewNeeded
+from ..policy.decisions import Choice
+from ..policy.review import Review, digest_of_reviews, waiting_of
+from ..views.tools import choice_json, choice_text, review_text
+from .frame import Report, StoreFrame
+from .options import DecidedServer, Digest, Tools
+from .output import say, says_yes
+
+_Decide = Callable[..., list[Choice]]
+
+SomeServer = Annotated[
+    str | None, typer.Argument(help="The server, as the settings name it; `canvas`: drawn tools.")
+]
+SomeTools = Annotated[list[str] | None, typer.Argument(help="Its tools, as the server names them.")]
+
+
+def disable(frame: StoreFrame, server: DecidedServer, tools: Tools) -> Report:
+    """Switch tools off: no agent is offered them until you switch them on again.
+
+    Running workflows notice it when their next agent starts. `call` still calls them.
+    """
+    with frame.bridge(server, is_needed=False) as (bridge, [name]):
+        return _report(bridge.disable(name, *tools))
+
+
+def enable(frame: StoreFrame, server: DecidedServer, tools: Tools) -> Report:
+    """Switch tools on again that were switched off."""
+    with frame.bridge(server, is_needed=False) as (bridge, [name]):
+        return _report(bridge.enable(name, *tools))
+
+
+def accept(
+    frame: StoreFrame,
+    server: SomeServer = None,
+    tools: SomeTools = None,
+    digest: Digest = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All tools of all servers that wait; asks about each.")
+    ] = False,
+) -> Report:
+    """Show how servers describe their tools, and accept it if you agree.
+
+    For a tool that changed, only the difference is shown. Agents read only accepted descriptions of
+    locked servers. In a script, --digest names the description that was reviewed.
+    """
+    if everything == bool(server) or (everything and digest):
+        raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
+    with frame.bridge(server) as (bridge, names):
+        choices = list[Choice]()
+        for name in names or bridge.locked_servers():
+            review = _Reviewed(bridge.review, bridge.accept, review_text, name, tools or [])
+            if digest or not frame.can_ask:
+                choices += review.decide_by(digest)
+                continue
+            accepted = review.decide_by_asking(f"Accept this of {name!a}?")
+            if accepted is None:
+                say(f"{name}: nothing was accepted.")
+            elif not accepted:
+                say(f"{name}: nothing waits to be accepted.")
+            choices += accepted or []
+    return _report(choices)
+
+
+def approve(
+    frame: StoreFrame,
+    server: SomeServer = None,
+    tools: SomeTools = None,
+    digest: Digest = "",
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Ask about these tools again from now on.")
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="Print the tools that are approved for good.")
+    ] = False,
+) -> Report:
+    """Approve a server's tools for all future calls.
+
+    It shows their full descriptions and asks. The approval holds until a tool changes.
+    """
+    if show == bool(server) or (not show and not tools) or (withdraw and digest):
+        raise typer.BadParameter("Name a server and its tools, or give --list.")
+    with frame.bridge(server, is_needed=False) as (bridge, names):
+        if show:
+            return _approvals(bridge)
+        (name,), tools = names, tools or []
+        if withdraw:
+            return _report(bridge.withdraw(name, *tools))
+        review = _Reviewed(bridge.review_to_approve, bridge.approve, _whole_text, name, tools)
+        if digest or not frame.can_ask:
+            return _report(review.decide_by(digest))
+        shown = ", ".join(map(ascii, tools))
+        choices = review.decide_by_asking(
+            f"May agents call {shown} of {name!a} unasked from now on?"
+        )
+    if choices is None:
+        raise BadSetting(f"{name}: nothing was approved.")
+    return _report(choices)
+
+
+class _Reviewed:
+    """Tools of a server that somebody reads, and then decides about what was read."""
+
+    def __init__(
+        self,
+        review: Callable[..., list[Review]],
+        decide: _Decide,
+        text: Callable[[Review], str],
+        server: str,
+        tools: Sequence[str],
+    ) -> None:
+        self._names = (server, *tools)
+        self._read = review
+        self._decide = decide
+        self._text = text
+
+    def _waiting(self) -> list[Review]:
+        return list(waiting_of(self._read(*self._names)))
+
+    def decide_by(self, digest: str) -> list[Choice]:
+        """Decide about what has this digest.
+
+        Raises:
+            ReviewNeeded: it has another; what waits is shown.
+        """
+        try:
+            return self._decide(*self._names, digest=digest)
+        except ReviewNeeded:
+            for review in self._waiting():
+                say(self._text(review), to_stderr=True)
+            raise
+
+    def decide_by_asking(self, question: str) -> list[Choice] | None:
+        """Show what waits, and decide about exactly that; None if the person says no."""
+        while waiting := self._waiting():
+            say("\n".join(map(self._text, waiting)))
+            if not says_yes(question):
+                return None
+            try:
+                return self._decide(*self._names, digest=digest_of_reviews(waiting))
+            except ReviewNeeded:
+                say("It is something else by now:")
+        return self._decide(*self._names)
+
+
+def _whole_text(review: Review) -> str:
+    head = f"{review.server} says of {review.tool} (digest {review.digest}):"
+    return "\n".join((head, *(f"    {x}" for x in review.lines)))
+
+
+def _approvals(bridge: Bridge) -> Report:
+    approvals = bridge.approvals()
+    lines = list[str]()
+    for one in approvals:
+        held_back = "" if one.counts else ", which does not count: you have not agreed to it"
+        lines.append(f"{one.source or 'canvas'}: {one.tool} (digest {one.digest}){held_back}")
+    text = "\n".join(lines) or "Nothing is approved for good."
+    return Report([x._asdict() for x in approvals], text)
+
+
+def _report(choices: Sequence[Choice]) -> Report:
+    return Report([choice_json(x) for x in choices], "\n".join(map(choice_text, choices)))

@@ -1,0 +1,290 @@
+"""The frame of all commands: their settings, history and servers, and how their reports are shown.
+
+A command is a function of a `Frame`; what it returns is printed as text, or as JSON with `--json`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
+
+from ..bridge.faces import Bridge
+from ..canvas.trust import agreed_settings
+from ..console.terminal_questions import why_not_here
+from ..core.errors import SettingsError, StoreFailed, XaiMcpError
+from ..history.place import NOTHING_KEPT, Place, find_place
+from ..settings.load import load_settings
+from ..settings.models import Settings
+from ..settings.trust import trust_command, without_untrusted
+from .options import AsJson, SettingsFile, Store
+from .output import echo_json, say
+from .typed import is_beside, name_of_typed, server_named
+
+if TYPE_CHECKING:
+    from ..history.history import History
+
+LOOK = 3
+"""The exit status where something was done, and a person should look at it."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command has to say. With `errors` the exit status is 1 unless `status` is another."""
+
+    json: object
+    text: str = ""
+    errors: Iterable[str] = ()
+    notes: Iterable[str] = ()
+    status: int = 0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What every command is given."""
+
+    settings: Path | None = None
+    as_json: bool = False
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person at a terminal can be asked; a program that reads JSON cannot."""
+        return not self.as_json and not why_not_here()
+
+    @contextmanager
+    def bridge(
+        self, *servers: str | None, is_needed: bool = True, store: str | None = None
+    ) -> Generator[tuple[Bridge, list[str]]]:
+        """Open a bridge, and give the names of these servers, which may be typed.
+
+        A settings file that is not trusted is asked about, but not where all servers are typed:
+        nothing of the file is used then. Where a server `is_needed`, and not only what is known of
+        it, there must be settings, and a name out of the history will not do.
+
+        Raises:
+            SettingsError: the file cannot be read, or nothing in it may be used.
+            BadParameter: one of `servers` is an empty name.
+        """
+        require_names(servers)
+        with self.open(*servers, store=store) as bridge:
+            words = [x for x in servers if x is not None]
+            names = [server_named(bridge, x, is_needed=is_needed) for x in words]
+            if is_needed and not bridge.settings.file and not bridge.settings.added:
+                raise no_settings(bridge.settings)
+            yield bridge, list(dict.fromkeys(names))
+
+    def open(self, *servers: str | None, store: str | None = None) -> Bridge:
+        """Open a bridge with what is trusted of the settings.
+
+        Raises:
+            SettingsError: the file cannot be read, or nothing in it may be used.
+        """
+        loaded = load_settings(self.settings)
+        beside = bool(servers) and all(x is not None and is_beside(x, loaded) for x in servers)
+        asks = self.can_ask and not beside
+        usable = agreed_settings(loaded) if asks else without_untrusted(loaded)
+        if loaded.usable and not usable.usable and not beside:
+            raise _not_trusted(loaded)
+        return Bridge(usable, store=store)
+
+    def show(self, report: Report) -> None:
+        """Print a report, and leave with its status.
+
+        Raises:
+            Exit: the status is not 0.
+        """
+        errors = list(report.errors)
+        if self.as_json:
+            echo_json(report.json)
+        else:
+            if report.text:
+                say(report.text)
+            lines = [*(f"note: {x}" for x in report.notes), *(f"error: {x}" for x in errors)]
+            for line in lines:
+                say(line, to_stderr=True)
+        if status := report.status or int(bool(errors)):
+            raise typer.Exit(status)
+
+
+@dataclass(frozen=True)
+class StoreFrame(Frame):
+    """The frame of commands that read or write a history."""
+
+    store: str | None = None
+
+    @contextmanager
+    def bridge(
+        self, *servers: str | None, is_needed: bool = True, store: str | None = None
+    ) -> Generator[tuple[Bridge, list[str]]]:
+        """See `Frame.bridge`."""
+        with super().bridge(*servers, is_needed=is_needed, store=store or self.store) as opened:
+            yield opened
+
+    @contextmanager
+    def history(self, *, follow: bool = False) -> Generator[History | None]:
+        """Open the history to read; None where nothing was ever kept. Starts no server.
+
+        Nothing is written into one that somebody named, nor beside it. To `follow` a file, SQLite
+        needs files beside it.
+
+        Raises:
+            StoreFailed: it cannot be used, or is not where somebody said that it is.
+        """
+        with _without_shm(replace(self._place, is_still=bool(self.store) and not follow)) as place:
+            history = _open_history(place, is_named=bool(self.store))
+            try:
+                yield history
+            finally:
+                if history is not None:
+                    history.close()
+
+    def name_in_history(self, server: str | None) -> str | None:
+        """Return the name that the history has of a server that may be typed. Starts nothing."""
+        require_names([server])
+        return server and name_of_typed(server, self.settings)
+
+    def nothing_yet(self, json: object = ()) -> Report:
+        """Report that there is no history."""
+        place = self._place
+        if place.is_off:
+            return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
+        return Report(
+            json,
+            f"Nothing is remembered yet in {place.shown}. It begins when a workflow or a command "
+            "uses a server.",
+        )
+
+    @property
+    def _place(self) -> Place:
+        place = find_place(without_untrusted(load_settings(self.settings)), self.store)
+        # Whoever names a file wants to see what is in it, whichever project's it is.
+        return replace(place, any_project=True) if self.store and place.file else place
+
+
+def require_names(words: Iterable[str | None]) -> None:
+    """Refuse an empty name, which a variable of the shell gives that is not set."""
+    if any(x is not None and not x.strip() for x in words):
+        raise typer.BadParameter(
+            "The name of a server is empty. Give its name in the settings, its URL, or its command."
+        )
+
+
+def no_settings(settings: Settings) -> XaiMcpError:
+    """Name the places where a settings file was looked for, and what to do without one."""
+    looked = "".join(f"\n  {place}" for place in settings.searched)
+    return XaiMcpError(
+        f"No mcp_settings.json was found. Looked for:{looked}\n"
+        "Run `xai-mcp-agent init` to write one, or name yours with --settings. Without one, "
+        "give the URL of a server, or the command that starts it, in place of a name."
+    )
+
+
+def _not_trusted(settings: Settings) -> SettingsError:
+    return SettingsError(
+        settings.file, "", "it is not trusted: you have not agreed to what it starts or reaches.",
+        f"Read it, then run `{trust_command(settings.file)}`. Nothing was started.",
+    )  # fmt: skip
+
+
+@contextmanager
+def _without_shm(place: Place) -> Generator[Place]:
+    """Give the place, or a private copy of its file where SQLite would leave a `-shm` beside it.
+
+    It does so beside a copied `-wal` file, which nobody has open: then there is no `-shm` yet.
+    """
+    file = place.file if place.is_still else None
+    there = [os.path.exists(f"{file}{end}") for end in ("", "-wal", "-shm")]
+    if file is None or there != [True, True, False]:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="xai-history-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder, file.name)
+        try:
+            for end in ("", "-wal"):
+                shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+        except OSError as cause:
+            raise StoreFailed(place.shown, f"it cannot be copied: {cause}.") from cause
+        yield replace(place, file=copy)
+
+
+def _open_history(place: Place, *, is_named: bool) -> History | None:
+    if place.file is not None and not place.file.exists():
+        if is_named:
+            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+        return None
+    # Here: no other command should wait for SQLAlchemy.
+    from ..history.history import open_history
+    from ..history.store import NoHistory
+
+    try:
+        return open_history(place, is_to_read=True)
+    except NoHistory:
+        if is_named:
+            raise
+        return None
+
+
+def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
+    """Make a command of a function: its parameters, and the options of its frame."""
+    signature = inspect.signature(function, eval_str=True)
+    first, *own = signature.parameters.values()
+    options: dict[str, Any] = {"settings": SettingsFile, "as_json": AsJson}
+    if first.annotation is StoreFrame:
+        options = {"store": Store, **options}
+    defaults = {"store": None, "settings": None, "as_json": False}
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    others = [
+        inspect.Parameter(name, keyword, default=defaults[name], annotation=x)
+        for name, x in options.items()
+    ]
+
+    @wraps(function)
+    def command(**words: Any) -> None:
+        frame = first.annotation(**{name: words.pop(name) for name in options})
+        if report := function(frame, **words):
+            frame.show(report)
+
+    del command.__wrapped__
+    parameters = [*own, *others]
+    command.__annotations__ = {x.name: x.annotation for x in parameters}
+    vars(command)["__signature__"] = signature.replace(
+        parameters=parameters, return_annotation=None
+    )
+    return command
+
+
+class Command(TyperCommand):
+    """A command whose help has words of people: `SERVER`, `[TOOL]`, `--limit NUMBER`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for param in self.params:
+            if isinstance(param, TyperArgument):
+                param.metavar = param.metavar or str(param.name).upper()
+                param.display_type = lambda ctx: ""
+            elif isinstance(param, TyperOption) and param.metavar is None:
+                param.metavar = _word_of(param)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage; what must be given stands without brackets."""
+        return [x.replace("{", "").replace("}", "") for x in super().collect_usage_pieces(ctx)]
+
+
+def _word_of(option: TyperOption) -> str:
+    """What stands for the value of an option."""
+    described = option.type_descriptor
+    if described.is_choice:
+        return "|".join(map(str, described.choices or ()))
+    if described.is_path:
+        return "FILE"
+    return "TEXT" if described.annotation in (str, list[str]) else "NUMBER"

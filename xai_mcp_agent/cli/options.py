@@ -1,0 +1,162 @@
+"""The options and arguments of commands, each once; a value that cannot be is wrong usage."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Collection
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..agent.models.choice import OFFLINE, AgentModel
+from ..core.names import did_you_mean
+from ..history.place import IN_MEMORY, OFF
+from ..views.times import BadTime, moment, now, position_or_moment
+
+
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return a parser for a word that must be one of these, in small or capital letters."""
+
+    def read(word: str) -> str:
+        if (lower := word.strip().lower()) in choices:
+            return lower
+        hint = did_you_mean(lower, choices)
+        raise typer.BadParameter(f"{word!r} is none of {', '.join(choices)}. {hint}".rstrip())
+
+    return read
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = math.nan
+    if 0 < seconds < math.inf:
+        return seconds
+    raise typer.BadParameter(f"{word!r} is no number of seconds above 0.")
+
+
+def _model(word: str) -> str:
+    model = AgentModel.of(word)
+    if not model.name and model.provider != OFFLINE:
+        raise typer.BadParameter(f"{word!r} names no model. Write {model.provider}:NAME.")
+    return word
+
+
+def _since(text: str) -> datetime:
+    try:
+        return moment(text, now())
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+def _at(text: str, *, is_end: bool = True) -> datetime | int:
+    try:
+        return position_or_moment(text, now(), is_end=is_end)
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+def _from(text: str) -> datetime | int:
+    return _at(text, is_end=False)
+
+
+def _absolute(store: str) -> str:
+    is_file = store and "://" not in store and store not in (IN_MEMORY, OFF)
+    return os.path.abspath(os.path.expanduser(store)) if is_file else store
+
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", help="The settings file. Default: the one the nodes would use."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store", parser=_absolute, metavar="PLACE",
+        help="The history: a file or a URL. Default: that of the settings.",
+    ),
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+Server = Annotated[
+    str, typer.Argument(help="Its name in the settings, its URL, or the command that starts it.")
+]
+OneServer = Annotated[
+    str | None,
+    typer.Argument(help="Only this server or group: its name, its URL or its command."),
+]
+DecidedServer = Annotated[
+    str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
+]
+OnlyServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="SERVER",
+        help="Only this server or group: its name, its URL or its command. Can be repeated.",
+    ),
+]  # fmt: skip
+Tool = Annotated[str, typer.Argument(help="The tool, as the server names it.")]
+Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names them.")]
+OneTool = Annotated[str | None, typer.Argument(help="Only this tool of the server.")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(help="name=value for each, or one JSON object such as '{\"a\": 1}'."),
+]
+
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", parser=_seconds, metavar="SECONDS", help="The limit for each call, in seconds."
+    ),
+]
+Digest = Annotated[
+    str,
+    typer.Option(metavar="DIGEST", help="The digest of what you reviewed: nobody is asked then."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", parser=_model, metavar="[PROVIDER:]NAME",
+        help="For example gpt-5-mini (of openai), anthropic:claude-sonnet-5, or offline.",
+    ),
+]  # fmt: skip
+BaseUrl = Annotated[
+    str,
+    typer.Option(
+        "--base-url", metavar="URL", help="The address of the model's service, if not its own."
+    ),
+]
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since", parser=_since, metavar="TIME",
+        help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
+    ),
+]  # fmt: skip
+Until = Annotated[
+    datetime | None,
+    typer.Option(
+        "--until", parser=_at, metavar="TIME",
+        help="Only events until then: a time as for --since, or the position of an event.",
+    ),
+]  # fmt: skip
+AtTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--at", parser=_at, metavar="TIME",
+        help="The state then: a time as for --since, a date (its end), or an event's position.",
+    ),
+]  # fmt: skip
+FromTime = Annotated[
+    datetime | None,
+    typer.Option("--from", parser=_from, metavar="TIME", help="From this time or position on."),
+]
+ToTime = Annotated[
+    datetime | None,
+    typer.Option("--to", parser=_at, metavar="TIME", help="Up to this time. Default: now."),
+]

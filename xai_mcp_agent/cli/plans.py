@@ -1,0 +1,287 @@
+"""`plan make`, `run`, `approve` and `check`: plans of calls."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..agent.events import RunEvent, ToolFinished
+from ..agent.run_file import WaitingRun, held
+from ..bridge.faces import Bridge
+from ..bridge.operations.runs import PLAN
+from ..canvas.fitting import calls_of_workflow, problems_json
+from ..canvas.planning import perform
+from ..console.approval import ask_approval, request_lines
+from ..console.console import Console
+from ..core.approval import ApprovalScope, AwaitedCall
+from ..core.errors import BadSetting
+from ..core.json import JsonObject
+from ..core.shell import shown_command
+from ..planning.answered import named_calls
+from ..planning.plan import Plan, plan_as_json, read_plan
+from ..planning.plan_run import PlanRun
+from ..secrets.redactor import Redactor, redact_json
+from ..views.fitting import checked_text
+from ..views.plans import plan_text
+from .frame import LOOK, Frame, Report, StoreFrame
+from .options import BaseUrl, Model, OnlyServers, Timeout
+from .output import reader_until, replace_text, say, say_result, text_width
+
+_BY = "whoever ran `xai-mcp-agent plan approve`"
+_STATUS = {"finished": 0, "failed": 1}
+
+
+def make(
+    frame: StoreFrame,
+    request: Annotated[str, typer.Argument(help="What you want done, in your words.")],
+    server: OnlyServers = None,
+    model: Model = None,
+    base_url: BaseUrl = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the plan to this file, as JSON.")
+    ] = None,
+) -> Report:
+    """Plan the calls that answer a request, and say what is missing; nothing is called.
+
+    It uses the tools that agents may use now. Without --model the plan is rough: it is made from
+    words and schemas alone. A model is asked once; if it fails, the rough plan stands. An existing
+    file is kept as a backup. The exit status is 1 if nothing can be planned or a server cannot be
+    used; such a server is reported, and the plan is made without it.
+    """
+    if not request.strip():
+        raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
+    with frame.bridge(*(server or ())) as (bridge, names):
+        plan = bridge.plan_tools(request, *names, model=model or "", base_url=base_url)
+    written = plan_as_json(plan)
+    if out is not None:
+        _write(out, written)
+    return Report(
+        {**written, "failed": plan.failed},
+        plan_text(plan, text_width()),
+        plan.failed.values(),
+        status=0 if plan.calls else 1,
+    )
+
+
+def _write(file: Path, written: object) -> None:
+    text = json.dumps(written, indent=2, ensure_ascii=False)
+    try:
+        kept = replace_text(file, f"{text}\n")
+    except OSError as cause:
+        why = cause.strerror or cause
+        raise BadSetting(
+            f"{file} cannot be written: {why}. Name another one with --out."
+        ) from cause
+    also = f" The file that was there is kept as {kept}." if kept else ""
+    say(f"Written to {file}.{also}", to_stderr=True)
+
+
+def check(
+    frame: StoreFrame,
+    file: Annotated[Path, typer.Argument(help="A workflow (.xircuits), or a plan as JSON.")],
+) -> Report:
+    """Check that the calls of a workflow or a plan fit together, before any of them is made.
+
+    It reports missing arguments, arguments that a tool does not take, and fields that a result does
+    not have, with the tool that would give them. The exit status is then 1.
+    """
+    is_plan = file.suffix == ".json"
+    calls = named_calls(read_plan(file)) if is_plan else calls_of_workflow(file)
+    with frame.bridge() as (bridge, _):
+        checked = bridge.check_wires(calls)
+    json = {
+        "problems": problems_json(checked, calls),
+        "checked": checked.checked,
+        "calls": checked.of,
+    }
+    text = checked_text(checked, calls, text_width())
+    return Report(json, text, status=1 if checked.problems else 0)
+
+
+def run(
+    frame: StoreFrame,
+    file: Annotated[Path, typer.Argument(help="The plan, as JSON.")],
+    give: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--give",
+            metavar="CALL.PARAM=JSON",
+            help="Set an argument of a call; calls count from 1.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state", help="Keep the state of the run in this file, and continue from it."
+        ),
+    ] = None,
+    again: Annotated[
+        int | None,
+        typer.Option(
+            "--again",
+            metavar="CALL",
+            help="Repeat this call, which may already have been made when the run was killed.",
+        ),
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The agent in whose name the calls are made."),
+    ] = PLAN,
+    source: Annotated[
+        str, typer.Option(metavar="SERVER", help="The server of tools that name none.")
+    ] = "",
+    timeout: Timeout = None,
+) -> Report:
+    """Run a plan: make its calls one after another, each with the results of earlier ones.
+
+    Rules, approvals and switched-off tools count as they do for an agent. It stops when a value is
+    missing, a call fails or a call needs approval; with --state the same command continues there
+    and repeats no call. The exit status is 1 if a call failed, and 3 if you must first supply,
+    approve or check something.
+    """
+    plan, given = read_plan(file), dict(_argument(x) for x in give or [])
+    options: dict[str, Any] = {
+        "given": given, "resume": state, "again": again, "agent": agent, "source": source,
+        "timeout_seconds": timeout,
+    }  # fmt: skip
+    with frame.bridge() as (bridge, _):
+        mask = Redactor([bridge.settings.secrets], guesses=True)
+        if frame.as_json:  # for a program: nobody is asked anything
+            ended = bridge.run_plan(plan, **options)
+        else:
+            ended = _run_shown(bridge, plan, options, mask)
+    if not frame.as_json:
+        _print_end(ended, plan, mask)
+    json_ = json.loads(redact_json(json.dumps(_run_json(ended)), mask))
+    return Report(json_, status=_STATUS.get(ended.status, LOOK))
+
+
+def _argument(word: str) -> tuple[str, Any]:
+    name, equals, text = word.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"--give wants CALL.PARAM=JSON, not {word[:40]!r}.")
+    try:
+        return name, json.loads(text)
+    except (ValueError, RecursionError):
+        return name, text  # a text without its quotation marks
+
+
+def _run_shown(bridge: Bridge, plan: Plan, options: JsonObject, mask: Redactor) -> PlanRun:
+    """Run it for the person at the terminal, who is told of each call when it is over.
+
+    Not with which arguments: they may be secrets.
+    """
+    of = len(plan.calls)
+
+    def show(event: RunEvent, at: float) -> None:
+        if isinstance(event, ToolFinished):
+            number = int(event.call_id.removeprefix("call_"))
+            how = "failed" if event.result.is_error else "done"
+            name = plan.calls[number - 1].name
+            say(f"{number}/{of} {name}: {how} in {event.seconds:.2f} s", to_stderr=True)
+
+    with Console(options["agent"]) as console:
+        console.hide(mask)
+        return perform(bridge, plan, options, show, console)
+
+
+def _print_end(run: PlanRun, plan: Plan, mask: Redactor) -> None:
+    if run.is_finished and plan.calls:
+        say_result(mask(run.text), to_stderr=False)
+    elif run.is_finished:
+        say("The plan has no calls, so nothing was done.", to_stderr=True)
+    else:
+        say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
+        say(mask(run.problem), to_stderr=True)
+
+
+def _run_json(run: PlanRun) -> JsonObject:
+    return {
+        "status": run.status,
+        "results": run.results,
+        "text": run.text,
+        "missing": [
+            {"call": x.call + 1, "parameter": x.parameter, "reason": x.reason} for x in run.lacking
+        ],
+        "waiting": run.awaiting and run.awaiting.request.title,
+        "problem": run.problem,
+    }
+
+
+# Calls that wait
+
+
+def approve(
+    frame: Frame,
+    file: Annotated[Path, typer.Argument(metavar="RUN_FILE", help="The file of a waiting run.")],
+    yes: Annotated[
+        list[int] | None, typer.Option("--yes", metavar="CALL", help="Allow this call.")
+    ] = None,
+    no: Annotated[
+        list[int] | None, typer.Option("--no", metavar="CALL", help="Do not make this call.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Allow all other calls of the run.")
+    ] = False,
+    always: Annotated[
+        bool, typer.Option("--for-good", help="Do not ask again about tools approved here.")
+    ] = False,
+) -> Report:
+    """Approve the calls that a stopped run of an agent or a plan waits for.
+
+    Without --yes, --no or --all it asks about each call in the file.
+    """
+    if twice := set(yes or ()) & set(no or ()):
+        raise typer.BadParameter(f"--yes and --no both name call {min(twice)}.")
+    scope: ApprovalScope = "always" if always else "once"
+    with held(file):
+        run = before = WaitingRun.read(file)
+        answers: dict[int, ApprovalScope] = {}
+        if everything:
+            answers = {n: scope for n, x in enumerate(run.calls, 1) if x.answer is None}
+        answers |= {**dict.fromkeys(yes or (), scope), **dict.fromkeys(no or (), "no")}
+        for number, answer in answers.items():
+            reason = "the person said no" if answer == "no" else ""
+            run = run.answered(number, answer, by=_BY, reason=reason)
+        if not answers and frame.can_ask:
+            run = _ask(run)
+        if run != before:
+            run.write()
+    json_ = {"agent": run.agent, "calls": [_call_json(x) for x in run.calls]}
+    return Report(json_, "\n".join(_run_lines(run)))
+
+
+def _ask(run: WaitingRun) -> WaitingRun:
+    """Ask the person at the terminal about each call that has no answer."""
+    for number, call in enumerate(run.calls, 1):
+        if call.answer is None:
+            say(f"Call {number} of {len(run.calls)}:")
+            read = reader_until(call.request.limit_seconds)
+            answer = ask_approval(call.request, lambda mark, text: say(f"{mark} {text}"), read)
+            run = run.answered(number, answer.scope, by=_BY, reason=answer.reason)
+    return run
+
+
+def _run_lines(run: WaitingRun) -> list[str]:
+    lines = list[str]()
+    for number, call in enumerate(run.calls, 1):
+        answer = call.answer.scope if call.answer else "waits for an answer"
+        lines.append(f"{number}. {call.request.title}: {answer}")
+        if call.answer is None:
+            lines += [f"   {x}" for x in request_lines(call.request)]
+    if any(x.answer is None for x in run.calls):
+        command = shown_command("xai-mcp-agent", "plan", "approve", str(run.file))
+        return [*lines, f"Answer with `{command}` and --yes, --no or --all."]
+    return [*lines, f"Run the {'plan' if run.plan else 'workflow'} again: it goes on."]
+
+
+def _call_json(call: AwaitedCall) -> dict[str, object]:
+    return {
+        **asdict(call.request),
+        "definition": call.definition,
+        "answer": call.answer and call.answer.scope,
+    }
