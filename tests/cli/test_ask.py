@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from tests.cli.test_search import settings
 from tests.cli.test_servers import command
 from tests.support.fault_server import entry
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.shredder_server import shredder_entry
 
 __all__ = ["settings"]
 
@@ -179,3 +182,54 @@ def test_its_transcript_can_be_drawn(
     told = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
     assert [x["event"] for x in told][:: len(told) - 1] == ["RunStarted", "RunFinished"]
     assert {(x["run"], x["agent"]) for x in told} == {(told[0]["run_id"], "agent")}
+
+
+def test_a_question_comes_from_stdin_and_a_conversation_goes_on(
+    settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a shell: `echo question | xai-mcp-agent ask`, and `--continue` for the next one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    status, _, err = command(capsys, "ask", "x", "--continue", "--settings", settings)
+    assert (status, "no conversation" in err) == (1, True)
+    for words in ([], ["-"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO(_QUESTION))
+        status, out, _ = command(capsys, "ask", *words, "--settings", settings)
+        assert (status, "8.04672 km" in out) == (0, True)
+    (kept,) = (tmp_path / "state").rglob("conversations/*.json")
+    assert kept.stat().st_mode & 0o077 == 0
+    before = json.loads(kept.read_text())
+    command(capsys, "ask", "Convert 2 miles to kilometres", "--continue", "--settings", settings)
+    after = json.loads(kept.read_text())
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
+
+
+def test_a_model_is_asked_as_the_options_say(
+    settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "properties": {"km": {"type": "number"}}}')
+    monkeypatch.setenv("MY_KEY", "sk-mine-0123456789")
+    with model_endpoint([says('{"km": 8}')]) as endpoint:
+        words = ("--model", "openai:m", "--base-url", endpoint.base_url, "--api-key", "MY_KEY")
+        options = ("--temperature", "0.5", "--schema", str(schema), "--json")
+        status, out, err = command(capsys, "ask", "x", *words, *options, "--settings", settings)
+    assert status == 0, err
+    assert json.loads(out)["structured"] == {"km": 8}
+    assert endpoint.requests[0].body["temperature"] == 0.5
+    assert endpoint.requests[0].headers["authorization"] == "Bearer sk-mine-0123456789"
+
+
+def test_a_tool_that_was_approved_with_the_question_is_called_unasked(
+    tmp_path: Path, capsys: Any
+) -> None:
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}))
+    script = [calls(("shredder_shred", {"paper": "deed"})), says("Done.")]
+    with model_endpoint([*script, *script]) as endpoint:
+        model = ("--model", "openai:m", "--base-url", endpoint.base_url)
+        words = ("ask", "Shred it", *model, "--json", "--settings", str(file))
+        (call,) = json.loads(command(capsys, *words)[1])["calls"]
+        assert call["is_error"]
+        (call,) = json.loads(command(capsys, *words, "--approve", "shred")[1])["calls"]
+        assert not call["is_error"], call

@@ -7,14 +7,12 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_servers import SERVERS
 from tests.support.warm_python import warm_python
-from tools.command_line import commands
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.output import folded, say
 
@@ -99,12 +97,6 @@ def test_no_line_is_longer_than_a_terminal(
         assert len(line) <= _COLUMNS or is_whole(line), line
 
 
-def test_every_help_text_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    for words in helps():
-        for line in seen(monkeypatch, words):
-            assert len(line) <= _COLUMNS, (words, line)
-
-
 def test_a_program_gets_lines_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     say("word " * 40)
     assert capsys.readouterr().out == "word " * 40 + "\n"
@@ -129,9 +121,3 @@ def seen(monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:
 def is_whole(line: str) -> bool:
     """Whether it must not be folded: one word, as a path is, a command to copy, or JSON."""
     return len(line.split()) == 1 or line.lstrip().startswith(("xai-mcp-agent ", '"'))
-
-
-def helps() -> Iterator[str]:
-    """What is typed for each help text."""
-    for words in commands():
-        yield shlex.join([*words, "--help"])

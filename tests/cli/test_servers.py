@@ -221,20 +221,3 @@ def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seco
     status, out, err = command(capsys, *words)
     assert (status, out) == (2, "")
     assert f"{seconds!r} is no number of seconds above 0" in err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["tools", "list", ""],
-        ["servers", "check", " "],
-        ["call", "", "x"],
-        ["tools", "usage", ""],
-        ["tools", "disable", "", "x"],
-    ],
-)
-def test_an_empty_name_is_told_as_one(settings: Path, capsys: Any, words: list[str]):
-    """A variable of the shell that is not set gives one; without a name they are about all."""
-    status, out, err = command(capsys, *words, "--settings", str(settings))
-    assert (status, out) == (2, "")
-    assert "The name of a server is empty" in err

@@ -44,30 +44,6 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     return int(ended.value.code or 0), " ".join((out + err).split())
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["servers", "check"], ["servers", "check", "--json"], ["tools", "list", "theirs"],
-        ["call", "theirs", "x"],
-        ["search", "anything"], ["tools", "select", "anything"], ["tools", "refresh", "theirs"],
-        ["ask", "anything"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_where_nobody_can_be_asked_nothing_is_started_and_the_command_is_said(
-    stranger: Path, capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run([*words, "--settings", str(stranger)])
-    out, err = capsys.readouterr()
-    assert ended.value.code == 1
-    # Once, and not in what the next program reads.
-    told = out if "--json" in words else err
-    assert " ".join(told.split()).count(f"xai-mcp-agent trust {stranger}") == 1
-    assert "--json" in words or not out
-    assert not (stranger.parent / "started").exists()
-
-
 def in_terminal(*words: str, folder: Path):
     home = folder.parent / "home"
     code = "from xai_mcp_agent.cli.main import run; run()"
