@@ -22,7 +22,7 @@ _QUESTION = "Convert 5 miles to kilometres"
 
 def test_only_the_answer_goes_into_another_program(settings: str, capsys: Any) -> None:
     status, out, err = command(capsys, "ask", _QUESTION, "--settings", settings)
-    assert status == 0
+    assert status == 0, out + err
     assert out.endswith("sentence: 5 mi = 8.04672 km\n")
     assert "bad" in err
 
