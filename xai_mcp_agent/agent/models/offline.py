@@ -380,33 +380,33 @@ class _Turn:
         spans = spans_in(clause, self.today, zones=self.has_zones)
         words = _without(clause, [x for x in spans if x.kind not in ("name", "sum")])
         hints = self._hints(clause, words, {x.kind for x in spans})
-        said = [*terms(words), *hints]
+        query_words = [*terms(words), *hints]
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         names = [str(x.tool["name"]) for x in hits]
         scores = {str(x.tool["name"]): x.score for x in hits}
         for place, name in enumerate(among):
             scores[name] = max(scores.get(name, 0), 0.6**place)
         tools = [self.tools[x] for x in dict.fromkeys([*names, *among]) if x in self.tools]
-        fitting = [x for x in tools if self._may_serve(x, clause, said)]
-        matches = [self._match(x, clause, spans, said, scores[x.name]) for x in fitting[:8]]
+        fitting = [x for x in tools if self._may_serve(x, clause, query_words)]
+        matches = [self._match(x, clause, spans, query_words, scores[x.name]) for x in fitting[:8]]
         return sorted(matches, key=lambda x: -x.worth)
 
     def _hints(self, clause: str, words: str, kinds: set[str]) -> list[str]:
         """Words that a clause speaks for without saying them."""
         low = clause.lower()
-        found = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
+        hints = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
         if conversion := conversion_in(clause):
-            found += ["convert unit", unit_name(conversion.unit), unit_name(conversion.wanted)]
+            hints += ["convert unit", unit_name(conversion.unit), unit_name(conversion.target)]
         if kinds & {"sum", "expression"}:
-            found.append("calculate expression")
-        found += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
+            hints.append("calculate expression")
+        hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
         if _wants(clause):
-            found.append("add item")
-        return " ".join(found).split()
+            hints.append("add item")
+        return " ".join(hints).split()
 
-    def _may_serve(self, tool: _Tool, clause: str, said: Sequence[str]) -> bool:
+    def _may_serve(self, tool: _Tool, clause: str, query_words: Sequence[str]) -> bool:
         """Whether the words are enough to call the tool, and may mean a change that it makes."""
-        roots = {root(x) for x in said}
+        roots = {root(x) for x in query_words}
         first, own = _first(clause), tool.name_roots | {tool.leading}
         if tool.changes and not self._asks_for_change(tool, clause, roots):
             return False
@@ -425,19 +425,24 @@ class _Turn:
         in_name = any(({x} | _others(x)) & tool.name_roots for x in telling)
         return bool(speaking) and share >= (0.15 if in_name else 0.25 if telling[1:] else 0.5)
 
-    def _asks_for_change(self, tool: _Tool, clause: str, said: set[str]) -> bool:
+    def _asks_for_change(self, tool: _Tool, clause: str, query_roots: set[str]) -> bool:
         """Only where its verb is said, as an order or a wish; a question changes nothing."""
         if _ASKING.match(clause) or _first(clause) in READING:
             return False
         spoken = {root(x) for x in re.findall(r"[a-z]+", clause.lower()) if not _is_inflected(x)}
-        meant = spoken | {x for x in said if x not in _roots(clause)}
+        meant = spoken | {x for x in query_roots if x not in _roots(clause)}
         return any(x in meant or _others(x) & meant & CHANGING for x in tool.verbs)
 
     def _match(
-        self, tool: _Tool, clause: str, spans: Sequence[Any], said: Sequence[str], score: float
+        self,
+        tool: _Tool,
+        clause: str,
+        spans: Sequence[Any],
+        query_words: Sequence[str],
+        score: float,
     ) -> _Match:
         filled = Filler(tool.function, clause, spans, self.today).fill()
-        roots = [root(x) for x in said if root(x) not in _GENERIC]
+        roots = [root(x) for x in query_words if root(x) not in _GENERIC]
         values = {y for x in filled.calls for y in _roots(" ".join(map(str, x.values())))}
         unsaid = [x for x in roots if x not in tool.roots and x not in values]
         worth = score * (1.2 if _first(clause) == tool.leading else 1.0)
@@ -491,8 +496,8 @@ class _Turn:
         outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
         if outcome is None:
             return best if not query else None
-        found = self._ranked(clause, _FOUND.findall(outcome.text))
-        return found[0] if found else best
+        matches = self._ranked(clause, _FOUND.findall(outcome.text))
+        return matches[0] if matches else best
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """The calls of a match, with what earlier results give; none where something lacks."""
@@ -582,8 +587,8 @@ class _Turn:
         ]
         calls = list(self._looks(clause, sought[:1] if names else [], after))[:_MOST_LOOKS]
         outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
-        found = [(share_said(x, sought), x) for x in outcomes if x and not x.is_error]
-        share, best = max(found, key=lambda x: x[0], default=(0.0, None))
+        shares = [(share_said(x, sought), x) for x in outcomes if x and not x.is_error]
+        share, best = max(shares, key=lambda x: x[0], default=(0.0, None))
         is_all = after is not None and best is not None and best.arguments == after.everything
         if best and (share or is_all or SUPERLATIVE.search(clause)):
             self._show(best)
@@ -628,10 +633,10 @@ class _Turn:
                 if values and None not in values:
                     return values
             focus = pick(items, f"{clause} {self.asked}") if items else outcome.data
-            given = None if slot.is_number else outcome.arguments.get(slot.name)
-            is_text = isinstance(focus, str) and given is not None
+            argument = None if slot.is_number else outcome.arguments.get(slot.name)
+            is_text = isinstance(focus, str) and argument is not None
             value = None if is_text else value_for(slot, focus, strict=not refers)
-            value = given if value is None else value
+            value = argument if value is None else value
             if value is not None:
                 return [value]
         return []
@@ -653,8 +658,8 @@ class _Turn:
         return outcome
 
     def _take(self, name: str, arguments: JsonObject) -> Outcome | None:
-        wanted = canonical(arguments)
-        same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == wanted)
+        key = canonical(arguments)
+        same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == key)
         return next(same, None)
 
     # Words
@@ -690,14 +695,14 @@ class _Turn:
 
     def _examples(self) -> str:
         """Three requests that the tools surely answer."""
-        found: dict[str, None] = {}
+        examples: dict[str, None] = {}
         tools = sorted(self.tools.values(), key=lambda x: (x.changes, len(x.slots)))
         for number in range(3):
             for tool in tools:
                 request = _example(tool, number)
-                if len(found) < 3 and self._understands(request, tool):
-                    found[f'"{request}"'] = None
-        return f"For example: {' or '.join(found)}." if found else ""
+                if len(examples) < 3 and self._understands(request, tool):
+                    examples[f'"{request}"'] = None
+        return f"For example: {' or '.join(examples)}." if examples else ""
 
     def _understands(self, request: str, tool: _Tool) -> bool:
         ranked = self._ranked(request)
@@ -732,8 +737,8 @@ def _wants(clause: str) -> bool:
 
 def _first(text: str) -> str:
     """The word with which a text begins, as its root."""
-    found = re.search(r"[a-z]+", text.lower())
-    return root(found[0]) if found else ""
+    word = re.search(r"[a-z]+", text.lower())
+    return root(word[0]) if word else ""
 
 
 def _spoken(text: str) -> set[str]:
@@ -747,12 +752,12 @@ def _others(word: str) -> frozenset[str]:
 
 def _same() -> dict[str, frozenset[str]]:
     """By root the roots of other words for the same deed or thing."""
-    found: dict[str, frozenset[str]] = {}
+    groups: dict[str, frozenset[str]] = {}
     for line in (SYNONYMS + _SAME_THINGS).strip().splitlines():
         group = _roots(line)
         for word in group:
-            found[word] = found.get(word, frozenset()) | (group - {word})
-    return found
+            groups[word] = groups.get(word, frozenset()) | (group - {word})
+    return groups
 
 
 def _is_inflected(word: str) -> bool:
@@ -793,7 +798,7 @@ def _conversion_factor(name: str, clause: str) -> float:
     if not parts or conversion is None or not is_unit(parts[1]):
         return 1.0
     ends = unit_name(parts[1]), unit_name(parts[2])
-    return 3.0 if ends == (unit_name(conversion.unit), unit_name(conversion.wanted)) else 0.1
+    return 3.0 if ends == (unit_name(conversion.unit), unit_name(conversion.target)) else 0.1
 
 
 def _takes(slot: Slot) -> str:
@@ -807,9 +812,9 @@ def _example(tool: _Tool, number: int) -> str:
     for slot in tool.slots:
         if slot.is_required or (slot.choices and number):
             values[slot.name] = _sample(slot, made.get(slot.name), number)
-    said = ", ".join(f"{spaced(k).lower()}: {v}" for k, v in values.items())
+    stated = ", ".join(f"{spaced(k).lower()}: {v}" for k, v in values.items())
     name = spaced(tool.name).lower()
-    return f"{name}, {said}" if said else name
+    return f"{name}, {stated}" if stated else name
 
 
 _SAMPLES = {

@@ -227,9 +227,9 @@ class Slot:
     def topic(self) -> str:
         """What kind of value a text is: `date`, `zone`, `query`; else `text`."""
         about = " ".join(self.words), str(self.spec.get("format") or ""), self.description.lower()
-        for said in about:
+        for text in about:
             for topic, pattern in _TOPICS:
-                if re.search(pattern, said):
+                if re.search(pattern, text):
                     return topic
         return "text"
 
@@ -255,24 +255,24 @@ def slots_of(function: FunctionSpec) -> list[Slot]:
 
 def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
     """The values that a text states, in order; of those that overlap, the surest one."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for pattern, written in _SPOKEN_SUMS:
         for match in pattern.finditer(text):
-            found.append(Span("sum", match.expand(written), *match.span()))
+            spans.append(Span("sum", match.expand(written), *match.span()))
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             value = _value(kind, match, text, today)
-            taken = any(_overlap(x, match) for x in found if _excludes(x.kind, kind))
+            taken = any(_overlap(x, match) for x in spans if _excludes(x.kind, kind))
             if value is not None and not taken:
                 start = match.start() + match[0].find(
                     str(value) if kind == "name" else match[0].strip()
                 )
-                found.append(Span(kind, value, start, match.start() + len(match[0].rstrip())))
+                spans.append(Span(kind, value, start, match.start() + len(match[0].rstrip())))
     for zone in _zones_in(text) if zones else ():
-        if not any(x.start < zone.end and zone.start < x.end for x in found if x.kind != "name"):
-            found = [x for x in found if x.end <= zone.start or zone.end <= x.start]
-            found.append(zone)
-    return sorted(found, key=lambda x: (x.start, -x.end))
+        if not any(x.start < zone.end and zone.start < x.end for x in spans if x.kind != "name"):
+            spans = [x for x in spans if x.end <= zone.start or zone.end <= x.start]
+            spans.append(zone)
+    return sorted(spans, key=lambda x: (x.start, -x.end))
 
 
 def _excludes(kind: str, other: str) -> bool:
@@ -286,39 +286,39 @@ def _overlap(span: Span, match: re.Match[str]) -> bool:
 
 def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
     """What a stretch of the text says as a value of its kind; None where it says none."""
-    said = match[0].strip()
+    stated = match[0].strip()
     match kind:
         case "quoted":
             return next(x for x in match.groups() if x is not None)
         case "number":
-            return number_in(said)
+            return number_in(stated)
         case "date":
             return _date(match, today)
         case "time":
             return _time(match)
         case "id":
-            return said.lstrip("#")
+            return stated.lstrip("#")
         case "name":
-            return _name(said, text[: match.start()])
+            return _name(stated, text[: match.start()])
         case "expression":
-            return said.rstrip(". ")
+            return stated.rstrip(". ")
         case _:
-            return said
+            return stated
 
 
-def number_in(said: str) -> int | float | None:
+def number_in(word: str) -> int | float | None:
     """A number in digits or as a word."""
-    if said.lower() in _NUMBERS:
-        return _NUMBERS[said.lower()]
-    digits = said.replace(",", "")
+    if word.lower() in _NUMBERS:
+        return _NUMBERS[word.lower()]
+    digits = word.replace(",", "")
     if len(digits) > 30 or not re.fullmatch(_AMOUNT, digits):
         return None
     return float(digits) if "." in digits else int(digits)
 
 
-def _name(said: str, before: str) -> str | None:
+def _name(text: str, before: str) -> str | None:
     """Words in capitals, but for those with which a sentence begins."""
-    words = re.sub(r"['\u2019]s?$", "", said).split()
+    words = re.sub(r"['\u2019]s?$", "", text).split()
     begins = not before.strip() or before.rstrip()[-1:] in ".!?:;,"
     asks = words[0].lower() in _IDLE or root(words[0].lower()) in CHANGING | READING
     if begins and (asks or len(words) == 1):
@@ -327,26 +327,26 @@ def _name(said: str, before: str) -> str | None:
 
 
 def _date(match: re.Match[str], today: date) -> str | None:
-    said = {k: v.lower() for k, v in match.groupdict().items() if v}
+    parts = {k: v.lower() for k, v in match.groupdict().items() if v}
     try:
-        if "iso" in said:
-            return date.fromisoformat(said["iso"]).isoformat()
-        if word := said.get("word"):
+        if "iso" in parts:
+            return date.fromisoformat(parts["iso"]).isoformat()
+        if word := parts.get("word"):
             return (today + timedelta({"tomorrow": 1, "yesterday": -1}.get(word, 0))).isoformat()
-        if feast := said.get("feast"):
+        if feast := parts.get("feast"):
             day = date(today.year, *_FEASTS[feast])
             return (day if day >= today else day.replace(year=today.year + 1)).isoformat()
-        if weekday := said.get("weekday"):
+        if weekday := parts.get("weekday"):
             ahead = (_WEEKDAYS.index(weekday) - today.weekday() - 1) % 7 + 1
-            return (today + timedelta(ahead - 7 if "last" in said else ahead)).isoformat()
+            return (today + timedelta(ahead - 7 if "last" in parts else ahead)).isoformat()
         for key, sign in (("ahead", 1), ("back", -1)):
-            if key in said:
-                count = number_in(said[key])
-                days = _UNIT_DAYS[said[f"{key}_unit"]] * sign
+            if key in parts:
+                count = number_in(parts[key])
+                days = _UNIT_DAYS[parts[f"{key}_unit"]] * sign
                 return (today + timedelta(int(count) * days)).isoformat() if count else None
-        month = [x[:3] for x in _MONTHS].index((said.get("month") or said["month2"])[:3]) + 1
-        year = int(said.get("year") or said.get("year2") or today.year)
-        return date(year, month, int(said.get("day") or said["day2"])).isoformat()
+        month = [x[:3] for x in _MONTHS].index((parts.get("month") or parts["month2"])[:3]) + 1
+        year = int(parts.get("year") or parts.get("year2") or today.year)
+        return date(year, month, int(parts.get("day") or parts["day2"])).isoformat()
     except (ValueError, OverflowError):
         return None
 
@@ -390,11 +390,11 @@ def _zones_in(text: str) -> Iterator[Span]:
 
 
 class Conversion(NamedTuple):
-    """An amount of one unit, and the unit that is wanted."""
+    """An amount of one unit, and the unit to convert to."""
 
     value: int | float
     unit: str
-    wanted: str
+    target: str
 
 
 _UNIT = r"(?:US |square |cubic |nautical )?[^\W\d_]+[\u00b2\u00b3]?(?:/[a-z]+| per [a-z]+)?"
@@ -414,13 +414,13 @@ def conversion_in(text: str) -> Conversion | None:
         stated = pairs[:1]  # a unit that is misspelt, or unknown here
     if not stated:
         stated = [("1", x[1]) for x in _ONE.finditer(text) if is_unit(x[1])]
-    wanted = [x[1] for pattern in _WANTED for x in pattern.finditer(text)]
-    wanted = [x for x in wanted if is_unit(x) and all(x != unit for _, unit in stated[:1])]
-    wanted += [unit for _, unit in stated[1:]]
+    targets = [x[1] for pattern in _WANTED for x in pattern.finditer(text)]
+    targets = [x for x in targets if is_unit(x) and all(x != unit for _, unit in stated[:1])]
+    targets += [unit for _, unit in stated[1:]]
     value = number_in(stated[0][0]) if stated else None
-    if value is None or not wanted:
+    if value is None or not targets:
         return None
-    return Conversion(value, stated[0][1], wanted[0])
+    return Conversion(value, stated[0][1], targets[0])
 
 
 def words_refer(text: str) -> bool:
@@ -428,15 +428,15 @@ def words_refer(text: str) -> bool:
     return bool(REFERENCE.search(text))
 
 
-def is_unit(said: str) -> bool:
+def is_unit(text: str) -> bool:
     """Whether a text names a unit, perhaps misspelt."""
-    return unit_name(said) != "" and said.lower() not in ("a", "in", "s")
+    return unit_name(text) != "" and text.lower() not in ("a", "in", "s")
 
 
-def unit_name(said: str) -> str:
+def unit_name(text: str) -> str:
     """The usual name of a unit; empty where it is none."""
-    word = said.lower().split()[-1] if " per " not in said else said.lower().split()[0]
-    for written in (said.lower(), word, word.removesuffix("s"), word.partition("/")[0]):
+    word = text.lower().split()[-1] if " per " not in text else text.lower().split()[0]
+    for written in (text.lower(), word, word.removesuffix("s"), word.partition("/")[0]):
         if written in _UNIT_NAMES:
             return _UNIT_NAMES[written]
     near = get_close_matches(word.removesuffix("s"), _UNIT_NAMES, n=1, cutoff=0.85)
@@ -488,8 +488,8 @@ class Filler:
                         self.arguments[slot.name] = value
         self._until_today(slots)
         refers = words_refer(self.text)
-        wanted = [x for x in slots if x.is_required or (refers and self._is_only(x))]
-        missing = [x for x in wanted if x.name not in self.arguments]
+        needed = [x for x in slots if x.is_required or (refers and self._is_only(x))]
+        missing = [x for x in needed if x.name not in self.arguments]
         calls = [self.arguments]
         for name, values in self.spread.items():
             calls = [{**self.arguments, name: x} for x in values]
@@ -518,7 +518,7 @@ class Filler:
             self.arguments |= {
                 amounts[0].name: meant.value,
                 units[0].name: _unit_for(units[0], meant.unit),
-                units[1].name: _unit_for(units[1], meant.wanted),
+                units[1].name: _unit_for(units[1], meant.target),
             }
             self.taken.append((0, len(self.text)))
 
@@ -561,10 +561,10 @@ class Filler:
             return None
         if len(slot.choices) == 1 and slot.is_required:
             return slot.choices[0]
-        said = {root(x) for x in re.findall(r"\w+", self.text.lower())}
+        spoken = {root(x) for x in re.findall(r"\w+", self.text.lower())}
         for value in slot.choices:
-            wanted = [root(x) for x in re.findall(r"\w+", str(value).lower())]
-            if wanted and {x for x in wanted if x not in _IDLE} <= said:
+            own = [root(x) for x in re.findall(r"\w+", str(value).lower())]
+            if own and {x for x in own if x not in _IDLE} <= spoken:
                 return value
         by_name: dict[str, str] = {x.lower(): x for x in slot.choices if isinstance(x, str)}
         for word in re.findall(r"[a-z]{6,}", self.text.lower()):
@@ -612,7 +612,7 @@ class Filler:
         if slot.topic != "date" and (pattern := slot.spec.get("pattern")):
             return self._patterned(str(pattern))
         if slot.topic in ("person", "place"):
-            return self._name(slot)
+            return self._name_for(slot)
         kinds = {"id": ("id", "quoted"), "expression": ("sum", "expression")}
         spans = self._free(*kinds.get(slot.topic, (slot.topic,)))
         if slot.topic == "path":  # a folder where one is wanted, else a file
@@ -632,7 +632,7 @@ class Filler:
             return self.spread[slot.name][0]
         return self._take(spans[0])
 
-    def _name(self, slot: Slot) -> Any:
+    def _name_for(self, slot: Slot) -> Any:
         """Whom it is for, or where: the last name after "for" or "to", else the first."""
         spans = self._free("name", "quoted", "zone")
         led = [x for x in spans if _PERSON_LEADS.search(self._before(x))]
@@ -662,9 +662,9 @@ class Filler:
     def _until_today(self, slots: Sequence[Slot]) -> None:
         """Where one end of a time is said, the other one is today: `how many days until May 1`."""
         ends = [x for x in slots if x.topic == "date" and x.kind == "string" and x.is_required]
-        given = [self.arguments[x.name] for x in ends if x.name in self.arguments]
-        if len(ends) == 2 and len(given) == 1:
-            start, end = sorted([str(given[0]), self.today.isoformat()])
+        dates = [self.arguments[x.name] for x in ends if x.name in self.arguments]
+        if len(ends) == 2 and len(dates) == 1:
+            start, end = sorted([str(dates[0]), self.today.isoformat()])
             self.arguments |= {ends[0].name: start, ends[1].name: end}
 
     def _number(self, slot: Slot) -> Any:
@@ -695,8 +695,8 @@ class Filler:
         if {"number", "integer"} & set(types_of(item)):
             return [self._take(x) for x in self._free("number")]
         if choices := as_list(item.get("enum")):
-            said = set(terms(self.text))
-            return [x for x in choices if set(terms(str(x))) <= said and terms(str(x))]
+            spoken = set(terms(self.text))
+            return [x for x in choices if set(terms(str(x))) <= spoken and terms(str(x))]
         after = re.search(r":\s*(.+)$", self.text, re.DOTALL)
         quoted = [self._take(x) for x in self._free("quoted")]
         if quoted or not after:
@@ -706,7 +706,7 @@ class Filler:
 
     def _counts(self, *, is_whole: bool) -> JsonObject:
         """Things with their numbers: `3 rolls and 2 pies`, `milk is 1.20 and bread 2.50`."""
-        found: JsonObject = {}
+        counts: JsonObject = {}
         for span in self._free("number"):
             before, after = self.text[: span.start], self.text[span.end :]
             if is_whole:
@@ -718,8 +718,8 @@ class Filler:
             if named:
                 # "Order 2 croissants": the thing is called by one of them.
                 thing = terms(named[1])[0] if is_whole and terms(named[1]) else named[1]
-                found[thing] = self._take(span)
-        return found
+                counts[thing] = self._take(span)
+        return counts
 
     def _left(self, slot: Slot) -> Any:
         """What to search, say or note: the words that nothing else has used."""
@@ -755,7 +755,7 @@ class Filler:
     def _left_stretch(self, slot: Slot) -> tuple[int | None, int]:
         """Where the words stand that are a value, without those that only ask."""
         own = {root(x) for x in terms(f"{self.function.name} {spaced(slot.name)}")}
-        told = {root(x) for x in terms(self.function.description)}
+        described = {root(x) for x in terms(self.function.description)}
         spoken = slot.topic != "query" and self._is_verbatim(slot)
         at, is_said = 0, False
         if lead := _TOPIC_LEAD.search(self.text):
@@ -769,10 +769,10 @@ class Filler:
         while (
             words
             and not (at and spoken)
-            and (_asks(words[0][0], own) or (not at and root(words[0][0].lower()) in told))
+            and (_asks(words[0][0], own) or (not at and root(words[0][0].lower()) in described))
         ):
             words.pop(0)
-        while words and not (spoken or is_said) and _asks(words[-1][0], own | told):
+        while words and not (spoken or is_said) and _asks(words[-1][0], own | described):
             words.pop()
         if not any(re.search("[^\\W\\d]", x[0]) for x in words):
             return None, 0
@@ -780,10 +780,10 @@ class Filler:
         for before, word in itertools.pairwise(words):
             # A value that was taken ends the stretch.
             if any(before.end() <= x < word.start() for x, _ in self.taken):
-                kept = words[: words.index(before) + 1]
-                while len(kept) > 1 and kept[-1][0].lower() in _IDLE | {"at", "with"}:
-                    kept.pop()
-                end = kept[-1].end()
+                stretch = words[: words.index(before) + 1]
+                while len(stretch) > 1 and stretch[-1][0].lower() in _IDLE | {"at", "with"}:
+                    stretch.pop()
+                end = stretch[-1].end()
                 break
         return words[0].start(), end
 
@@ -805,10 +805,10 @@ def has_form(pattern: str, value: str) -> bool:
     return not form.why_unusable(with_patterns=True) and not form.problems(value)
 
 
-def _unit_for(slot: Slot, said: str) -> str:
+def _unit_for(slot: Slot, unit: str) -> str:
     """The unit as the parameter lists it, or as it is said."""
-    same = (str(x) for x in slot.choices if unit_name(str(x)) == unit_name(said))
-    return next(same, said)
+    same = (str(x) for x in slot.choices if unit_name(str(x)) == unit_name(unit))
+    return next(same, unit)
 
 
 def _asks(word: str, own: Iterable[str]) -> bool:

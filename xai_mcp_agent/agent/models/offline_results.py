@@ -98,9 +98,9 @@ def share_said(outcome: Outcome, sought: Sequence[str]) -> float:
     return sum(x.lower() in text for x in sought) / max(1, len(sought))
 
 
-def pick(items: Sequence[Any], said: str) -> Any:
+def pick(items: Sequence[Any], text: str) -> Any:
     """The item that words point at: `the second one`, `the cheapest`; else the first."""
-    words = re.findall(r"[a-z]+", said.lower())
+    words = re.findall(r"[a-z]+", text.lower())
     for word in words:
         fields, greatest = _SUPERLATIVES.get(word, ("", False))
         for name in fields.split():
@@ -123,10 +123,10 @@ def ids_in(outcome: Outcome, slot: Slot, name: str) -> list[Any]:
 def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
     """What a result offers for a parameter: the field of its name; unless `strict`, of its form."""
     fields = as_object(data)
-    wanted = [root(x) for x in slot.words]
+    sought = [root(x) for x in slot.words]
     for name, value in fields.items():
         own = [root(x) for x in spaced(name).lower().split()]
-        if own == wanted or (slot.is_id and own == ["id"]):
+        if own == sought or (slot.is_id and own == ["id"]):
             return _fitted(slot, value)
     if form := {"date": r"\d{4}-\d{2}-\d{2}", "url": r"https?://\S+"}.get(slot.topic):
         matches = (re.search(form, str(x)) for x in fields.values())
