@@ -147,7 +147,7 @@ def test_an_agent_learns_from_a_conversation():
     outcome = CanvasRun()
     with remembering_agent(script) as (ctx, _):
         given = [{"role": "user", "content": "I like tea."}]
-        learn(ctx, "a", given, metadata=None, outcome=outcome, on_thought=None)
+        learn(ctx, "a", given, outcome=outcome)
     assert outcome.answer == "You like tea."
     assert ctx["agent_a"]["agent_memory"].query("tea", 1)
     assert len(given) == 1
@@ -157,7 +157,7 @@ def test_an_agent_without_a_memory_cannot_learn():
     ctx: dict[str, Any] = {}
     init_agent(ctx, "a")
     with pytest.raises(MemoryFailed, match="'a' has no memory"):
-        learn(ctx, "a", "x", metadata=None, outcome=CanvasRun(), on_thought=None)
+        learn(ctx, "a", "x", outcome=CanvasRun())
 
 
 def test_the_vecto_memory_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):

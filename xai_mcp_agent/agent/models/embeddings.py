@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,7 @@ from ...settings.sections import EmbeddingSettings
 from .access import Access
 from .errors import shown_url
 
-_TIMEOUT_SECONDS = 30.0
-_SILENCE_SECONDS = _TIMEOUT_SECONDS / 2  # it is asked once more
-# Of an answer: vectors have up to some thousand numbers, of some twenty characters.
-_MOST_BYTES, _MOST_BYTES_OF_VECTOR = 1_000_000, 500_000
+_SILENCE_SECONDS = 15.0  # it is asked once more
 _MOST_WORDS_CHARS = 500  # of what a service says: some repeat all that they were sent
 _SETTING = "`toolSearch.embeddings` in the settings"
 _DIGEST_CHARS = 12
@@ -86,14 +82,13 @@ def endpoint_embeddings(
         openai = import_aside("openai")
         httpx2 = import_aside("httpx2")
         access.check(_SILENCE_SECONDS)
-        until = time.monotonic() + _TIMEOUT_SECONDS
-        most = _MOST_BYTES + len(texts) * _MOST_BYTES_OF_VECTOR
         try:
             client = _client(access, access.url, access.key)
-            with client.embeddings.with_streaming_response.create(
+            # Raw, because the library takes any answer for vectors.
+            answer = client.embeddings.with_raw_response.create(
                 model=model, input=texts, encoding_format="float"
-            ) as answer:
-                return _vectors(_read(answer.iter_bytes(), most, until), len(texts))
+            )
+            return _vectors(answer.content, len(texts))
         except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
             service = access.service(_SILENCE_SECONDS)
             words = service.secrets.redact(str(cause))[:_MOST_WORDS_CHARS]
@@ -120,22 +115,6 @@ def _client(access: Access, _url: str, _key: Secret | None) -> Any:
     return openai.OpenAI(
         **access.identity(), timeout=_SILENCE_SECONDS, max_retries=1, http_client=http
     )
-
-
-def _read(parts: Iterable[bytes], most: int, until: float) -> bytes:
-    """The whole answer, if it is neither too long nor goes on for too long.
-
-    Raises:
-        ValueError: it is, or does.
-    """
-    found = bytearray()
-    for part in parts:
-        found += part
-        if len(found) > most:
-            raise ValueError(f"its answer is longer than {most:,} bytes.")
-        if time.monotonic() > until:
-            raise ValueError(f"its answer took longer than {_TIMEOUT_SECONDS:g} seconds.")
-    return bytes(found)
 
 
 def _vectors(answer: bytes, count: int) -> list[Sequence[float]]:
