@@ -15,7 +15,7 @@ from xai_mcp_agent import (
     UnknownServer,
     UnknownTool,
 )
-from xai_mcp_agent.canvas.saving import CannotSave, save
+from xai_mcp_agent.canvas.servers import CannotSave, save
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
     MCPGetPrompt,

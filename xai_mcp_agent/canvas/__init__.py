@@ -27,7 +27,7 @@ _HOMES = {
     "learn": "agent_run",
     "local_memory": "memory",
     "make_toolbelt": "toolbelts",
-    "merge_system": "learning",
+    "merge_system": "conversations",
     "outputs": "ports",
     "prefer_tools": "preferences",
     "raw_inputs": "ports",
@@ -40,7 +40,7 @@ _HOMES = {
     "use_builtin_tools": "own_sources",
     "use_openapi": "own_sources",
     "use_workflow": "own_sources",
-    "words_of": "learning",
+    "words_of": "conversations",
 }
 _MODULES = ("history", "planning", "search", "servers", "steps")
 

@@ -50,6 +50,7 @@ from .agents import (
     spec_of,
 )
 from .approving import BranchHost, as_dict, collect_approval
+from .conversations import conversation_with, is_nothing
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
@@ -58,7 +59,6 @@ from .nesting import nested
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
 from .preferences import preferences_of
-from .questions import conversation_with, is_nothing
 from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, REQUIRED, tools_chosen

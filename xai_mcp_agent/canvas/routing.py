@@ -10,9 +10,9 @@ from ..agent.routing import Route, choose_route
 from ..bridge.operations import Operations
 from .agents import agent_in, agent_named, own_agents, spec_of
 from .at_node import AtNode, at_node
+from .conversations import conversation_with
 from .lease import busy
 from .panel.chat import note_value, take_question
-from .questions import conversation_with
 
 _NODE = "AgentRouter"
 _ROUTES = "registered_agent_routes"

@@ -5,13 +5,15 @@ Each raises what the method of `Bridge` that it is for raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..bridge.transcript import new_run_id
 from ..console.text import count
+from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..core.results import ToolResult, describe
+from ..core.results import ResourcePart, ToolResult, bytes_of, describe
 from ..core.util import fill_template
 from ..views.servers import (
     feature_json,
@@ -25,7 +27,10 @@ from ..views.servers import (
 from ..views.tools import tool_json, tool_text, unknown_text
 from .at_node import at_node
 from .ports import as_text
-from .saving import save
+
+
+class CannotSave(XaiMcpError):
+    """A file that could not be written; the message says where and why."""
 
 
 def list_tools(ctx: Any, server_name: str) -> dict[str, Any]:
@@ -167,3 +172,25 @@ def status(ctx: Any, server_name: str = "") -> dict[str, Any]:
 
 def _line(name: str, description: str | None) -> str:
     return f"{name}: {' '.join(description.split())}" if description else name
+
+
+def save(contents: Sequence[ResourcePart], file: str) -> list[str]:
+    """Write what was read to this file, and return where it went; folders are made.
+
+    A resource that has several contents goes to as many files: `page.png`, `page-2.png`, ...
+
+    Raises:
+        CannotSave: the file cannot be written.
+    """
+    target = Path(file).expanduser()
+    numbered = (target.with_stem(f"{target.stem}-{n}") for n in range(2, len(contents) + 1))
+    files = [target, *numbered][: len(contents)]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for path, part in zip(files, contents, strict=True):
+            path.write_bytes(bytes_of(part))
+    except OSError as cause:
+        raise CannotSave(
+            f"{target} could not be written: {cause.strerror or cause}. Choose another `save_as`."
+        ) from cause
+    return [str(x) for x in files]

@@ -1,4 +1,4 @@
-"""Small services for nodes round an agent: merging prompts, streaming words."""
+"""Conversations as nodes make them: a question at the end, a prompt at the start, words alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from ..agent.conversation import Conversation
 from ..agent.messages import Message
+from .ports import optional
 
 _LONG_WORD = 10
 
@@ -33,3 +34,23 @@ def words_of(input_str: str) -> Generator[str]:
             yield from (piece[i : i + 2] for i in range(0, len(piece), 2))
         else:
             yield piece
+
+
+def is_nothing(conversation: Any) -> bool:
+    """Whether nothing was given as a conversation; an empty list is one, in which nobody spoke."""
+    return conversation is None or (isinstance(conversation, str) and not conversation.strip())
+
+
+def conversation_with(conversation: Any, question: Any, node: str) -> Any:
+    """The conversation with the question at its end; as it is where no question is asked.
+
+    Raises:
+        BadSetting: the question is no text.
+        BadConversation: the conversation is none.
+    """
+    asked = optional(question, "question", node)
+    if not asked.strip():
+        return conversation
+    if is_nothing(conversation):
+        return asked
+    return [*Conversation(conversation).messages, {"role": "user", "content": asked}]
