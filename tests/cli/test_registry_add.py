@@ -14,6 +14,8 @@ import pytest
 from tests.cli.test_registry import NOTES, entries, folder, registry
 from tests.support.registry_service import RegistryService, registry_service
 from xai_mcp_agent.cli.output import replace_text
+from xai_mcp_agent.settings.load import load_settings
+from xai_mcp_agent.settings.trust import TrustStore
 
 _ = folder
 _RUN = "from xai_mcp_agent.cli.main import run; run()"
@@ -41,6 +43,18 @@ def test_no_link_in_a_folder_of_a_stranger_is_written_through(
     assert not (tmp_path / "not there yet").exists()
     assert not (folder / "mcp_settings.json").is_symlink()
     assert "notes" in entries(folder)
+
+
+def test_one_that_is_written_switched_on_is_not_trusted_by_that(
+    folder: Path, service: RegistryService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry(capsys, "sync")
+    status, offer, _ = registry(capsys, "add", NOTES, "--enable")
+    assert (status, "disabled" in offer["entry"]) == (0, False)
+    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
+    loaded = load_settings(folder / "mcp_settings.json")
+    assert "disabled" not in entries(folder)["notes"]
+    assert "notes" in [x.source for x in TrustStore().not_agreed(loaded)]
 
 
 def test_of_several_adds_at_once_none_loses_what_another_wrote(
