@@ -29,6 +29,7 @@ from .backup import (
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
+from .forks import importing
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
@@ -304,7 +305,8 @@ def _open(place: Place, is_to_read: bool) -> Store:
     try:
         if place.file is not None:
             identity = _prepare_file(place, place.file, is_to_read)
-        engine = engine_for(place, is_to_read=is_to_read)
+        with importing():  # the libraries for this kind of database
+            engine = engine_for(place, is_to_read=is_to_read)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:

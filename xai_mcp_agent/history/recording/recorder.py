@@ -31,6 +31,7 @@ from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
+from ..forks import importing
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
@@ -306,8 +307,9 @@ def _look(
     reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, with why it cannot be written."""
-    from ..history import open_history  # loads SQLAlchemy
-    from ..store import NoHistory
+    with importing():
+        from ..history import open_history  # loads SQLAlchemy
+        from ..store import NoHistory
 
     try:
         # A damaged one is mended by who writes: as if it were not our own.
@@ -336,8 +338,9 @@ def _open(
     run: str,
 ) -> ReportWriter:
     """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile."""
-    from ..history import open_history
-    from .report_writer import ReportWriter
+    with importing():
+        from ..history import open_history
+        from .report_writer import ReportWriter
 
     history = open_history(place)
     try:
