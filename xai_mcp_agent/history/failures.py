@@ -6,7 +6,14 @@ import errno
 from typing import Any
 
 from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    SQLAlchemyError,
+    StatementError,
+)
 
 from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
@@ -98,6 +105,8 @@ def may_be_damage(cause: SQLAlchemyError) -> bool:
 
 def is_mistake(cause: SQLAlchemyError) -> bool:
     """Whether it was given what no database takes, so that nothing is wrong with this one."""
+    if isinstance(cause, IntegrityError):  # past a lock, another process took the same position
+        return "unique" not in str(cause.orig).lower()
     if isinstance(cause, DBAPIError):
         return isinstance(cause, DataError)
     return isinstance(cause, StatementError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,21 @@ pytestmark = pytest.mark.browser
 
 EXAMPLE = "examples/ex01_quickstart.xircuits"
 SIZE_TOLERANCE = 6.0  # pixels; links end this near to their ports at worst
+# The contrast of the lightest and the darkest pixel of a picture, by WCAG 2.2.
+CONTRAST = """async png => {
+  const bytes = Uint8Array.from(atob(png), x => x.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes]));
+  const pen = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+  pen.drawImage(picture, 0, 0);
+  const {data} = pen.getImageData(0, 0, picture.width, picture.height);
+  const linear = x => x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4;
+  const lights = [];
+  for (let at = 0; at < data.length; at += 4) {
+    const [r, g, b] = [...data.slice(at, at + 3)].map(linear);
+    lights.push(0.2126 * r + 0.7152 * g + 0.0722 * b);
+  }
+  return (Math.max(...lights) + 0.05) / (Math.min(...lights) + 0.05);
+}"""
 
 
 @pytest.fixture
@@ -54,6 +70,14 @@ def test_nodes_are_as_large_as_the_layout_says(opened: Canvas) -> None:
             continue
         width, height = real[node.id].width, real[node.id].height
         assert (width, height) == pytest.approx((box.width, box.height), abs=SIZE_TOLERANCE)
+
+
+@pytest.mark.parametrize("node", ["AgentInit", "AgentUseMCPTools"])
+def test_the_i_that_explains_a_node_can_be_seen(opened: Canvas, node: str) -> None:
+    """WCAG 2.2, 1.4.11: at least 3 to 1."""
+    shown = opened.node(node).locator(".description .react-toggle-track").screenshot()
+    contrast = opened.page.evaluate(CONTRAST, base64.b64encode(shown).decode())
+    assert contrast >= 3
 
 
 def test_saving_keeps_every_node_value_and_link(opened: Canvas, folder: Path) -> None:
