@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
-from xai_mcp_agent import BadSetting
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.canvas.workflow_thread import OutOfTime
@@ -144,8 +143,3 @@ def test_an_agent_is_not_begun_in_a_tool_that_is_over_its_limit():
         outcome = CanvasRun()
         run_agent(ctx, "inner", "Hi.", outcome=outcome)
     assert outcome.answer == "unasked"
-
-
-def test_a_limit_that_is_no_time_is_told():
-    with pytest.raises(BadSetting, match="`timeout_seconds` of AgentDefineTool"):
-        define_tool({}, None, "slow", "Takes long.", lambda *_: None, None, "soon")
