@@ -31,6 +31,8 @@ _TABLES = {
     "AgentSettings": "of agents", "WorkflowSettings": "of workflows",
     "GroupSettings": "of a group", "ToolSearchSettings": "of `toolSearch`",
 }  # fmt: skip
+_SHARED = "of every source"
+_SOURCES = {cls.__name__ for cls in SECTIONS.values()} - {"ServerSettings"} | {"ServerEntry"}
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
@@ -87,7 +89,9 @@ def settings_schema() -> dict[str, Any]:
 
 def _complete(name: str, schema: dict[str, Any]) -> None:
     """The definition as a person reads it: what keys mean, and nothing of the classes."""
-    meanings = _meanings(_TABLES.get(name, "no table"))
+    shared = _meanings(_SHARED) if name in _SOURCES else {}
+    own = _meanings(_TABLES.get(name, "no table"))
+    meanings = shared | {key: x for key, x in own.items() if x != f"as {_SHARED}"}
     schema.pop("description", None)
     properties = cast(dict[str, dict[str, Any]], schema.get("properties", {}))
     properties.pop(INTERNAL_KEY, None)
@@ -96,10 +100,7 @@ def _complete(name: str, schema: dict[str, Any]) -> None:
         value.pop("description", None)
         if value.get("default") is None or isinstance(value["default"], Mapping):
             value.pop("default", None)
-        meaning = meanings.get(key, "")
-        if meaning.startswith("as for servers"):
-            meaning = _meanings(_TABLES["ServerEntry"])[key]
-        if meaning:
+        if meaning := meanings.get(key):
             value["description"] = meaning
 
 

@@ -59,7 +59,7 @@ def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
         yield process, found[0]
     finally:
         process.kill()
-        process.wait(10)
+        process.communicate(timeout=10)
 
 
 @pytest.mark.anyio

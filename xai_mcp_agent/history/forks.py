@@ -1,30 +1,43 @@
-"""Keeps imports out of forks: a child has the locks on modules, and no thread to release them."""
+"""Keeps imports and the opening of databases out of forks.
+
+A child has the locks on modules, and SQLite's own, and no thread to release them.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 # Importing SQLAlchemy takes half a second, and several on a busy machine.
 _IMPORT_SECONDS = 10.0
 _lock = threading.RLock()
 _here = threading.local()  # whether this thread holds the lock while it forks
+_others: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
 
 @contextmanager
-def importing() -> Generator[None]:
-    """Import libraries; the process is not forked meanwhile."""
+def unforked() -> Generator[None]:
+    """Import libraries, or open a database; the process is not forked meanwhile."""
     with _lock:
         yield
 
 
+def at_fork(before: Callable[[], None], after: Callable[[], None]) -> None:
+    """Have these called at each fork: `before` once nothing is imported or opened any more."""
+    _others.append((before, after))
+
+
 def _before() -> None:
     _here.is_locked = _lock.acquire(timeout=_IMPORT_SECONDS)
+    for before, _ in _others:
+        before()
 
 
 def _after() -> None:
+    for _, after in _others:
+        after()
     if _here.is_locked:
         _lock.release()
 

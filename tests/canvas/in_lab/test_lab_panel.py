@@ -304,7 +304,7 @@ def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
     question.get_by_label("Your <i>name</i>").fill("Ada")
     question.get_by_label("guests").fill("99")
     question.get_by_label("seat").select_option("Terrace")
-    question.get_by_role("button", name="Send").click()
+    question.get_by_role("button", name="Send", exact=True).click()
     expect(question).to_contain_text("greater than the maximum of 10")
     question.get_by_label("guests").fill("3")
     panel.press("Send")

@@ -31,7 +31,7 @@ from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Subject
-from ..forks import importing
+from ..forks import unforked
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
@@ -307,7 +307,7 @@ def _look(
     reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, with why it cannot be written."""
-    with importing():
+    with unforked():
         from ..history import open_history  # loads SQLAlchemy
         from ..store import NoHistory
 
@@ -338,7 +338,7 @@ def _open(
     run: str,
 ) -> ReportWriter:
     """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile."""
-    with importing():
+    with unforked():
         from ..history import open_history
         from .report_writer import ReportWriter
 
