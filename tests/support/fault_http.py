@@ -159,6 +159,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 200  # of five, hundred at once lose some on a busy machine
     owner: FaultHttp
 
     def handle_error(self, *_: Any) -> None:
