@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, cast
 from ..core.names import did_you_mean
 from ..core.patterns import fits
 
-SECTION = "approval"
 EVERY_TOOL = "*"
 METHOD = "method:"
 """Before the HTTP method of tools of OpenAPI services, in place of a pattern."""
