@@ -30,8 +30,10 @@ from mcp_types import (
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
     CallToolResult,
+    JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
+    JSONRPCResponse,
 )
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
@@ -98,6 +100,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         self._http = connection.http
         self._probe_seconds = connection.settings.probe_timeout_seconds
         self._is_slow = False  # it did not answer the question for the era in time
+        # The SDK's HTTP transport posts answers one after the other, in the order of its queue: a
+        # flood of questions would hold up every request and every cancellation.
+        self._one_answer = anyio.Lock(fast_acquire=True)
 
     async def send_raw_request(
         self,
@@ -234,7 +239,11 @@ class ServerDispatcher(JSONRPCDispatcher):
     async def _write(self, message: JSONRPCMessage, metadata: MessageMetadata = None) -> None:
         try:
             with self._http.posting(message):
-                await super()._write(message, metadata)
+                if isinstance(message, JSONRPCResponse | JSONRPCError):
+                    async with self._one_answer:
+                        await super()._write(message, metadata)
+                else:
+                    await super()._write(message, metadata)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
             if isinstance(message, JSONRPCRequest):
                 raise NotDelivered from cause
