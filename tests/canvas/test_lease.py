@@ -56,24 +56,6 @@ def shout(ctx: Ctx, run: Any) -> None:
     init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
 
 
-def test_a_run_whose_claim_was_taken_away_claims_the_bridge_anew() -> None:
-    """Its bridge may be open still, for another run; that one's end must not close it."""
-    run: Ctx = {}
-    other: Ctx = {}
-    bridge_of(run)
-    in_a_thread(lambda: bridge_of(other))
-    bridge_of({})  # the next run of this thread takes the first one's claim away
-
-    def end_the_other(_ctx: Any, text: str, _arguments: Any) -> str:
-        other.clear()
-        return text.upper()
-
-    shout(run, end_the_other)
-    outcome = CanvasRun()
-    run_agent(run, "a", 'Shout "hi".', outcome=outcome)
-    assert "HI" in outcome.answer
-
-
 @pytest.mark.usefixtures("_threads_change_places_often")
 def test_runs_may_begin_and_end_in_many_threads_at_once() -> None:
     errors: list[BaseException] = []
@@ -163,24 +145,6 @@ def test_workflows_with_other_settings_that_alternate_keep_their_servers(
         used[name].add(pid(runs[name]))
     assert [len(x) for x in used.values()] == [1, 1]
     assert not used["one"] & used["other"]
-
-
-def test_short_runs_beside_one_that_goes_on_end_its_servers_once_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before it goes on nothing tells it from one that failed."""
-    settle(tmp_path / "mcp_settings.json", monkeypatch)
-    long: Ctx = {}
-    used = [pid(long)]
-    for _ in range(3):
-        pid({})
-        used.append(pid(long))
-    assert len(set(used)) <= 2
-    assert len(set(used[1:])) == 1
-    bridge = bridge_of(long)
-    for _ in range(6):  # it may have failed meanwhile
-        pid({})
-    assert not bridge.is_open
 
 
 def test_a_new_run_finds_what_was_changed_in_the_settings_since_one_that_was_left(

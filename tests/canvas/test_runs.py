@@ -141,25 +141,6 @@ def test_the_process_of_a_server_is_gone_after_an_error(pid_file: Path) -> None:
     wait_until(lambda: not is_running(pid_in(pid_file)), "the server ended")
 
 
-def test_a_run_that_was_abandoned_is_closed_with_the_next_in_its_thread(pid_file: Path) -> None:
-    """A notebook keeps the traceback of a failed run, and with it everything."""
-    kept: dict[str, Any] = {}
-    play(kept, make(MCPListTools, server_name="workshop"))
-    abandoned = pid_in(pid_file)
-    assert is_running(abandoned)
-    play({}, make(MCPListTools, server_name="workshop"))
-    assert not is_running(abandoned)
-
-
-def test_an_abandoned_run_that_goes_on_is_connected_again() -> None:
-    kept: dict[str, Any] = {}
-    play(kept, make(MCPListTools, server_name="library"))
-    play({}, make(MCPListTools, server_name="library"))
-    again = make(MCPListTools, server_name="library")
-    play(kept, again)
-    assert again.tools.value
-
-
 def test_a_run_in_another_thread_is_left_alone(pid_file: Path) -> None:
     kept: dict[str, Any] = {}
     play(kept, make(MCPListTools, server_name="workshop"))

@@ -1,33 +1,37 @@
-"""Tells whether a component file is the one that belongs to this engine.
+"""Tells whether the component files that a workflow loaded belong to this engine.
 
-Xircuits copies libraries when it initialises a folder, and a later `pip install -U`
-does not touch that copy: old component files then meet a new engine. The nodes ask
-here, once for each file and process; `xai-mcp-agent init` asks for the installed files.
+Xircuits copies libraries when it initialises a folder, and a later `pip install -U` does not touch
+that copy: old component files then meet a new engine. `xai-mcp-agent init` asks for the installed
+files.
 """
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from pathlib import Path
 
 from ..core.shell import shown_command
 from ..core.util import COMPONENTS, installed_components_folder, installed_version
 
-_checked: set[str] = set()
+
+def warn_of_stale_components() -> None:
+    """Say of each copy of our nodes that is old, once, what to do; the run goes on."""
+    for name, module in sys.modules.copy().items():
+        if name.startswith("xai_components.xai_mcp_agent.") and module.__file__:
+            _warn_if_stale(module.__file__)
 
 
-def warn_if_stale(component_file: str) -> str | None:
-    """Return one line for the screen when `component_file` is not the installed one, else None.
+@cache  # a loaded module stays what it is
+def _warn_if_stale(component_file: str) -> None:
+    if line := why_stale(Path(component_file)):
+        print(line, file=sys.stderr)
 
-    Pass the `__file__` of the component's module. A file is judged once in a
-    process, at its first use: a loaded module stays what it is, and the person
-    needs to read it once.
-    """
-    if component_file in _checked:
-        return None
-    _checked.add(component_file)
-    file = Path(component_file)
+
+def why_stale(file: Path) -> str:
+    """A line that says what to do about a component file that is not the installed one, or ""."""
     if _is_installed(file):
-        return None
+        return ""
     return (
         f"{file} is not the file of the installed xai-mcp-agent {installed_version()}: "
         f"run `{_refresh_command(file)}`, then the workflow again in a new kernel."
@@ -44,14 +48,9 @@ def _is_installed(file: Path) -> bool:
         return True  # unreadable: nothing is known against it, and the workflow can go on
 
 
-def _is_where_packages_are(file: Path) -> bool:
-    """And not in a working folder."""
-    return len(file.parents) > 2 and (file.parents[2] / "xircuits").is_dir()
-
-
 def _refresh_command(file: Path) -> str:
-    if len(file.parents) < 3 or file.parents[1].name != COMPONENTS:
+    folder = file.parents[2]
+    # An editable install leaves copies among the packages: that is nobody's working folder.
+    if file.parents[1].name != COMPONENTS or (folder / "xircuits").is_dir():
         return "xai-mcp-agent init"
-    if _is_where_packages_are(file):
-        return "xai-mcp-agent init"
-    return shown_command("xai-mcp-agent", "init", str(file.parents[2]))
+    return shown_command("xai-mcp-agent", "init", str(folder))

@@ -1,8 +1,8 @@
 """How a compiled workflow ends: a few lines in place of pages of traceback.
 
-After Ctrl-C the status stays Python's own, that of a process ended by SIGINT: 130 in a shell. An
-error of ours that a node raised is shown as in the lab, and the status is 1; `XAI_MCP_SHOW=verbose`
-shows where it came from. Whatever else happens is a fault of somebody, and keeps its traceback.
+After Ctrl-C the status is that of a process ended by SIGINT: 130 in a shell. An error of ours that
+a node raised is shown as in the lab, and the status is 1; `XAI_MCP_SHOW=verbose` shows where it
+came from. Whatever else happens is a fault of somebody, and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -20,24 +20,19 @@ from typing import NoReturn
 
 from ..core.errors import XaiMcpError
 
-STOPPED = "Stopped by you."
-
 _interrupted = threading.Event()
 
 
 class Stopped(KeyboardInterrupt):
     """A person pressed Stop in the lab, which shows the sentence in place of a traceback."""
 
-    def __init__(self) -> None:
-        super().__init__(STOPPED)
-
     def _render_traceback_(self) -> list[str]:
-        return [STOPPED]
+        return [str(self)]
 
 
 def stop(*_: object) -> NoReturn:
     """A handler for SIGINT in a kernel of the lab."""
-    raise Stopped
+    raise Stopped("Stopped by you.")
 
 
 def show_endings_shortly() -> None:
@@ -48,24 +43,24 @@ def show_endings_shortly() -> None:
 
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - as in pythonw
-        return
-    if _is_interrupt(error):
-        _show_interrupt(where)
-    elif lines := _short_lines(error):
-        print("\n".join(lines), file=sys.stderr)
+    is_verbose = os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose"
+    # Python 3.11 makes a RuntimeError of one that comes while a class is made.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+        _interrupted.set()
+        # What it was about to have done, had it not been interrupted.
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        words = f"\nInterrupted{_place(where)}; what it had started is ended.\nKeyboardInterrupt"
+        print(words, file=sys.stderr)
+    elif isinstance(error, XaiMcpError) and not is_verbose and (lines := error.told_by_node()):
+        print(
+            *lines,
+            "",
+            "  XAI_MCP_SHOW=verbose shows where it came from.",
+            sep="\n",
+            file=sys.stderr,
+        )
     else:
         sys.__excepthook__(kind, error, where)
-
-
-def _show_interrupt(where: TracebackType | None) -> None:
-    # What it was about to have done, had it not been interrupted.
-    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-    _interrupted.set()
-    print(
-        f"\nInterrupted{_place(where)}; what it had started is ended.\nKeyboardInterrupt",
-        file=sys.stderr,
-    )
 
 
 def _end_by_signal() -> None:
@@ -77,25 +72,8 @@ def _end_by_signal() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _short_lines(error: BaseException) -> list[str]:
-    """The lines for an error of ours that a node raised; none where all of it is wanted."""
-    if os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose":
-        return []
-    lines = error.told_by_node() if isinstance(error, XaiMcpError) else []
-    return [*lines, "", "  XAI_MCP_SHOW=verbose shows where it came from."] if lines else []
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether it is one, or what Python makes of one where a class is made."""
-    while isinstance(error, RuntimeError):
-        error = error.__cause__
-    return isinstance(error, KeyboardInterrupt)
-
-
 def _place(where: TracebackType | None) -> str:
     """The line of the workflow's script that was being run."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if script is None:
-        return ""
     lines = [line for frame, line in traceback.walk_tb(where) if frame.f_code.co_filename == script]
-    return f" in {Path(script).name}, line {lines[-1]}" if lines else ""
+    return f" in {Path(script).name}, line {lines[-1]}" if script and lines else ""
