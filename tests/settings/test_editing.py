@@ -166,7 +166,7 @@ def test_what_cannot_be_added_is_printed_to_be_written_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names and places, and no value that may be a secret."""
-    monkeypatch.setattr(editing, "_inserted", lambda *_: None)
+    monkeypatch.setattr(editing, "_object_at", lambda *_: None)
     file = tmp_path / "mcp_settings.json"
     file.write_text('{"mcpServers": {}}')
     with pytest.raises(SettingsError, match="by hand") as caught:
