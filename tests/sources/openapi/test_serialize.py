@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.sources.openapi.plan import Location, Placement, Style
-from xai_mcp_agent.sources.openapi.serialize import (
+from xai_mcp_agent.sources.openapi.plan import (
     Unwritable,
     cookie_pairs,
     path_text,

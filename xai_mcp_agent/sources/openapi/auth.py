@@ -27,9 +27,8 @@ from ...settings.validation import ValidationContext, known_keys
 from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
 from .client import ServiceClient, ServiceResponse
-from .plan import SecurityNeed
+from .plan import SecurityNeed, Unwritable, one_line
 from .request import can_be_header
-from .serialize import Unwritable, one_line
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
 """By the names of schemes, as the settings have them."""

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
 from . import swagger
-from .content import FORM, JSON, MULTIPART, base_of
 from .document import BadOperation, BadReference, Document, text_of, texts_of
 from .parameters import Argument, describe
 from .plan import Body, Part, Placement, Style
+from .request import FORM, JSON, MULTIPART, base_of
 from .schemas import Notes, Schemas, types_of
 
 # Characters. A model sees the result itself; a schema is also compared, and kept in the history,

@@ -1,37 +1,59 @@
 """A call of an operation as the HTTP request that is sent: a plan, filled in with arguments.
 
 Nothing of the arguments is lost and nothing is added; what cannot be written is refused before
-anything is sent.
+anything is sent. OpenAPI 3.2 (Media Type Object, Encoding Object) decides how a body is written. A
+file as an argument is one text, which a model can write: its content, or a `data:` URL with its
+bytes in base64, its media type, and its name as `name=`. Files of this machine are never read: a
+model would choose which.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from ...core.errors import BadSetting, InvalidArguments
-from .content import Content, encode_body
-from .plan import Location, Placement, RequestPlan
-from .serialize import (
-    Pairs,
+from ...core.json import is_list, is_object
+from .plan import (
+    Body,
+    Location,
+    Part,
+    Placement,
+    RequestPlan,
     Unwritable,
+    content_text,
     cookie_pairs,
     header_text,
+    in_query,
+    in_url,
+    json_text,
     one_line,
+    pairs,
     path_text,
     query_pairs,
     querystring,
     refuse_dot_segments,
+    value_text,
 )
 
 if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+Content: TypeAlias = tuple[str, bytes]
+"""A media type, and the bytes."""
 
+JSON, FORM, MULTIPART = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+)
 HOLE = re.compile(r"\{([^{}]*)\}")
 """Where a parameter stands in a path."""
 
@@ -48,6 +70,11 @@ _OF_THE_CONNECTION = frozenset((
 # Some services answer nobody who does not say who asks. Other packings need a library.
 _OURS = {"User-Agent": "xai-mcp-agent", "Accept-Encoding": "gzip, deflate"}
 _READING = ("GET", "HEAD", "OPTIONS", "QUERY")
+_BINARY = "application/octet-stream"
+_LINES = ("application/jsonl", "application/x-ndjson", "application/ndjson")
+_JSON_SEQUENCE = "application/json-seq"
+_DATA_URL = "data:"
+_FILE_NAMES = ("name", "filename")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,10 +89,7 @@ class RequestParts:
 
 
 def build_request(
-    plan: RequestPlan,
-    arguments: Mapping[str, Any],
-    *,
-    base_url: str = "",
+    plan: RequestPlan, arguments: Mapping[str, Any], *, base_url: str = ""
 ) -> httpx2.Request:
     """Return the request that calls the operation with these arguments, without credentials.
 
@@ -118,133 +142,6 @@ def put_together(
         ) from None
 
 
-class _Filling:
-    """Writes the arguments of one call, each where it belongs."""
-
-    def __init__(self, plan: RequestPlan, arguments: Mapping[str, Any]) -> None:
-        self._plan = plan
-        self._arguments = arguments
-
-    def parts(self, base_url: str) -> RequestParts:
-        """Return the whole request."""
-        self._check_names()
-        headers = {"Accept": self._plan.accept, **self._headers()}
-        body = self._body()
-        if body is not None:
-            headers = {x: y for x, y in headers.items() if x.lower() != "content-type"}
-            headers["Content-Type"] = body[0]
-        if not base_url:
-            raise BadSetting(
-                "The document names no server that can be called. Write its address as `baseUrl`, "
-                "such as https://api.example.com/v1."
-            )
-        url = base_url.rstrip("/") + self._target()
-        cookies = tuple(self._pairs("cookie", cookie_pairs))
-        return RequestParts(self._plan.method, url, headers, cookies, body)
-
-    def _check_names(self) -> None:
-        names, places = self._names(), self._plan.placements
-        problems = [f"there is no argument {x!r}" for x in self._arguments if x not in names]
-        problems += [
-            f"{x.argument} is missing"
-            for x in places
-            if x.argument not in self._arguments
-            and (x.location == "path" or (x.is_required and x.location != "body"))
-        ]
-        if problems:
-            raise self._error(problems)
-
-    def _target(self) -> str:
-        """Return the path and the query."""
-        path, mark, query = self._plan.path.partition("?")
-        path, query = self._fill(path), self._fill(query)
-        self._check(path, lambda: refuse_dot_segments(path))
-        added = [f"{name}={text}" for name, text in self._pairs("query", query_pairs)]
-        added += [self._write(x, querystring) for x in self._places("querystring", nulls=False)]
-        return _with_query(path + mark + query, added)
-
-    def _headers(self) -> dict[str, str]:
-        headers: dict[str, str] = {}
-        for place in self._places("header", nulls=False):
-            if place.name.lower() in _OF_THE_CONNECTION:
-                continue
-            if not _HEADER_NAME.fullmatch(place.name):
-                problem = "its header has an invalid name"
-                raise self._error([f"{place.argument}: {problem}"])
-            headers[place.name] = self._write(place, header_text)
-        return headers
-
-    def _body(self) -> Content | None:
-        body = self._plan.body
-        if body is None:
-            return None
-        if body.argument:
-            if body.argument not in self._arguments:
-                if body.is_required:
-                    raise self._error([f"{body.argument} is missing"])
-                return None
-            value = self._arguments[body.argument]
-        else:
-            value = {x.name: self._arguments[x.argument] for x in self._places("body")}
-            if not value and not body.is_required:
-                return None
-        return self._check(body.argument or "the body", lambda: encode_body(body, value))
-
-    def _places(self, location: Location, *, nulls: bool = True) -> list[Placement]:
-        return [
-            x
-            for x in self._plan.placements
-            if x.location == location
-            and x.argument in self._arguments
-            and (nulls or self._arguments[x.argument] is not None)
-        ]
-
-    def _pairs(self, location: Location, write: Callable[[Placement, Any], Pairs]) -> Pairs:
-        return [pair for x in self._places(location) for pair in self._write(x, write)]
-
-    def _write(self, place: Placement, write: Callable[[Placement, Any], T]) -> T:
-        value = self._arguments[place.argument]
-        return self._check(place.argument, lambda: write(place, value))
-
-    def _fill(self, template: str) -> str:
-        """Fill the arguments of the path into a template. Braces of others stay, encoded."""
-        places = {x.name: x for x in self._plan.placements if x.location == "path"}
-        return "".join(
-            self._in_path(places[x]) if n % 2 and x in places
-            else quote(f"{{{x}}}" if n % 2 else x, safe=IN_TEMPLATE)
-            for n, x in enumerate(HOLE.split(template))
-        )  # fmt: skip
-
-    def _in_path(self, place: Placement) -> str:
-        text = self._write(place, path_text)
-        if not text and self._plan.method.upper() not in _READING:
-            problem = "it is empty, and the call would change something else"
-            raise self._error([f"{place.argument}: {problem}"])
-        return text
-
-    def _check(self, argument: str, do: Callable[[], T]) -> T:
-        try:
-            return do()
-        except Unwritable as cause:
-            raise self._error([f"{argument}: {cause}"]) from None
-
-    def _names(self) -> dict[str, None]:
-        body = self._plan.body
-        whole = [body.argument] if body and body.argument else []
-        return dict.fromkeys([*(x.argument for x in self._plan.placements), *whole])
-
-    def _error(self, problems: list[str]) -> InvalidArguments:
-        name = f"{self._plan.method} {self._plan.path}"
-        return InvalidArguments(name, problems, ", ".join(self._names()) or "no arguments")
-
-
-def _with_query(url: str, added: list[str]) -> str:
-    if not (added := [x for x in added if x]):
-        return url
-    between = "" if url.endswith(("?", "&")) else "&" if "?" in url else "?"
-    return url + between + "&".join(added)
-
-
 def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
     """Lay headers over each other: later ones replace those whose name differs in case only.
 
@@ -260,3 +157,258 @@ def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
             problem = f"header {name}: {cause}"
             raise InvalidArguments("the request", [problem], "one line") from None
     return headers
+
+
+class _Filling:
+    """Writes the arguments of one call, each where it belongs."""
+
+    def __init__(self, plan: RequestPlan, arguments: Mapping[str, Any]) -> None:
+        self._plan = plan
+        self._arguments = arguments
+        whole = [plan.body.argument] if plan.body and plan.body.argument else []
+        self._names = dict.fromkeys([*(x.argument for x in plan.placements), *whole])
+
+    def parts(self, base_url: str) -> RequestParts:
+        """Return the whole request."""
+        self._check_names()
+        headers = {"Accept": self._plan.accept}
+        for place in self._places("header", nulls=False):
+            if place.name.lower() not in _OF_THE_CONNECTION:
+                headers[place.name] = self._write(place, header_text)
+        if body := self._body():
+            headers = {x: y for x, y in headers.items() if x.lower() != "content-type"}
+            headers["Content-Type"] = body[0]
+        if not base_url:
+            raise BadSetting(
+                "The document names no server that can be called. Write its address as `baseUrl`, "
+                "such as https://api.example.com/v1."
+            )
+        url = base_url.rstrip("/") + self._target()
+        cookies = [y for x in self._places("cookie") for y in self._write(x, cookie_pairs)]
+        return RequestParts(self._plan.method, url, headers, tuple(cookies), body)
+
+    def _check_names(self) -> None:
+        problems = [f"there is no argument {x!r}" for x in self._arguments if x not in self._names]
+        problems += [
+            f"{x.argument} is missing"
+            for x in self._plan.placements
+            if x.argument not in self._arguments
+            and (x.location == "path" or (x.is_required and x.location != "body"))
+        ]
+        if problems:
+            raise self._error(*problems)
+
+    def _target(self) -> str:
+        """Return the path and the query."""
+        path, mark, query = self._plan.path.partition("?")
+        path, query = self._fill(path), self._fill(query)
+        self._check(path, lambda: refuse_dot_segments(path))
+        written = [y for x in self._places("query") for y in self._write(x, query_pairs)]
+        added = [f"{name}={text}" for name, text in written]
+        added += [self._write(x, querystring) for x in self._places("querystring", nulls=False)]
+        url = path + mark + query
+        if not (added := [x for x in added if x]):
+            return url
+        between = "" if url.endswith(("?", "&")) else "&" if "?" in url else "?"
+        return url + between + "&".join(added)
+
+    def _fill(self, template: str) -> str:
+        """Fill the arguments of the path into a template. Braces of others stay, encoded."""
+        places = {x.name: x for x in self._plan.placements if x.location == "path"}
+        return "".join(
+            self._in_path(places[x]) if n % 2 and x in places
+            else quote(f"{{{x}}}" if n % 2 else x, safe=IN_TEMPLATE)
+            for n, x in enumerate(HOLE.split(template))
+        )  # fmt: skip
+
+    def _in_path(self, place: Placement) -> str:
+        text = self._write(place, path_text)
+        if not text and self._plan.method.upper() not in _READING:
+            problem = "it is empty, and the call would change something else"
+            raise self._error(f"{place.argument}: {problem}")
+        return text
+
+    def _body(self) -> Content | None:
+        body = self._plan.body
+        if body is None:
+            return None
+        value = {x.name: self._arguments[x.argument] for x in self._places("body")}
+        if not value and not body.is_required and body.argument not in self._arguments:
+            return None
+        if body.argument:
+            if body.argument not in self._arguments:
+                raise self._error(f"{body.argument} is missing")
+            value = self._arguments[body.argument]
+        return self._check(body.argument or "the body", lambda: encode_body(body, value))
+
+    def _places(self, location: Location, *, nulls: bool = True) -> list[Placement]:
+        return [
+            x
+            for x in self._plan.placements
+            if x.location == location
+            and x.argument in self._arguments
+            and (nulls or self._arguments[x.argument] is not None)
+        ]
+
+    def _write(self, place: Placement, write: Callable[[Placement, Any], T]) -> T:
+        value = self._arguments[place.argument]
+        return self._check(place.argument, lambda: write(place, value))
+
+    def _check(self, argument: str, do: Callable[[], T]) -> T:
+        try:
+            return do()
+        except Unwritable as cause:
+            raise self._error(f"{argument}: {cause}") from None
+
+    def _error(self, *problems: str) -> InvalidArguments:
+        name = f"{self._plan.method} {self._plan.path}"
+        return InvalidArguments(name, problems, ", ".join(self._names) or "no arguments")
+
+
+# Bodies
+
+
+def encode_body(body: Body, value: Any) -> Content:
+    """Return the body that holds this value, and what its `Content-Type` says.
+
+    Raises:
+        Unwritable: it cannot be held by the media type.
+    """
+    kind = base_of(body.media_type)
+    if is_json(kind):
+        media_type = body.media_type if kind and "*" not in kind else JSON
+        return media_type, json_text(value).encode()
+    if kind == FORM:
+        return FORM, "&".join(f"{key}={x}" for key, x in _form_pairs(body, value)).encode()
+    if kind.startswith("multipart/"):
+        return _multipart(body, kind if kind != "multipart/*" else MULTIPART, value)
+    if kind in _LINES or kind == _JSON_SEQUENCE:
+        before = "\x1e" if kind == _JSON_SEQUENCE else ""
+        lines = value if is_list(value) else [value]
+        return body.media_type, "".join(f"{before}{json_text(x)}\n" for x in lines).encode()
+    if kind.startswith("text/"):
+        return f"{kind}; charset=utf-8", value_text(value).encode("utf-8", "replace")
+    data, media_type, _ = _file_of(value)
+    return one_line((media_type or _BINARY) if "*" in kind else kind), data
+
+
+def base_of(media_type: str) -> str:
+    """Return a media type without its parameters, in lower case."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def is_json(kind: str) -> bool:
+    """Whether values are written as JSON where this media type, in lower case, is wanted."""
+    return kind in ("", "*/*", "application/*", "text/json") or (
+        kind.endswith(("/json", "+json")) and kind.startswith(("application/", "text/"))
+    )
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    if not is_object(value):
+        raise Unwritable("it is not an object, and a form has named fields")
+    return iter(value.items())
+
+
+def _form_pairs(body: Body, value: Any) -> Iterator[tuple[str, str]]:
+    for name, member in _members(value):
+        part = body.parts.get(name, Part())
+        if part.style:
+            encode = in_query if part.allow_reserved else in_url
+            yield from pairs(name, member, part.style, part.explode, encode)
+        else:
+            yield from ((in_url(name), in_url(_field_text(part, x))) for x in _each(part, member))
+
+
+def _field_text(part: Part, value: Any) -> str:
+    """Write a field as its media type; texts are not put in quotes where that is JSON."""
+    is_text = isinstance(value, str) and is_json(base_of(part.media_type))
+    if part.is_file or not part.media_type or is_text:
+        return value_text(value)
+    return content_text(value, part.media_type)
+
+
+def _each(part: Part, value: Any) -> list[Any]:
+    """Return the values of a field: of a list without a media type one for each item."""
+    if is_list(value) and (part.is_list or part.is_file or not part.media_type):
+        return [x for x in value if x is not None]
+    return [] if value is None else [value]
+
+
+def _multipart(body: Body, kind: str, value: Any) -> Content:
+    from httpx2 import Request  # here, because most bodies need none of it
+
+    fields = [field for name, x in _members(value) for field in _fields(body, name, x)]
+    boundary = secrets.token_hex(16)
+    media_type = f"{kind}; boundary={boundary}"
+    if not fields:
+        return media_type, f"--{boundary}--\r\n".encode()
+    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+    try:
+        # Names may have any character: the library escapes them.
+        return media_type, Request("POST", "http://form", headers=headers, files=fields).read()
+    except ValueError as cause:
+        raise Unwritable(f"a form cannot hold one of its fields: {cause}") from None
+
+
+def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of one property as the HTTP library takes them."""
+    part = body.parts.get(name, Part())
+    headers = {key: one_line(x) for key, x in part.headers.items()}
+    if part.style and not part.is_file:
+        for key, text in pairs(name, value, part.style, part.explode, str):
+            yield key, (None, text.encode("utf-8", "replace"), None, dict(headers))
+        return
+    for item in _each(part, value):
+        if part.is_file:
+            data, media_type, file_name = _file_of(item)
+            # A media type that lists several leaves the choice.
+            is_one = "*" not in part.media_type and "," not in part.media_type
+            media_type = media_type or (part.media_type if is_one else "") or _BINARY
+            yield name, (file_name or name, data, one_line(media_type), dict(headers))
+        else:
+            is_json_part = part.media_type and is_json(base_of(part.media_type))
+            text = json_text(item) if is_json_part else value_text(item)
+            data = text.encode("utf-8", "replace")
+            yield name, (None, data, _part_type(part, item), dict(headers))
+
+
+def _part_type(part: Part, value: Any) -> str | None:
+    """Return what is said of a part that is not plain text."""
+    media_type = part.media_type
+    if media_type and not media_type.startswith("text/plain") and "*" not in media_type:
+        return one_line(media_type.partition(",")[0])
+    return JSON if isinstance(value, dict | list) else None
+
+
+def _file_of(value: Any) -> tuple[bytes, str, str]:
+    """Return the bytes of the file that an argument stands for, its media type and its name.
+
+    Raises:
+        Unwritable: it begins as a `data:` URL and is none.
+    """
+    text = value_text(value)
+    if text[: len(_DATA_URL)].lower() != _DATA_URL:
+        return text.encode("utf-8", "surrogatepass"), "", ""
+    head, comma, data = text[len(_DATA_URL) :].partition(",")
+    if not comma:
+        raise Unwritable("it begins with `data:` but has no comma before its data")
+    media_type, *parameters = (x.strip() for x in head.split(";"))
+    named = [(x, *x.partition("=")[::2]) for x in parameters]
+    names = [unquote(y).strip('"') for _, key, y in named if key.lower() in _FILE_NAMES]
+    others = [x for x, key, _ in named if "=" in x and key.lower() not in _FILE_NAMES]
+    is_base64 = any(x.lower() == "base64" for x in parameters)
+    return (
+        _decode(data) if is_base64 else unquote_to_bytes(data),
+        ";".join([media_type, *others]) if media_type else _BINARY if is_base64 else "text/plain",
+        "".join(names[:1]).replace("\\", "/").rpartition("/")[2],
+    )
+
+
+def _decode(data: str) -> bytes:
+    """Decode base64 as it is written: with line breaks, without its end, in URLs' alphabet."""
+    plain = "".join(unquote(data).split()).rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error:
+        raise Unwritable("its data is not base64") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.json import JsonObject, as_list, as_object
-from .content import FORM, JSON, MULTIPART
 from .document import texts_of
+from .request import FORM, JSON, MULTIPART
 
 # What a parameter says of itself; the other words are about its values.
 _OF_PARAMETERS = frozenset((

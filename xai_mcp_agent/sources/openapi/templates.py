@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -19,11 +19,12 @@ from xml.sax.saxutils import escape
 from ...core.errors import BadSetting, InvalidArguments
 from ...core.json import is_object
 from ...settings.openapi import OperationSettings
-from .content import base_of, is_json
-from .plan import Body, Location, Placement, RequestPlan, Style
-from .request import HOLE, IN_TEMPLATE, RequestParts
-from .serialize import (
+from .plan import (
+    Location,
     Pairs,
+    Placement,
+    RequestPlan,
+    Style,
     Unwritable,
     cookie_pairs,
     header_text,
@@ -35,6 +36,7 @@ from .serialize import (
     refuse_dot_segments,
     value_text,
 )
+from .request import FORM, HOLE, IN_TEMPLATE, JSON, RequestParts, base_of, is_json
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -69,13 +71,13 @@ def override(
         url = _render(operation.url, "url", "url", {**values, "base_url": _Encoded(base_url)})
         parts = replace(parts, url=_checked_url(url, base_url))
     if operation.headers:
-        headers = {
+        rendered = {
             name: _render(text, "header", f"headers.{name}", values)
             for name, text in operation.headers.items()
         }
-        names = {x.lower() for x in headers}
-        others = {name: text for name, text in parts.headers.items() if name.lower() not in names}
-        parts = replace(parts, headers={**others, **{x: y for x, y in headers.items() if y}})
+        names = {x.lower() for x in rendered}
+        headers = {name: text for name, text in parts.headers.items() if name.lower() not in names}
+        parts = replace(parts, headers={**headers, **{x: y for x, y in rendered.items() if y}})
     return _with_body(parts, operation.body, values) if operation.body else parts
 
 
@@ -85,25 +87,23 @@ def check_templates(operation: OperationSettings) -> None:
     Raises:
         BadSetting: one is wrong; says which and why.
     """
-    if operation.url:
-        _compile(operation.url, "url", "url")
-    for name, text in operation.headers.items():
-        _compile(text, "header", f"headers.{name}")
-    if operation.body:
-        _compile(operation.body, "json", "body")
+    named = {"url": operation.url, "body": operation.body}
+    named |= {f"headers.{name}": text for name, text in operation.headers.items()}
+    for where, text in named.items():
+        _compile(text or "", "text", where)
 
 
 def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) -> RequestParts:
     named = (text for name, text in parts.headers.items() if name.lower() == "content-type")
-    media_type = next(named, "application/json")
-    kind = base_of(media_type)
-    if kind.startswith("multipart/"):
+    media_type = next(named, JSON)
+    context = _context_of(media_type)
+    if context is None:
         raise BadSetting("`body` of an operation: a multipart form cannot be a template.")
-    text = _render(template, _context_of(kind), "body", values)
-    if is_json(kind):
+    text = _render(template, context, "body", values)
+    if context == "json":
         try:
             json.loads(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             raise BadSetting(
                 "`body` of an operation: the result is not JSON. Write values as "
                 '{{ args.name | tojson }}, or in quotes as "{{ args.name }}".'
@@ -112,12 +112,14 @@ def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) ->
     return replace(parts, headers=headers, body=(media_type, text.encode("utf-8", "replace")))
 
 
-def _context_of(kind: str) -> Context:
+def _context_of(media_type: str) -> Context | None:
+    """Return how values in a body are encoded; None where no template can write it."""
+    kind = base_of(media_type)
+    if kind.startswith("multipart/"):
+        return None
     if is_json(kind):
         return "json"
-    if "xml" in kind:
-        return "xml"
-    return "form" if kind == "application/x-www-form-urlencoded" else "text"
+    return "xml" if "xml" in kind else "form" if kind == FORM else "text"
 
 
 def _checked_url(url: str, base_url: str) -> str:
@@ -158,9 +160,7 @@ def _compile(template: str, context: Context, where: str) -> Template:
     try:
         return _environment(context).from_string(template)
     except (TemplateError, RecursionError) as cause:
-        too_deep = isinstance(cause, RecursionError)
-        problem = "it is nested too deeply" if too_deep else str(cause)
-        raise BadSetting(f"`{where}` of an operation is no usable template: {problem}.") from None
+        raise BadSetting(f"`{where}` of an operation is no usable template: {cause}.") from None
 
 
 @lru_cache(maxsize=8)
@@ -168,6 +168,8 @@ def _environment(context: Context) -> Any:
     # Here, because most services have no templates.
     from jinja2 import StrictUndefined, Undefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    encode = _ENCODERS[context]
 
     class JsonEnvironment(ImmutableSandboxedEnvironment):
         """Looks up members of objects: `args.items` is the argument of that name."""
@@ -183,27 +185,18 @@ def _environment(context: Context) -> Any:
                 return self.undefined(name=str(argument))
             return super().getitem(obj, argument)
 
-    environment = JsonEnvironment(
-        undefined=StrictUndefined, finalize=_finalizer(context), keep_trailing_newline=True
-    )  # autoescape is for HTML: `finalize` encodes for the place
-    environment.filters |= _FILTERS
-    return environment
-
-
-def _finalizer(context: Context) -> Callable[[Any], Any]:
-    """Return what encodes each value for its place, unless a filter has done that."""
-    from jinja2 import Undefined
-
-    encode = _ENCODERS[context]
-
-    def finalize(value: Any) -> Any:
+    def encode_value(value: Any) -> Any:
         if isinstance(value, _Encoded | Undefined):
             return value
         if context == "json" and not isinstance(value, str):
             return json_text(value)
         return encode(value_text(value))
 
-    return finalize
+    environment = JsonEnvironment(
+        undefined=StrictUndefined, finalize=encode_value, keep_trailing_newline=True
+    )  # autoescape is for HTML: `finalize` encodes for the place
+    environment.filters |= _FILTERS
+    return environment
 
 
 def _writer(
@@ -265,39 +258,37 @@ class PlanTemplates:
 def templates_of(plan: RequestPlan) -> PlanTemplates:
     """Return the plan as templates, to be shown, and to be changed in the settings."""
     query = [
-        _if_given(x, f"&{_value(x, x.location)}")
+        _if_given(x, f"&{_value(x)}")
         for x in plan.placements
         if x.location in ("query", "querystring")
     ]
     path = plan.path + ("" if "?" in plan.path or not query else "?")
     places = {x.name: x for x in plan.placements if x.location == "path"}
     pieces = (
-        _value(places[x], "path") if n % 2 and x in places
+        _value(places[x]) if n % 2 and x in places
         else quote(f"{{{x}}}" if n % 2 else x, safe=f"{IN_TEMPLATE}?")
         for n, x in enumerate(re.split(HOLE, path))
     )  # fmt: skip
     headers = {"Accept": plan.accept}
-    for place in plan.placements:
-        if place.location == "header":
-            headers[place.name] = _if_given(place, _value(place, "header"))
-    cookies = [x for x in plan.placements if x.location == "cookie"]
-    if cookies:
-        headers["Cookie"] = "".join(_if_given(x, f"{_value(x, 'cookie')}; ") for x in cookies)
+    headers |= {x.name: _if_given(x, _value(x)) for x in plan.placements if x.location == "header"}
+    if cookies := [x for x in plan.placements if x.location == "cookie"]:
+        headers["Cookie"] = "".join(_if_given(x, f"{_value(x)}; ") for x in cookies)
     if plan.body is not None:
         headers["Content-Type"] = plan.body.media_type
-    return PlanTemplates("".join([*pieces, *query]), headers, _body(plan, plan.body))
+    return PlanTemplates("".join([*pieces, *query]), headers, _body(plan))
 
 
-def _body(plan: RequestPlan, body: Body | None) -> str:
-    kind = base_of(body.media_type) if body is not None else ""
-    if body is None or kind.startswith("multipart/"):
+def _body(plan: RequestPlan) -> str:
+    body = plan.body
+    context = _context_of(body.media_type) if body else None
+    if body is None or context is None:
         return ""
-    filters = {"json": " | tojson", "form": " | form"}.get(_context_of(kind), "")
+    filters = {"json": " | tojson", "form": " | form"}.get(context, "")
     if body.argument:
         return f"{{{{ args[{_literal(body.argument)}]{filters} }}}}"
-    names = {x.argument: x.name for x in plan.placements if x.location == "body"}
-    pairs = ", ".join(f"{_literal(argument)}: {_literal(name)}" for argument, name in names.items())
-    return f"{{{{ args | fields({{{pairs}}}){filters} }}}}"
+    names = [x for x in plan.placements if x.location == "body"]
+    members = ", ".join(f"{_literal(x.argument)}: {_literal(x.name)}" for x in names)
+    return f"{{{{ args | fields({{{members}}}){filters} }}}}"
 
 
 def _if_given(place: Placement, text: str) -> str:
@@ -306,17 +297,12 @@ def _if_given(place: Placement, text: str) -> str:
     return f"{{% if args[{_literal(place.argument)}] is defined %}}{text}{{% endif %}}"
 
 
-def _value(place: Placement, filter_: str) -> str:
-    """Return an argument in its place; what is usual there is left out."""
-    return f"{{{{ args[{_literal(place.argument)}] | {filter_}({', '.join(_options(place))}) }}}}"
-
-
-def _options(place: Placement) -> Iterator[str]:
-    yield _literal(place.name)
-    yield _literal(place.style)
-    yield "true" if place.explode else "false"
-    if place.media_type:
-        yield _literal(place.media_type)
+def _value(place: Placement) -> str:
+    """Return an argument in its place, written by the filter of that name."""
+    explode = "true" if place.explode else "false"
+    options = [_literal(place.name), _literal(place.style), explode]
+    options += [_literal(place.media_type)] if place.media_type else []
+    return f"{{{{ args[{_literal(place.argument)}] | {place.location}({', '.join(options)}) }}}}"
 
 
 def _literal(text: str) -> str:
