@@ -169,19 +169,19 @@ class _Admin:
             listed if chosen is None else {x: chosen.taken(y) for x, y in listed.items()}
         )
         words = query.text.casefold().split()
-        found = [
+        tools = [
             entry
             for key, entry in sorted(entries.items(), key=lambda x: _place(x[0]))
             if query.enabled in (None, entry.is_enabled)
             and all(x in f"{key} {entry.require().description}".casefold() for x in words)
         ]
         after = _read_cursor(query.cursor)
-        left = [x for x in found if _place(x.key) > after]
+        left = [x for x in tools if _place(x.key) > after]
         page = left[: query.limit]
         more = len(left) > len(page)
         return {
             "tools": [{"server": x.key.source, **tool_json(x)} for x in page],
-            "total": len(found),
+            "total": len(tools),
             "next_cursor": _cursor(_place(page[-1].key)) if more else None,
             "not_listed": [x for x in sorted(names) if catalog.inventory(x) is None],
         }

@@ -217,11 +217,11 @@ class EventStream(Response):
         self._after = events[-1].position
         folded = [list(alike) for _, alike in groupby(events, _burst)]
         newest = folded[-_FIRST_EVENTS:] if is_first else folded[-_MOST_EVENTS:]
-        told: list[ServerEvent] = [
+        new: list[ServerEvent] = [
             ("history", {**event_json(x[-1]), "count": len(x)}, x[-1].position) for x in newest
         ]
-        missed = len(folded) > len(told) or len({x.position for x in events}) == _MOST_ROWS
-        return [("reread", {}, None), *told] if missed and not is_first else told
+        missed = len(folded) > len(new) or len({x.position for x in events}) == _MOST_ROWS
+        return [("reread", {}, None), *new] if missed and not is_first else new
 
     def _changed_calls(self) -> Iterator[ServerEvent]:
         before, self._calls = self._calls, dict(self._desk.waiting)

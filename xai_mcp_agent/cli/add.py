@@ -164,14 +164,14 @@ def add(
     if problem and not missing:
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
     notes = notes_on_secrets(entry, file)
-    kept = write_server(
+    backup = write_server(
         file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
     )
     trust_server(file, name)
     if not frame.as_json:
-        _say_written(name, file, kept, notes)
+        _say_written(name, file, backup, notes)
     tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
-    json = {"name": name, "written": str(file), "kept": kept, "notes": notes, "error": error}
+    json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
     undo = shown_command("xai-mcp-agent", "servers", "remove", name)
     errors = [f"{error}\nIt is written all the same; `{undo}` takes it out again."]
@@ -190,14 +190,14 @@ def _entry(
 ) -> JsonObject:
     entry = entry_of(words) if cwd else _located(entry_of(words))
     named = {"type": transport} if transport else {}
-    found: JsonObject = {**named, **entry}
+    options: JsonObject = {**named, **entry}
     if env:
-        found["env"] = dict(map(_variable, env))
+        options["env"] = dict(map(_variable, env))
     if headers:
-        found["headers"] = dict(map(_header, headers))
+        options["headers"] = dict(map(_header, headers))
     if cwd:
-        found["cwd"] = os.path.abspath(os.path.expanduser(cwd))
-    return found
+        options["cwd"] = os.path.abspath(os.path.expanduser(cwd))
+    return options
 
 
 def _located(entry: JsonObject) -> JsonObject:
@@ -221,10 +221,10 @@ def _variable(word: str) -> tuple[str, str]:
 
 
 def _header(word: str) -> tuple[str, str]:
-    found = re.fullmatch(r"\s*([^\s:=]+)\s*[:=]\s*(.*)", word, re.DOTALL)
-    if not found:
+    match = re.fullmatch(r"\s*([^\s:=]+)\s*[:=]\s*(.*)", word, re.DOTALL)
+    if not match:
         raise typer.BadParameter("--header wants 'Name: value'.")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
@@ -267,10 +267,10 @@ def _is_plain(name: str, value: str) -> bool:
     return is_secret(name, value) and not _REFERENCE.search(value)
 
 
-def _say_written(name: str, file: Path, kept: Path | None, notes: Sequence[str]) -> None:
+def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str]) -> None:
     say(f"Written: {name}, in {file}")
-    if kept:
-        say(f"The file as it was is kept as {kept}")
+    if backup:
+        say(f"The file as it was is kept as {backup}")
     for note in notes:
         say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
 
@@ -315,9 +315,9 @@ def remove(
         text = f"No server {name!r} in {file}. {meant}"
         raise UnknownServer(text, name, nearest(name, loaded.names))
     with writing(file):
-        kept = replace_text(file, text_without(file, sections[0], name))
+        backup = replace_text(file, text_without(file, sections[0], name))
     place = f"{sections[0]}.{name}" if sections[0] else name
     for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", (), name)]:
         TrustStore().agree_to(str(file), Part(part.key_path, "", (), name))
-    text = f"Removed: {name}, from {file}\nThe file as it was is kept as {kept}"
-    return Report({"removed": name, "file": str(file), "kept": kept}, text)
+    text = f"Removed: {name}, from {file}\nThe file as it was is kept as {backup}"
+    return Report({"removed": name, "file": str(file), "kept": backup}, text)

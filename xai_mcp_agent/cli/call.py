@@ -49,18 +49,18 @@ def read_arguments(words: Sequence[str], tool: ListedTool) -> JsonObject:
     """
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return _json_object(words[0], tool)
-    known = properties(tool.input_schema)
-    is_open = not known or tool.input_schema.get("additionalProperties") is True
+    schemas = properties(tool.input_schema)
+    is_open = not schemas or tool.input_schema.get("additionalProperties") is True
     values: JsonObject = {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
             raise _unusable(tool, f"{word!r} is not of the form name=value")
-        if name not in known and not is_open:
-            raise _unusable(tool, f"no parameter {name!r}. {did_you_mean(name, known)}".rstrip())
+        if name not in schemas and not is_open:
+            raise _unusable(tool, f"no parameter {name!r}. {did_you_mean(name, schemas)}".rstrip())
         if name in values:
             raise _unusable(tool, f"{name!r} is given twice: leave one out")
-        values[name] = value_from_text(text, known.get(name, {}))
+        values[name] = value_from_text(text, schemas.get(name, {}))
     return values
 
 

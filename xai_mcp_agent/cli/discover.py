@@ -55,10 +55,10 @@ def discover(
     return Report({"hosts": [_for_programs(x) for x in hosts]}, "\n".join(_lines(hosts)))
 
 
-def _take(words: Sequence[str], known: Sequence[HostServer], settings: Path | None) -> Report:
+def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
-    chosen = [_chosen(word, known) for word in words]
+    chosen = [_chosen(word, servers) for word in words]
     for number, (name, server) in enumerate(chosen):
         if problem := problem_of_name(name):
             raise SettingsError(str(file), "", problem, _TAKEN)
@@ -87,41 +87,41 @@ def _references(entry: JsonObject) -> list[str]:
     return _REFERENCE.findall(str(entry))
 
 
-def _chosen(word: str, known: Sequence[HostServer]) -> tuple[str, HostServer]:
+def _chosen(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     """The server that is meant, and the name that it gets.
 
     Raises:
         UnknownServer: no host has it, or several have one of this name, and not the same.
     """
-    meant, new, found = word, "", _called(word, known)
-    if not found:
+    meant, new, matches = word, "", _called(word, servers)
+    if not matches:
         meant, _, new = word.rpartition("=") if "=" in word else (word, "", "")
-        found = _called(meant, known)
-    if not found:
-        names = [x.name for x in known]
+        matches = _called(meant, servers)
+    if not matches:
+        names = [x.name for x in servers]
         near = (
             did_you_mean(meant, names) or "`xai-mcp-agent servers discover` shows which there are."
         )
         text = f"No other program knows a server {meant!r}. {near}"
         raise UnknownServer(text, meant, nearest(meant, names))
-    if any(x.entry != found[0].entry for x in found):
-        has_twins = len({x.host for x in found}) < len(found)
-        ways = [f"{x.file}#{x.name}" if has_twins else f"{x.host}/{x.name}" for x in found]
+    if any(x.entry != matches[0].entry for x in matches):
+        has_twins = len({x.host for x in matches}) < len(matches)
+        ways = [f"{x.file}#{x.name}" if has_twins else f"{x.host}/{x.name}" for x in matches]
         hosts = ", ".join(map(repr, ways))
         raise UnknownServer(f"Several are called {meant!r}. Say which: {hosts}.", meant, ())
-    return new or found[0].name, found[0]
+    return new or matches[0].name, matches[0]
 
 
-def _called(word: str, known: Sequence[HostServer]) -> list[HostServer]:
+def _called(word: str, servers: Sequence[HostServer]) -> list[HostServer]:
     """Those that a word names: by their name, with their host's, or with their file's."""
-    return [x for x in known if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
+    return [x for x in servers if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
 
 
-def _lines(found: Sequence[HostFile]) -> Iterator[str]:
-    if not found:
+def _lines(files: Sequence[HostFile]) -> Iterator[str]:
+    if not files:
         yield "No settings of other programs were found on this machine."
         return
-    for one in found:
+    for one in files:
         yield from folded(f"{one.host}: {one.file}", "", "  ")
         if one.problem:
             yield from folded(f"!! {one.problem}", "  ", "     ")
@@ -129,13 +129,13 @@ def _lines(found: Sequence[HostFile]) -> Iterator[str]:
             yield "  no servers"
         for server in one.servers:
             off = " (switched off)" if server.entry.get("enabled") is False else ""
-            yield from folded(f"{server.name}{off}: {_told(server.entry)}", "  ", "      ")
-    if any(x.servers for x in found):
+            yield from folded(f"{server.name}{off}: {_entry_text(server.entry)}", "  ", "      ")
+    if any(x.servers for x in files):
         yield ""
         yield "To have one in your settings: xai-mcp-agent servers discover --take NAME"
 
 
-def _told(entry: JsonObject) -> str:
+def _entry_text(entry: JsonObject) -> str:
     """What an entry starts or reaches, without what is secret in it."""
     for key in ("url", "serverUrl", "httpUrl"):
         if key in entry:
@@ -147,10 +147,10 @@ def _told(entry: JsonObject) -> str:
     return f"{shown} ({', '.join(named)})" if named else shown
 
 
-def _for_programs(found: HostFile) -> JsonObject:
+def _for_programs(file: HostFile) -> JsonObject:
     return {
-        "host": found.host,
-        "file": str(found.file),
-        "problem": found.problem,
-        "servers": [{"name": x.name, "starts": _told(x.entry)} for x in found.servers],
+        "host": file.host,
+        "file": str(file.file),
+        "problem": file.problem,
+        "servers": [{"name": x.name, "starts": _entry_text(x.entry)} for x in file.servers],
     }

@@ -158,10 +158,10 @@ def _write(target: Path, document: Document, *, overwrite: bool) -> None:
 
 
 def _workflow_in(file: Path) -> Document:
-    known = json_in(file)
-    if not isinstance(known, dict) or "layers" not in known:
+    document = json_in(file)
+    if not isinstance(document, dict) or "layers" not in document:
         raise NothingToDraw(f"{file} is no workflow. Name one for --tools-from.")
-    return cast(Document, known)
+    return cast(Document, document)
 
 
 def _wires(call: DrawnCall) -> int:

@@ -85,8 +85,8 @@ def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLoc
     is_off = None if lock is None else lock.is_off
     if names != (None, None):
         return FlowFinder().around(history.tools_told(when(at), *names), is_off, limit)
-    found = history.graph(when(at))
-    return found if is_off is None else found.marked(is_off)
+    graph = history.graph(when(at))
+    return graph if is_off is None else graph.marked(is_off)
 
 
 def _drawn(graph: Graph, form: Format, as_of: datetime | None) -> str:

@@ -59,14 +59,14 @@ def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
         try:
             servers = tuple(_servers(host, file, folder))
         except SettingsError as reason:
-            yield HostFile(host, file, problem=_told(reason))
+            yield HostFile(host, file, problem=_problem_text(reason))
         except RecursionError:
             yield HostFile(host, file, problem="it is nested too deeply.")
         else:
             yield HostFile(host, file, servers)
 
 
-def _told(reason: SettingsError) -> str:
+def _problem_text(reason: SettingsError) -> str:
     where = f"at {reason.key_path}: " if reason.key_path else ""
     return f"{where}{reason.problem} {reason.fix}"
 
@@ -98,17 +98,17 @@ def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _in_folder(folder: Path) -> list[Path]:
     try:
-        found = [x for x in folder.iterdir() if x.suffix in (".yaml", ".yml", ".json")]
+        files = [x for x in folder.iterdir() if x.suffix in (".yaml", ".yml", ".json")]
     except OSError:
         return []
-    return sorted(found)[:_MOST_FOLDERS]
+    return sorted(files)[:_MOST_FOLDERS]
 
 
 def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
     place = Place(str(file))
     document = _document(file, place)
-    found = [x for section in _sections(document, folder) for x in _entries(section)]
-    for name, written in found[:_MOST_SERVERS]:
+    servers = [x for section in _sections(document, folder) for x in _entries(section)]
+    for name, written in servers[:_MOST_SERVERS]:
         entry = _entry(written)
         if name and entry:
             yield HostServer(host, name, entry, file)

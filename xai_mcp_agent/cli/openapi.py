@@ -87,9 +87,9 @@ def _tool_text(operation: Operation) -> Iterator[str]:
     yield from wrap(f"{call}{old}", text_width(), "", _INDENT)
     request = f"{operation.method} {operation.path}"
     yield f"{_INDENT}{request}"
-    said = operation.description.strip().partition("\n")[0]
-    if said and said != request:
-        yield from wrap(said, text_width(), _INDENT, _INDENT)
+    summary = operation.description.strip().partition("\n")[0]
+    if summary and summary != request:
+        yield from wrap(summary, text_width(), _INDENT, _INDENT)
 
 
 def _plan_text(operation: Operation) -> Iterator[str]:

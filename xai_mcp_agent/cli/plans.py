@@ -70,13 +70,13 @@ def make(
 def _write(file: Path, written: object) -> None:
     text = json.dumps(written, indent=2, ensure_ascii=False)
     try:
-        kept = replace_text(file, f"{text}\n")
+        backup = replace_text(file, f"{text}\n")
     except OSError as cause:
         why = cause.strerror or cause
         raise BadSetting(
             f"{file} cannot be written: {why}. Name another one with --out."
         ) from cause
-    also = f" The file that was there is kept as {kept}." if kept else ""
+    also = f" The file that was there is kept as {backup}." if backup else ""
     say(f"Written to {file}.{also}", to_stderr=True)
 
 
@@ -143,9 +143,9 @@ def run(
     and repeats no call. The exit status is 1 if a call failed, and 3 if you must first supply,
     approve or check something.
     """
-    plan, given = read_plan(file), dict(_argument(x) for x in give or [])
+    plan, values = read_plan(file), dict(_argument(x) for x in give or [])
     options: dict[str, Any] = {
-        "given": given, "resume": state, "again": again, "agent": agent, "source": source,
+        "given": values, "resume": state, "again": again, "agent": agent, "source": source,
         "timeout_seconds": timeout,
     }  # fmt: skip
     with frame.bridge() as (bridge, _):

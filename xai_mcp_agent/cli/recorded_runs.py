@@ -51,11 +51,11 @@ def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
         NothingToDraw: the file cannot be read, or the plan has no calls.
         BadPlan: it is one that cannot be drawn; the message names the file.
     """
-    known = json_in(file)
-    if not isinstance(known, dict) or "calls" not in known:
+    document = json_in(file)
+    if not isinstance(document, dict) or "calls" not in document:
         return None
     try:
-        calls = calls_of_plan(plan_from_json(cast(JsonObject, known)), source)
+        calls = calls_of_plan(plan_from_json(cast(JsonObject, document)), source)
     except BadPlan as reason:
         raise BadPlan(f"{file}: {reason}") from reason
     if not calls:
@@ -85,21 +85,21 @@ def runs_of(
     """
     if file is None:
         return _runs_of_history(frame, agent)
-    known = json_in(file)
-    if isinstance(known, list):
-        found = [run_in_conversation(cast(list[Any], known), {}, loaded.sources)]
-    elif isinstance(known, dict) and "said" in known:
-        found = [run_in_state(cast(JsonObject, known), loaded.sources)]
+    document = json_in(file)
+    if isinstance(document, list):
+        runs = [run_in_conversation(cast(list[Any], document), {}, loaded.sources)]
+    elif isinstance(document, dict) and "said" in document:
+        runs = [run_in_state(cast(JsonObject, document), loaded.sources)]
     else:
-        found = runs_in_transcript(read_transcript(file), agent)
-    if not any(x.calls for x in found):
-        raise NothingToDraw(f"{file} {_why_nothing(file, known)}. {_WHAT_TO_NAME}")
-    return found
+        runs = runs_in_transcript(read_transcript(file), agent)
+    if not any(x.calls for x in runs):
+        raise NothingToDraw(f"{file} {_why_nothing(file, document)}. {_WHAT_TO_NAME}")
+    return runs
 
 
-def _why_nothing(file: Path, known: Any) -> str:
+def _why_nothing(file: Path, document: Any) -> str:
     """What a file is in which no calls are found."""
-    if isinstance(known, dict) and "layers" in known:
+    if isinstance(document, dict) and "layers" in document:
         return "is a workflow already"
     return "has no calls of tools" if file.stat().st_size else "is empty"
 
@@ -120,19 +120,19 @@ def _runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
     return runs
 
 
-def chosen_run(runs: Sequence[RecordedRun], wanted: str | None) -> RecordedRun:
+def chosen_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
     """The run that somebody wants, or else the newest.
 
     Raises:
         NothingToDraw: there is none of that name.
     """
-    if wanted is None:
+    if run_id is None:
         return runs[-1]
-    found = [x for x in runs if x.id == wanted]
-    if not found:
-        known = ", ".join(x.id for x in runs[-10:])
-        raise NothingToDraw(f"There is no run {wanted!r}. The newest are: {known}; see --list.")
-    return found[0]
+    matches = [x for x in runs if x.id == run_id]
+    if not matches:
+        newest = ", ".join(x.id for x in runs[-10:])
+        raise NothingToDraw(f"There is no run {run_id!r}. The newest are: {newest}; see --list.")
+    return matches[0]
 
 
 def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:

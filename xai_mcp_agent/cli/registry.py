@@ -273,8 +273,8 @@ def _configured(loaded: Settings) -> dict[str, Any]:
         return {}
     document = read_document(Path(loaded.file))
     key = next((x for x in _MAPS if x in document), None)
-    found: Any = document[key] if key else document
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    entries: Any = document[key] if key else document
+    return cast(dict[str, Any], entries) if isinstance(entries, dict) else {}
 
 
 def _own_name(name: str) -> str:
@@ -292,13 +292,13 @@ def _allowed(words: list[str] | None) -> frozenset[str]:
 
 
 def _values(words: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise BadSetting(f"--set {word!r} is not of the form NAME=VALUE.")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _write(offer: Offer, file: Path) -> None:
@@ -326,12 +326,12 @@ def _asked(offer: Offer) -> dict[str, str]:
     from ..console.terminal_questions import why_not_here
     from ..core.questions import Question
 
-    wanted = [x for x in offer.composition.needs if not x.is_secret]
-    if not wanted or why_not_here():
+    needs = [x for x in offer.composition.needs if not x.is_secret]
+    if not needs or why_not_here():
         return {}
     schema: JsonObject = {
         "type": "object",
-        "properties": {x.variable: _field(x) for x in wanted},
+        "properties": {x.variable: _field(x) for x in needs},
     }
     message = (
         f"values for {offer.manifest.name}. Leave one out to give it later, as an environment "
@@ -344,11 +344,11 @@ def _asked(offer: Offer) -> dict[str, str]:
 
 
 def _field(need: Need) -> JsonObject:
-    told: JsonObject = {"type": _KINDS.get(need.format, "string")}
-    told["title"] = need.variable
+    field: JsonObject = {"type": _KINDS.get(need.format, "string")}
+    field["title"] = need.variable
     about = ", ".join(x for x in (need.description, need.placeholder) if x)
-    told["description"] = about or f"for {need.where}"
-    return told | ({"enum": list(need.choices)} if need.choices else {})
+    field["description"] = about or f"for {need.where}"
+    return field | ({"enum": list(need.choices)} if need.choices else {})
 
 
 def _word(value: Any) -> str:

@@ -86,13 +86,13 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
     about = as_text(document.server.get("description"))
     yield from _folded(one_line(about, _DESCRIPTION_CHARS)) if about else []
-    told = (
+    facts = (
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
         ("document", manifest.manifest_url), ("package", manifest.download_url),
         ("checksum", manifest.checksum), ("schema", manifest.schema_version),
         ("versions", ", ".join(x for x in listing.versions[:_MAX_VERSIONS] if x)),
     )  # fmt: skip
-    for name, text in told:
+    for name, text in facts:
         if text:
             yield from _folded(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}")
 

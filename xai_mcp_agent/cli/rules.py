@@ -88,10 +88,10 @@ def remove(
     """Remove rules from the store."""
     with frame.bridge(is_needed=False) as (bridge, _):
         _require_lasting(bridge, frame)
-        known = [str(x["name"]) for x in bridge.stored_rules().rules]
+        ids = [str(x["name"]) for x in bridge.stored_rules().rules]
         for name in names:
-            if name not in known:
-                hint = did_you_mean(name, known)
+            if name not in ids:
+                hint = did_you_mean(name, ids)
                 raise XaiMcpError(f"No rule in the store is called {name!r}. {hint}".strip())
         return _report(bridge, bridge.remove_rules(*names))
 

@@ -85,10 +85,10 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
 
 
 def problem_of(
-    name: str, entry: JsonObject, file: Path, given: Iterable[str] = ()
+    name: str, entry: JsonObject, file: Path, variables: Iterable[str] = ()
 ) -> SettingsError | None:
     """What a run would find wrong with an entry, once the variables in `given` are set."""
-    environ = {**os.environ, **dict.fromkeys(given, "x")}
+    environ = {**os.environ, **dict.fromkeys(variables, "x")}
     document = {"mcpServers": {name: entry}}
     read = settings_from(document, file=str(file), folder=file.parent, environ=environ)
     return read.problems.get(name)

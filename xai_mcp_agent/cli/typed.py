@@ -105,8 +105,8 @@ def _is_known(word: str, settings: Settings) -> bool:
 
 def _same_in(settings: Settings, typed: ServerSettings) -> str:
     """Return the server of the settings that is started or reached in the same way, if any."""
-    for name, known in settings.servers.items():
-        if not known.disabled and _way_to(known) == _way_to(typed):
+    for name, server in settings.servers.items():
+        if not server.disabled and _way_to(server) == _way_to(typed):
             return name
     return ""
 

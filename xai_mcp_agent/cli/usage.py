@@ -78,19 +78,19 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
         writer.close()
 
 
-def _check_names(known: Sequence[Subject], server: str | None, tool: str | None) -> None:
+def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None) -> None:
     """Raise if what is asked for is not among these tools; without any no name is wrong."""
-    servers = sorted({x.shown_source for x in known})
-    if server is not None and known and server not in servers:
+    servers = sorted({x.shown_source for x in tools})
+    if server is not None and tools and server not in servers:
         text = f"Nothing is remembered of a server {server!r}. {_offer(server, servers)}"
         raise UnknownServer(text, server, nearest(server, servers))
-    names = sorted({x.tool or "" for x in known if x.shown_source == server})
+    names = sorted({x.tool or "" for x in tools if x.shown_source == server})
     if tool is not None and names:
         raise UnknownTool(f"Nothing is remembered of a tool {tool!r}. {_offer(tool, names)}")
 
 
-def _offer(name: str, known: Sequence[str]) -> str:
-    return did_you_mean(name, known) or f"It is of: {', '.join(known)}."
+def _offer(name: str, names: Sequence[str]) -> str:
+    return did_you_mean(name, names) or f"It is of: {', '.join(names)}."
 
 
 def _lines(rows: Sequence[LearnedRow]) -> list[str]:

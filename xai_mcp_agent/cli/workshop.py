@@ -143,9 +143,9 @@ def _read_names(words: Sequence[str]) -> _Names:
         except UnknownLesson:
             names.unknown.append(word)
     if names.unknown and not names.homes:
-        known = ", ".join(x.folder for x in LESSONS)
+        lessons = ", ".join(x.folder for x in LESSONS)
         raise UnknownLesson(
-            f"{names.unknown[0]!r} is neither a folder nor a lesson. Lessons: {known}."
+            f"{names.unknown[0]!r} is neither a folder nor a lesson. Lessons: {lessons}."
         )
     return _Names(names.homes or [Path()], names.lessons or [*LESSONS], names.unknown)
 
@@ -237,15 +237,15 @@ def restore(folder: Path, lesson: Lesson) -> Reset:
         LessonFileError: a file cannot be renamed or written.
     """
     restored: list[str] = []
-    kept: list[str] = []
+    renamed: list[str] = []
     for source in sorted(lesson.shipped.iterdir()):
         target = folder / WORKSHOP / lesson.folder / source.name
         if target.is_file() and target.read_bytes() == source.read_bytes():
             continue
         if aside := _place(source, target):
-            kept.append(str(aside))
+            renamed.append(str(aside))
         restored.append(str(target))
-    return Reset(lesson.folder, tuple(restored), tuple(kept))
+    return Reset(lesson.folder, tuple(restored), tuple(renamed))
 
 
 def _place(source: Path, target: Path) -> Path | None:

@@ -137,14 +137,16 @@ class AuthoringToolset(Toolset):
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one of them. What is wrong with a workflow is a result with `is_error`."""
-        given, key = invocation.arguments, invocation.tool.key
+        arguments, key = invocation.arguments, invocation.tool.key
         operations = self._operations.for_caller(invocation.caller)
         try:
             if key == _MAKE.key:
-                return await self._make(operations, _Make.model_validate(given))
+                return await self._make(operations, _Make.model_validate(arguments))
             if key == _CHECK.key:
-                return await self._check(operations, self._path(_Check.model_validate(given).file))
-            return await self._run(operations, _Run.model_validate(given), invocation)
+                return await self._check(
+                    operations, self._path(_Check.model_validate(arguments).file)
+                )
+            return await self._run(operations, _Run.model_validate(arguments), invocation)
         except (XaiMcpError, WorkflowError, ValueError) as wrong:
             return ToolResult.of_text(str(wrong), is_error=True)
 
@@ -180,24 +182,24 @@ class AuthoringToolset(Toolset):
 
     async def _check(self, operations: Operations, path: str) -> ToolResult:
         place = self._place(path)
-        found, may_compile = await anyio.to_thread.run_sync(self._look_at, place)
+        problems, may_compile = await anyio.to_thread.run_sync(self._look_at, place)
         takes = ""
         if may_compile:
             try:
                 workflow = await self._source(operations, place).read()
                 takes = f" It takes: {signature(workflow.tool.input_schema)}."
             except SourceFailed as reason:
-                found.append(f"{reason.problem} {reason.next_step}".strip())
+                problems.append(f"{reason.problem} {reason.next_step}".strip())
         calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
         checked = await operations.check_among(await self._usable(operations), calls)
         compiles = f"Xircuits compiles it.{takes}" if takes else "It was not compiled."
-        lines = [*found, compiles, checked_text(checked, calls, _WIDTH)]
-        told = {
+        lines = [*problems, compiles, checked_text(checked, calls, _WIDTH)]
+        report = {
             "file": path,
             "compiles": bool(takes),
-            "is_right": bool(takes) and not found and not checked.problems,
+            "is_right": bool(takes) and not problems and not checked.problems,
         }
-        return ToolResult((TextPart("\n".join(lines)),), structured=told)
+        return ToolResult((TextPart("\n".join(lines)),), structured=report)
 
     def _look_at(self, place: Path) -> tuple[list[str], bool]:
         """What is wrong with the file, and whether its compiler may be started.
@@ -206,7 +208,7 @@ class AuthoringToolset(Toolset):
         """
         try:
             document = load(place)
-            found = problems(document, place.stem, self._classes(document))
+            lines = problems(document, place.stem, self._classes(document))
             code = code_in(document)
             inner = [x["name"] for x in nodes_of(document) if x["extras"].get("type") == _INNER]
         except (
@@ -215,9 +217,9 @@ class AuthoringToolset(Toolset):
             raise ValueError(
                 f"{place.name} is no workflow of Xircuits: {type(cause).__name__}: {cause}."
             ) from cause
-        found += code
-        found += [f"{x}: check this workflow by itself; `run_workflow` compiles it" for x in inner]
-        return [f"{x}." for x in found], not (code or inner)
+        lines += code
+        lines += [f"{x}: check this workflow by itself; `run_workflow` compiles it" for x in inner]
+        return [f"{x}." for x in lines], not (code or inner)
 
     def _classes(self, document: Document) -> Mapping[str, ComponentClass]:
         """The components of the nodes, as far as their files are in the working folder."""
@@ -227,8 +229,8 @@ class AuthoringToolset(Toolset):
         for path in paths:
             file = self._folder / path
             if path.endswith(".py") and file.is_file():
-                found = read_component_file(file, file.parent.name)
-                classes |= {x.name: replace(x, path=path) for x in found}
+                file_classes = read_component_file(file, file.parent.name)
+                classes |= {x.name: replace(x, path=path) for x in file_classes}
         return classes
 
     async def _run(
@@ -274,8 +276,8 @@ class AuthoringToolset(Toolset):
 
 
 def _drawn(number: int, call: Call, tools: Available) -> DrawnCall:
-    found = tools.find(call.tool)
-    if found is None or not found.tool.source:
+    entry = tools.find(call.tool)
+    if entry is None or not entry.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
     arguments = dict(call.arguments)
     for name, written in call.taken.items():
@@ -283,4 +285,4 @@ def _drawn(number: int, call: Call, tools: Available) -> DrawnCall:
             arguments[name] = read_value(written)
         except BadStep as wrong:
             raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {wrong}") from wrong
-    return DrawnCall(found.tool.source, found.tool.name, arguments)
+    return DrawnCall(entry.tool.source, entry.tool.name, arguments)

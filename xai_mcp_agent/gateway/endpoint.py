@@ -219,15 +219,15 @@ class Endpoint:
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
         """All prompts by the names that the client knows, each with its source."""
         prompts = await self._operations.prompts()
-        found = [(source, x) for source in self.sources for x in prompts.get(source, ())]
+        pairs = [(source, x) for source in self.sources for x in prompts.get(source, ())]
         names = ShownNames(sources=self.sources)
-        counts = Counter(x.name for _, x in found)
+        counts = Counter(x.name for _, x in pairs)
         is_plain = not self._options.prefixed
         return {
             prompt.name
             if is_plain and counts[prompt.name] == 1 and _LEGAL.fullmatch(prompt.name)
             else names.show(ToolKey("prompt", source, prompt.name)): (source, prompt)
-            for source, prompt in found
+            for source, prompt in pairs
         }
 
     async def prompt(self, name: str) -> tuple[str, Prompt]:

@@ -171,5 +171,5 @@ def _reply_of(response: JsonObject) -> SamplingReply:
         elif isinstance(text := block.get("text"), str):
             texts.append(text)
     stop = response.get("stopReason")
-    known = stop if stop in ("endTurn", "maxTokens", "toolUse") else "endTurn"
-    return SamplingReply("\n".join(texts), str(response.get("model", "")), tuple(uses), known)
+    reason = stop if stop in ("endTurn", "maxTokens", "toolUse") else "endTurn"
+    return SamplingReply("\n".join(texts), str(response.get("model", "")), tuple(uses), reason)

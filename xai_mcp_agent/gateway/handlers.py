@@ -138,8 +138,8 @@ class _Handlers:
         async def get(caller: Caller, _: Notices) -> JsonObject:
             source, prompt = await self._endpoint.prompt(params.name)
             operations = self._operations.for_caller(caller)
-            given = dict(params.arguments or {})
-            messages = await operations.get_prompt(source, prompt.name, given)
+            arguments = dict(params.arguments or {})
+            messages = await operations.get_prompt(source, prompt.name, arguments)
             return messages_json(prompt, messages)
 
         return await self._service.run(context, self._client, get)
@@ -204,14 +204,14 @@ class _Handlers:
     async def complete(self, context: Request, params: types.CompleteRequestParams) -> JsonObject:
         """completion/complete."""
         argument, reference = params.argument, params.ref
-        given = dict(params.context.arguments or {}) if params.context else {}
+        arguments = dict(params.context.arguments or {}) if params.context else {}
         with protocol_errors():
             if isinstance(reference, types.PromptReference):
                 source, of = await self._endpoint.prompt(reference.name)
             else:
                 source, of = await self._endpoint.template(reference.uri)
             completion = await self._operations.complete(
-                source, of, argument.name, argument.value, given
+                source, of, argument.name, argument.value, arguments
             )
         return completion_json(completion)
 

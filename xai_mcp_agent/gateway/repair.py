@@ -45,9 +45,9 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
         for item in map(as_object, as_list(result.get(field))):
             # Any schema may stand there since 2026-07-28, before it only one of an object.
             short = {name: x for name, x in item.items() if name != "outputSchema"}
-            kept = next((x for x in (item, short) if fits(**{field: [x]})), None)
-            if kept is not None:
-                items.append(kept)
+            fitting = next((x for x in (item, short) if fits(**{field: [x]})), None)
+            if fitting is not None:
+                items.append(fitting)
             else:
                 logger.warning("%r is not listed: it is not what MCP allows.", item.get("name"))
         return {**result, field: items}

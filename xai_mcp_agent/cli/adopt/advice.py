@@ -98,8 +98,8 @@ def _provider(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
     elif provider and provider not in PROVIDERS:
         # It is not shown: what stands in the wrong port may be a key.
         near = did_you_mean(provider, PROVIDERS) if len(provider) <= _LONGEST_PROVIDER else ""
-        known = near or f"Known: {', '.join(PROVIDERS)}."
-        says = f"the text at `{port}` is no provider here. {known}"
+        hint = near or f"Known: {', '.join(PROVIDERS)}."
+        says = f"the text at `{port}` is no provider here. {hint}"
         yield Remark(node.node, node.node_id, says, port=port)
 
 

@@ -91,8 +91,8 @@ class CardReader:
                 self._card = await http.parse(body, partial(read_card, place, http))
                 self._body, self._places = body, (place,)
                 tags = {"if-none-match": "etag", "if-modified-since": "last-modified"}
-                found = {name: response.headers.get(tag, "") for name, tag in tags.items()}
-                self._conditions = {name: value for name, value in found.items() if value}
+                validators = {name: response.headers.get(tag, "") for name, tag in tags.items()}
+                self._conditions = {name: value for name, value in validators.items() if value}
                 return self._card
             if status not in _NOT_THERE or place == self._places[-1]:
                 if status != 404:

@@ -47,8 +47,8 @@ def _zone(name: str) -> tzinfo | None:
             return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # no such file, a path out of it, a folder of zones
         pass
-    known = available_timezones()
-    hint = did_you_mean(name[:_MAX_CHARS], known) if known else "This machine knows none."
+    zones = available_timezones()
+    hint = did_you_mean(name[:_MAX_CHARS], zones) if zones else "This machine knows none."
     named = "Zones are named as in Europe/Berlin, Asia/Tokyo, UTC."
     words = (f"there is no time zone {name[:_MAX_CHARS]!r}.", hint, named)
     raise UnknownZone(" ".join(x for x in words if x))

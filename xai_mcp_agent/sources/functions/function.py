@@ -231,9 +231,9 @@ def _outcome(value: Any, running: RunningCall) -> Any:
 def words_of(cause: BaseException, file: str) -> str:
     """Return the type of an error, its message, and the last line of the file it came through."""
     try:
-        said = str(cause)[:_MAX_CHARS]
+        text = str(cause)[:_MAX_CHARS]
     except BaseException:  # noqa: BLE001 - it is a person's class
-        said = ""
+        text = ""
     lines: list[int] = []
     traceback = cause.__traceback__
     while traceback is not None:
@@ -241,7 +241,7 @@ def words_of(cause: BaseException, file: str) -> str:
             lines.append(traceback.tb_lineno)
         traceback = traceback.tb_next
     where = f" (in {Path(file).name}, line {lines[-1]})" if lines else ""
-    return f"{type(cause).__name__}{': ' if said else ''}{said}{where}"
+    return f"{type(cause).__name__}{': ' if text else ''}{text}{where}"
 
 
 class ToolSchema(GenerateJsonSchema):
@@ -256,11 +256,11 @@ class ToolSchema(GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> JsonObject:
         """Leave out a default that JSON has no number for."""
-        found = super().default_schema(schema)
-        default = found.get("default")
+        with_default = super().default_schema(schema)
+        default = with_default.get("default")
         if isinstance(default, float) and not math.isfinite(default):
-            del found["default"]
-        return found
+            del with_default["default"]
+        return with_default
 
 
 def _output_schema(returned: Any) -> JsonObject | None:

@@ -62,8 +62,8 @@ def _file(file: str, name: str) -> ModuleType:
         raise SourceFailed(name, problem, "Correct `file` in the settings, or write it.") from cause
     except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
         line = f", line {cause.lineno}" if isinstance(cause, SyntaxError) and cause.lineno else ""
-        said = cause.msg if isinstance(cause, SyntaxError) else str(cause)
-        problem = f"{file}{line}: this is not Python: {said}."
+        why = cause.msg if isinstance(cause, SyntaxError) else str(cause)
+        problem = f"{file}{line}: this is not Python: {why}."
         raise SourceFailed(name, problem, f"Correct the line. {_AGAIN}") from None
     module = ModuleType(f"{PRIVATE}{next(_numbers)}")
     module.__file__ = file
@@ -82,10 +82,10 @@ def _module(settings: FunctionSettings) -> ModuleType:
     name, file = settings.module, ""
     try:
         file = _file_of(settings)
-        stamp, known = file_stamp(file), sys.modules.get(name)
-        if known is not None and _stamps.setdefault(name, stamp) == stamp:
-            return known
-        module = importlib.import_module(name) if known is None else _anew(known, file)
+        stamp, loaded = file_stamp(file), sys.modules.get(name)
+        if loaded is not None and _stamps.setdefault(name, stamp) == stamp:
+            return loaded
+        module = importlib.import_module(name) if loaded is None else _anew(loaded, file)
     except BaseException as cause:  # noqa: BLE001 - as above
         problem = f"the module {name} cannot be imported: {words_of(cause, file)}."
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
@@ -115,15 +115,15 @@ def _file_of(settings: FunctionSettings) -> str:
     return spec.origin or ""
 
 
-def _anew(known: ModuleType, file: str) -> ModuleType:
+def _anew(module: ModuleType, file: str) -> ModuleType:
     """Import a changed module again; if that fails, the old one stays."""
     with suppress(OSError, NotImplementedError):
         os.unlink(cache_from_source(file))  # it may be a second behind
-    del sys.modules[known.__name__]
+    del sys.modules[module.__name__]
     try:
-        return importlib.import_module(known.__name__)
+        return importlib.import_module(module.__name__)
     except BaseException:
-        sys.modules[known.__name__] = known
+        sys.modules[module.__name__] = module
         raise
 
 

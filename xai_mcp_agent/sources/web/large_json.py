@@ -153,30 +153,30 @@ def _end_of(text: str, at: int) -> int:
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     at = _after_blank(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = _value(text, at, depth)
         at = _after(text, at, ":")
-        found[name], at = _value(text, at, depth)
+        members[name], at = _value(text, at, depth)
         at, goes_on = _next(text, at, "}")
         if not goes_on:
-            return found, at
+            return members, at
     raise ValueError(f"no name at {at}")
 
 
 def _list(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     at, goes_on, is_even = _after_blank(text, at + 1), True, True
     while goes_on:
         many, end = _several(text, at) if is_even else ([], at)
-        found += many
+        items += many
         # Where its members do not end where they seem to, they are read one by one.
         is_even, at = bool(many), end
         value, at = _value(text, at, depth)
-        found.append(value)
+        items.append(value)
         at, goes_on = _next(text, at, "]")
-    return found, at
+    return items, at
 
 
 def _several(text: str, at: int) -> tuple[list[Any], int]:
@@ -257,5 +257,5 @@ def _after(text: str, at: int, sign: str) -> int:
 
 
 def _after_blank(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at

@@ -52,9 +52,9 @@ _IS_IT_RUNNING = "Check that the server runs and that `url` is right."
 
 def reaching_help(failure: str, key: str = "url") -> str:
     """What a person can do about a failure to reach the URL that settings have under `key`."""
-    said = failure.lower()
-    found = (step for marks, step in _HELP if any(mark in said for mark in marks))
-    return next(found, _IS_IT_RUNNING).replace("`url`", f"`{key}`")
+    words = failure.lower()
+    steps = (step for marks, step in _HELP if any(mark in words for mark in marks))
+    return next(steps, _IS_IT_RUNNING).replace("`url`", f"`{key}`")
 
 
 def has_too_many_files(cause: BaseException | None) -> bool:

@@ -59,11 +59,11 @@ class Output(StderrLog):
 
     async def follow(self, on_progress: OnProgress) -> None:
         """Report progress until cancelled."""
-        told = None
+        reported = None
         while True:
             await anyio.sleep(_PROGRESS_SECONDS)
-            if (self.nodes, self.progress) != told and self.progress:
-                told = self.nodes, self.progress
+            if (self.nodes, self.progress) != reported and self.progress:
+                reported = self.nodes, self.progress
                 await on_progress(self.nodes, None, self.progress)
 
 

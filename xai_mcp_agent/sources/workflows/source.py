@@ -145,10 +145,10 @@ def _output_schema(names: tuple[str, ...]) -> JsonObject | None:
     return {"type": "object", "properties": {x: {} for x in names}, "required": list(names)}
 
 
-def _unknown(settings: WorkflowSettings, known: JsonObject) -> list[str]:
-    wrong = [x for x in settings.arguments if x not in known]
-    return [f"`arguments` names {x!r}, which the workflow does not have. {did_you_mean(x, known)}"
-            .rstrip() for x in wrong]  # fmt: skip
+def _unknown(settings: WorkflowSettings, parameters: JsonObject) -> list[str]:
+    wrong = [x for x in settings.arguments if x not in parameters]
+    problem = "`arguments` names {!r}, which the workflow does not have. {}"
+    return [problem.format(x, did_you_mean(x, parameters)).rstrip() for x in wrong]
 
 
 class WorkflowSource(ReadSource[Workflow]):
