@@ -1,4 +1,4 @@
-"""`xai-mcp-agent servers add` and `remove`: servers of the settings, as one types them."""
+"""`xai-mcp-agent servers add` and `remove`: edit the servers of the settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ _HOW = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent servers add NAME -- npx -y some-server"
 )
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)  # of one letter: a drive
+# one letter is a Windows drive
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)
 _INSTEAD = {
     "env": "Give it what it needs with --header, or leave --env out.",
     "cwd": "Nothing is started: leave it out.",
@@ -55,7 +56,7 @@ _TAKEN = "Give --replace to put yours in its place, or choose another name."
 
 
 def _check_texts(name: str, *words: str) -> None:
-    """Refuse a name that no command could be given again, and words that no file can have."""
+    """Refuse a name that no command line can repeat, and text that is not UTF-8."""
     if problem := problem_of_name(name):
         raise typer.BadParameter(problem)
     for word in words:
@@ -64,7 +65,7 @@ def _check_texts(name: str, *words: str) -> None:
 
 
 def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> None:
-    """Refuse an address that is none, and options that its kind of server has no use for."""
+    """Refuse an address that is not a URL, and options that do not fit the kind of server."""
     first = words[0].strip()
     if not is_url(first) and _ADDRESS.match(first):
         raise typer.BadParameter(
@@ -80,10 +81,10 @@ def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> Non
 
 
 class AddCommand(Command):
-    """Says where `--` is missing, rather than to take options of the server's command for ours."""
+    """Ask for the missing `--` instead of reading the server's options as ours."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As click does."""
+        """Parse the arguments, or say where `--` belongs."""
         at = self._second_word(args)
         rest = args[at:]
         if "--" not in args and rest and not is_url(rest[0]) and _has_option(rest[1:]):
@@ -91,7 +92,7 @@ class AddCommand(Command):
         return super().parse_args(ctx, args)
 
     def _second_word(self, args: Sequence[str]) -> int:
-        """Where the command begins: at the second word that is neither an option nor its value."""
+        """Return where the command begins: the second word that is not an option or its value."""
         options = [x for x in self.params if not getattr(x, "is_flag", False)]
         with_value = {y for x in options for y in x.opts if y.startswith("-")}
         words = [
@@ -201,14 +202,14 @@ def _entry(
 
 
 def _located(entry: JsonObject) -> JsonObject:
-    """The entry with whole paths: it is started in the folder of the settings, not in this one."""
+    """Return the entry with absolute paths, because the server starts in the settings' folder."""
     place = {k: _whole_path(x) for k, x in entry.items() if k == "command"}
     args = [_whole_path(x) for x in entry.get("args", [])]
     return {**entry, **place, **({"args": args} if args else {})}
 
 
 def _whole_path(word: str) -> str:
-    """A file of the working folder; other words as they are, such as a program or a reference."""
+    """Return the absolute path of a file in the working folder; other words stay as they are."""
     is_path = os.path.dirname(word) or os.path.splitext(word)[1]
     return os.path.abspath(word) if is_path and os.path.isfile(word) else word
 
@@ -228,7 +229,7 @@ def _header(word: str) -> tuple[str, str]:
 
 
 def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
-    """The variables that it needs, and that are not set here."""
+    """Return the variables that the entry needs and the environment does not have."""
     missing = list[str]()
     while problem := problem_of(name, entry, file, missing):
         unset = _UNSET.search(problem.problem)
@@ -239,7 +240,7 @@ def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
 
 
 def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:
-    """What stands in the file as it is, and looks like a secret."""
+    """Yield the values in the entry that look like secrets in plain text."""
     where = [f"the variable {k}" for k, x in entry.get("env", {}).items() if _is_plain(k, x)]
     for key, value in entry.get("headers", {}).items():
         if any(not _REFERENCE.search(x) for x in secrets_in_headers({key: value}) if x):
@@ -256,7 +257,7 @@ def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def notes_on_secrets(entry: Mapping[str, Any], file: Path) -> list[str]:
-    """What is to be said of an entry's secrets in a file, and of who can read it."""
+    """Return warnings about plain secrets in the file and about who can read it."""
     notes = list(plain_secrets(entry))
     if notes and (readable := problem_of_access(file)):
         notes.append(readable)

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent ask`: a question to an agent that has the tools of the settings."""
+"""`xai-mcp-agent ask`: ask an agent that has the tools of the settings."""
 
 from __future__ import annotations
 
@@ -170,13 +170,13 @@ def _console_beside(show: str | None) -> Console:
 
 
 def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -> AgentResult:
-    """Run it for the person in front of this thread."""
+    """Run the agent for the person in front of this thread."""
     with console:
         console.hide(Redactor([bridge.settings.secrets]))
         stage = stage_for(console)
 
         def tell(event: RunEvent) -> None:
-            if not isinstance(event, RunFailed):  # that is the error of the command, told once
+            if not isinstance(event, RunFailed):  # the command reports that error itself
                 stage.post(lambda: console.show(event))
 
         def watch(servers: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent call`: one tool, called by a person."""
+"""`xai-mcp-agent call`: call one tool by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call(
     """
     with frame.bridge(server) as (bridge, [name]):
         values = read_arguments(arguments or [], bridge.tool(name, tool))
-        if frame.as_json:  # for a program: nobody is asked anything
+        if frame.as_json:  # a program cannot be asked
             result = bridge.call_tool(name, tool, values, timeout_seconds=timeout)
         else:
             result = call_here(bridge, name, tool, values, timeout, _print_progress)
@@ -42,7 +42,7 @@ def call(
 
 
 def read_arguments(words: Sequence[str], tool: ListedTool) -> JsonObject:
-    """Read the arguments that words of a command line give: `name=value`s, or one JSON object.
+    """Read the arguments of a command line: `name=value` words, or one JSON object.
 
     Raises:
         InvalidArguments: a word is neither, or names no parameter of the tool.

@@ -1,4 +1,4 @@
-"""The component classes of this library, and clashes of names with others."""
+"""Other libraries that have component classes with the names of ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .output import folded
 
 logger = logging.getLogger(__name__)
 
-_SHOWN = 3  # enough to know what it is about
+_SHOWN = 3  # enough to recognise the library
 _EFFECT = (
     "The palette shows only one node of a name, and Reload on the canvas can give a node to the "
     "other library. Workflows run all the same."
@@ -26,7 +26,7 @@ _STEP = "Next step: run `xai-mcp-agent adopt` on workflows made with it, then re
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A library the palette reads that has component classes with names of ours."""
+    """Library in the palette that has component classes with our names."""
 
     library: str
     folders: tuple[Path, ...]
@@ -37,7 +37,7 @@ class Clash:
 def find_clashes(*folders: Path) -> tuple[Clash, ...]:
     """Return the libraries that clash with ours in a lab started in one of `folders`.
 
-    What cannot be read is left out: the lab itself complains of it.
+    Unreadable files are skipped: the lab reports them.
     """
     places: dict[str, list[Path]] = {}
     classes: dict[str, set[str]] = {}
@@ -64,7 +64,7 @@ def _clash(library: str, folders: Sequence[Path], names: Sequence[str]) -> Clash
 
 
 def _libraries(folders: Iterable[Path]) -> Iterator[Path]:
-    """The library folders that the palette reads, but for ours."""
+    """Yield the library folders that the palette reads, except ours."""
     seen: set[str] = set()
     for place in _places(folders):
         for library in _entries(place):
@@ -75,7 +75,7 @@ def _libraries(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _places(folders: Iterable[Path]) -> Iterator[Path]:
-    """Where the palette looks: beside Xircuits, in the folder, at home, where a variable says."""
+    """Yield where the palette looks: beside Xircuits, in `folders`, at home, in the variable."""
     xircuits = importlib.util.find_spec("xircuits")
     if xircuits and xircuits.origin:
         yield Path(xircuits.origin).parents[1] / COMPONENTS
@@ -89,7 +89,7 @@ def _entries(place: Path) -> list[Path]:
     try:
         return sorted(place.iterdir())
     except OSError:
-        return []  # most of the places are not there
+        return []  # most of these folders do not exist
 
 
 def _our_names_in(library: Path) -> set[str]:
@@ -100,11 +100,11 @@ def _our_names_in(library: Path) -> set[str]:
 def _names_in(file: Path) -> list[str]:
     try:
         source = file.read_bytes() if file.is_file() else b""
-        # Most files of most libraries need not be parsed.
+        # Most files need no parsing.
         if not any(name.encode() in source for name in our_components()):
             return []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a foreign file's own making
+            warnings.simplefilter("ignore")  # warnings about the other library's code
             return [cls.name for cls in component_classes(module_of(source))]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as reason:
         logger.debug("%s was not read: %s", file, reason)

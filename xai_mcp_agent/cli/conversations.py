@@ -1,4 +1,4 @@
-"""The last conversation of each folder, for `ask --continue`; only this user can read the files."""
+"""Last conversation of each folder, for `ask --continue`; only this user can read the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def last_conversation() -> list[Any]:
 
 
 def remember(conversation: list[Any]) -> None:
-    """Keep a conversation as the last one of the working folder."""
+    """Store a conversation as the last one of the working folder."""
     file = _file()
     try:
         make_private_folder(file.parent)

@@ -108,7 +108,7 @@ def approve(
 
 
 class _Reviewed:
-    """Tools of a server that somebody reads, and then decides about what was read."""
+    """Review of a server's tools by a person, and the decision about exactly what was shown."""
 
     def __init__(
         self,
@@ -127,10 +127,10 @@ class _Reviewed:
         return list(waiting_of(self._read(*self._names)))
 
     def decide_by(self, digest: str) -> list[Choice]:
-        """Decide about what has this digest.
+        """Decide about the tools with this digest.
 
         Raises:
-            ReviewNeeded: it has another; what waits is shown.
+            ReviewNeeded: the digest differs; what waits is printed.
         """
         try:
             return self._decide(*self._names, digest=digest)
@@ -140,7 +140,7 @@ class _Reviewed:
             raise
 
     def decide_by_asking(self, question: str) -> list[Choice] | None:
-        """Show what waits, and decide about exactly that; None if the person says no."""
+        """Show what waits, and decide about exactly that; return None if the person says no."""
         while waiting := self._waiting():
             say("\n".join(map(self._text, waiting)))
             if not says_yes(question):

@@ -1,4 +1,4 @@
-"""`servers discover`: MCP servers that other programs of this machine know, to be taken."""
+"""`servers discover`: find MCP servers that other programs of this machine use."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
 
 
 def _references(entry: JsonObject) -> list[str]:
-    """Variables that may be set later."""
+    """Return the variables in the entry, which may be set later."""
     return _REFERENCE.findall(str(entry))
 
 
 def _chosen(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
-    """The server that is meant, and the name that it gets.
+    """Return the new name and the server that a word means.
 
     Raises:
-        UnknownServer: no host has it, or several have one of this name, and not the same.
+        UnknownServer: no program has it, or several have different servers of this name.
     """
     meant, new, matches = word, "", _called(word, servers)
     if not matches:
@@ -113,7 +113,7 @@ def _chosen(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
 
 
 def _called(word: str, servers: Sequence[HostServer]) -> list[HostServer]:
-    """Those that a word names: by their name, with their host's, or with their file's."""
+    """Return the servers that a word names: by name, with the program, or with the file."""
     return [x for x in servers if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
 
 
@@ -136,7 +136,7 @@ def _lines(files: Sequence[HostFile]) -> Iterator[str]:
 
 
 def _entry_text(entry: JsonObject) -> str:
-    """What an entry starts or reaches, without what is secret in it."""
+    """Return what an entry starts or reaches, without its secrets."""
     for key in ("url", "serverUrl", "httpUrl"):
         if key in entry:
             return redact_url(str(entry[key]))

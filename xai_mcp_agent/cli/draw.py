@@ -1,4 +1,4 @@
-"""`xai-mcp-agent plan draw`: a recorded run, or a plan, as a workflow that needs no model."""
+"""`xai-mcp-agent plan draw`: turn a recorded run or a plan into a workflow without a model."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .recorded_runs import (
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
-_MOST_ASKED = 60  # characters of a request in the list of runs
+_MOST_ASKED = 60  # characters of a question in the list of runs
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn: the calls, how many wires join them, and what is not in it."""
+    """Result of drawing: the calls, the number of wires, and what was left out."""
 
     file: Path
     calls: list[DrawnCall]
@@ -112,12 +112,12 @@ def draw(
 
 
 def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
-    """The calls of a run that can be made again.
+    """Return the calls of a run that can be repeated.
 
     Raises:
-        NothingToDraw, NotRecorded: none can.
+        NothingToDraw, NotRecorded: there are none.
     """
-    # In a conversation or a state nothing was hidden yet.
+    # Conversations and run states hold unmasked values.
     redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)
     calls, left_out = traced(
         run.calls, lambda name, text: is_secret(name, text) or redact(text) != text
@@ -127,7 +127,7 @@ def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
 
 
 def _target(out: Path | None, file: Path | None) -> Path:
-    """The workflow to write."""
+    """Return the workflow file to write."""
     target = out or Path(f"{_DEFAULT_NAME if file is None else _name_for(file)}{_SUFFIX}")
     return target if target.suffix == _SUFFIX else target.with_name(f"{target.name}{_SUFFIX}")
 
@@ -144,7 +144,7 @@ def _document(
 
 
 def _write(target: Path, document: Document, *, overwrite: bool) -> None:
-    if os.path.lexists(target) and not overwrite:  # a link, too, wherever it leads
+    if os.path.lexists(target) and not overwrite:  # also a dangling link
         raise NothingToDraw(
             f"{target} is there already. Name another file with --out, or replace it with "
             "--overwrite, which keeps the old one beside it."

@@ -1,4 +1,4 @@
-"""What a drawn workflow lacks: notes for a person, and nodes that go before it."""
+"""Missing parts of a drawn workflow: notes for a person, and nodes to put before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DRAWN_TOOL = (
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The calls to draw, what is left out of them, and the kinds of their sources if known."""
+    """Calls to draw, calls to leave out, and the kinds of their sources if known."""
 
     calls: Sequence[DrawnCall]
     left_out: Sequence[LeftOut] = ()
@@ -29,9 +29,9 @@ class Drawing:
 
 
 def with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[DrawnCall]:
-    """The calls, with a note at the first of each tool or source that this workflow lacks.
+    """Return the calls with a note at the first use of each missing tool or source.
 
-    `has_tools`: the nodes of drawn tools come along.
+    `has_tools`: the nodes of drawn tools are part of the workflow.
     """
     noted: set[str] = set()
     calls: list[DrawnCall] = []
@@ -46,7 +46,7 @@ def with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[D
 def _lacking(
     call: DrawnCall, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
 ) -> tuple[str, str]:
-    """The tool or source of a call that this workflow lacks, and what to do; empty if none."""
+    """Return the missing tool or source of a call and the next step; empty if none is missing."""
     source = call.source
     if source == CANVAS_SOURCE:
         return ("", "") if has_tools else (call.name, _DRAWN_TOOL)
@@ -59,7 +59,7 @@ def _lacking(
 
 
 def nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
-    """The nodes that bring sources along which the settings do not have."""
+    """Return nodes for the sources that the settings do not have."""
     calls, kinds = drawing.calls, drawing.kinds
     used = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name} - {*loaded.sources}
     return [

@@ -1,6 +1,6 @@
-"""The frame of all commands: their settings, history and servers, and how their reports are shown.
+"""Frame of all commands: settings, history, servers, and how a report is printed.
 
-A command is a function of a `Frame`; what it returns is printed as text, or as JSON with `--json`.
+A command is a function of a `Frame`; its report is printed as text, or as JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from ..history.history import History
 
 LOOK = 3
-"""The exit status where something was done, and a person should look at it."""
+"""Exit status for "done, but look at it"."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a command has to say. With `errors` the exit status is 1 unless `status` is another."""
+    """Report of a command. With `errors` the exit status is 1 unless `status` says otherwise."""
 
     json: object
     text: str = ""
@@ -51,25 +51,26 @@ class Report:
 
 @dataclass(frozen=True)
 class Frame:
-    """What every command is given."""
+    """Options that every command has."""
 
     settings: Path | None = None
     as_json: bool = False
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person at a terminal can be asked; a program that reads JSON cannot."""
+        """Whether a person can be asked: there is a terminal, and the output is not JSON."""
         return not self.as_json and not why_not_here()
 
     @contextmanager
     def bridge(
         self, *servers: str | None, is_needed: bool = True, store: str | None = None
     ) -> Generator[tuple[Bridge, list[str]]]:
-        """Open a bridge, and give the names of these servers, which may be typed.
+        """Open a bridge and yield it with the names of these servers.
 
-        A settings file that is not trusted is asked about, but not where all servers are typed:
-        nothing of the file is used then. Where a server `is_needed`, and not only what is known of
-        it, there must be settings, and a name out of the history will not do.
+        A server may be given as a URL or a command. Trust in the settings file is asked for, unless
+        all servers are given in that way and the file is not used. If the server itself
+        `is_needed`, not only its history, there must be settings, and a name from the history is
+        refused.
 
         Raises:
             SettingsError: the file cannot be read, or nothing in it may be used.
@@ -84,7 +85,7 @@ class Frame:
             yield bridge, list(dict.fromkeys(names))
 
     def open(self, *servers: str | None, store: str | None = None) -> Bridge:
-        """Open a bridge with what is trusted of the settings.
+        """Open a bridge with the trusted part of the settings.
 
         Raises:
             SettingsError: the file cannot be read, or nothing in it may be used.
@@ -98,7 +99,7 @@ class Frame:
         return Bridge(usable, store=store)
 
     def show(self, report: Report) -> None:
-        """Print a report, and leave with its status.
+        """Print a report and exit with its status.
 
         Raises:
             Exit: the status is not 0.
@@ -132,13 +133,13 @@ class StoreFrame(Frame):
 
     @contextmanager
     def history(self, *, follow: bool = False) -> Generator[History | None]:
-        """Open the history to read; None where nothing was ever kept. Starts no server.
+        """Open the history for reading; yield None if there is none. Starts no server.
 
-        Nothing is written into one that somebody named, nor beside it. To `follow` a file, SQLite
-        needs files beside it.
+        A history named by `--store` is not written to, and no file is created beside it, except to
+        `follow` a file: SQLite needs files beside it then.
 
         Raises:
-            StoreFailed: it cannot be used, or is not where somebody said that it is.
+            StoreFailed: it cannot be used, or the named one does not exist.
         """
         with _without_shm(replace(self._place, is_still=bool(self.store) and not follow)) as place:
             history = _open_history(place, is_named=bool(self.store))
@@ -149,7 +150,7 @@ class StoreFrame(Frame):
                     history.close()
 
     def name_in_history(self, server: str | None) -> str | None:
-        """Return the name that the history has of a server that may be typed. Starts nothing."""
+        """Return the history's name of a server, also of a URL or a command. Starts nothing."""
         require_names([server])
         return server and name_of_typed(server, self.settings)
 
@@ -167,12 +168,12 @@ class StoreFrame(Frame):
     @property
     def _place(self) -> Place:
         place = find_place(without_untrusted(load_settings(self.settings)), self.store)
-        # Whoever names a file wants to see what is in it, whichever project's it is.
+        # Somebody who names a file wants to see its content, whichever project wrote it.
         return replace(place, any_project=True) if self.store and place.file else place
 
 
 def require_names(words: Iterable[str | None]) -> None:
-    """Refuse an empty name, which a variable of the shell gives that is not set."""
+    """Refuse an empty name, which an unset variable of the shell gives."""
     if any(x is not None and not x.strip() for x in words):
         raise typer.BadParameter(
             "The name of a server is empty. Give its name in the settings, its URL, or its command."
@@ -180,7 +181,7 @@ def require_names(words: Iterable[str | None]) -> None:
 
 
 def no_settings(settings: Settings) -> XaiMcpError:
-    """Name the places where a settings file was looked for, and what to do without one."""
+    """Return an error with the places that were searched, and what to do without settings."""
     looked = "".join(f"\n  {place}" for place in settings.searched)
     return XaiMcpError(
         f"No mcp_settings.json was found. Looked for:{looked}\n"
@@ -198,9 +199,9 @@ def _not_trusted(settings: Settings) -> SettingsError:
 
 @contextmanager
 def _without_shm(place: Place) -> Generator[Place]:
-    """Give the place, or a private copy of its file where SQLite would leave a `-shm` beside it.
+    """Yield the place, or a private copy of its file if SQLite would leave a `-shm` file behind.
 
-    It does so beside a copied `-wal` file, which nobody has open: then there is no `-shm` yet.
+    SQLite does that for a copied `-wal` file that no process has open, so without a `-shm` file.
     """
     file = place.file if place.is_still else None
     there = [os.path.exists(f"{file}{end}") for end in ("", "-wal", "-shm")]
@@ -222,7 +223,7 @@ def _open_history(place: Place, *, is_named: bool) -> History | None:
         if is_named:
             raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
         return None
-    # Here: no other command should wait for SQLAlchemy.
+    # Imported here, so that other commands do not wait for SQLAlchemy.
     from ..history.history import open_history
     from ..history.store import NoHistory
 
@@ -235,7 +236,7 @@ def _open_history(place: Place, *, is_named: bool) -> History | None:
 
 
 def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
-    """Make a command of a function: its parameters, and the options of its frame."""
+    """Make a command of a function: its parameters plus the options of its frame."""
     signature = inspect.signature(function, eval_str=True)
     first, *own = signature.parameters.values()
     options: dict[str, Any] = {"settings": SettingsFile, "as_json": AsJson}
@@ -264,7 +265,7 @@ def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
 
 
 class Command(TyperCommand):
-    """A command whose help has words of people: `SERVER`, `[TOOL]`, `--limit NUMBER`."""
+    """Command whose help names values in plain words: `SERVER`, `[TOOL]`, `--limit NUMBER`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -276,12 +277,12 @@ class Command(TyperCommand):
                 param.metavar = _word_of(param)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words of the usage; what must be given stands without brackets."""
+        """Return the usage line; required words have no brackets."""
         return [x.replace("{", "").replace("}", "") for x in super().collect_usage_pieces(ctx)]
 
 
 def _word_of(option: TyperOption) -> str:
-    """What stands for the value of an option."""
+    """Return the placeholder for the value of an option."""
     described = option.type_descriptor
     if described.is_choice:
         return "|".join(map(str, described.choices or ()))

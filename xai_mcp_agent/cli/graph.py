@@ -1,4 +1,4 @@
-"""`history graph`: what there ever was, and what fits together; no server is started."""
+"""`history graph`: draw all servers and tools, and which of them fit together."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def graph(
 
 
 def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
-    """What is decided now; None where only the history tells: of the past, and of any file."""
+    """Return the current decisions, or None if only the history counts: for the past or a file."""
     if at is not None or frame.store:
         return None
     try:
@@ -96,7 +96,7 @@ def _drawn(graph: Graph, form: Format, as_of: datetime | None) -> str:
         case "json":
             return json.dumps(graph.as_json(), indent=2)
         case "html":
-            from ..views.graph import graph_page  # loads a library for templates
+            from ..views.graph import graph_page  # loads the template library
 
             return graph_page(graph, as_of)
 
@@ -110,7 +110,7 @@ def _time(history: History, at: At) -> datetime | None:
 
 
 def _write(file: Path, text: str) -> None:
-    if file.suffix.lower() == ".md":  # where a page of Markdown shows the drawing
+    if file.suffix.lower() == ".md":  # a Markdown page shows the drawing
         text = f"```mermaid\n{text.rstrip()}\n```"
     try:
         file.write_text(f"{text.rstrip()}\n", encoding="utf-8")

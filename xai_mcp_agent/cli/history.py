@@ -1,4 +1,4 @@
-"""`history show`, `diff`, `stats` and `prune`: what the history tells; no server is started."""
+"""`history show`, `diff`, `stats` and `prune`: read the history without starting a server."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from ..history.history import History
 
 Names: TypeAlias = tuple[str | None, str | None]
-# What a person looks through, and a program reads in a moment; nobody asks for a million by chance.
+# A person can skim this many, and nobody gets a million lines by accident.
 _USUAL_LIMIT = 1000
-_MOST_ROWS = 50_000  # that are looked through for the lines that are asked for, some seconds
+_MOST_ROWS = 50_000  # read at most for the requested lines; takes some seconds
 _FIRST_ROWS = 500
-_AT_ONCE = 1000  # events that are told in one go while it follows
+_AT_ONCE = 1000  # events printed at once with --follow
 PAUSE_SECONDS = 0.5
 
 
@@ -133,7 +133,7 @@ def _print_lines(history: History, lines: list[HistoryLine], after_day: str = ""
 def _follow(
     history: History, names: Names, chosen: Range, *, as_json: bool, after: int, after_day: str
 ) -> None:
-    """Print what is written behind a position, until somebody interrupts."""
+    """Print new events after a position until Ctrl-C."""
     try:
         while True:
             newest = history.newest_position()
@@ -242,7 +242,7 @@ def diff(
 
 
 def _last_changes(history: History, after: At) -> Report:
-    """Report of each source, the one that changed last at the end."""
+    """Report the last change of each source, the newest last."""
     last = history.last_changes(when(after))
     lines = list[str]()
     for one in last:
@@ -280,7 +280,7 @@ def _is_later(history: History, before: At, after: At) -> bool:
 
 
 def shown_at(at: At) -> str:
-    """Return a point of the history, to read."""
+    """Return a time or a position of the history in words."""
     if at is None:
         return "now"
     return time_text(at) if isinstance(at, datetime) else f"event {at}"

@@ -1,7 +1,7 @@
-"""MCP servers that other programs of this machine know, as entries of our own settings.
+"""MCP servers of other programs on this machine, as entries of our settings.
 
-Each program writes them in its own way, and in its own place. A file is read when it is there; what
-is wrong with one is told, and says nothing about the others.
+Each program has its own format and its own place. A missing file is skipped; a broken one is
+reported and does not affect the others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..settings.document import MAX_FILE_BYTES, Place, parse_yaml, parsed_text, text_of_file
 
-_MOST_SERVERS = 200  # of one file; nobody has more
-_MOST_FOLDERS = 200  # that Claude Code knows, and files in a folder of Continue
-_MOST_BYTES = 50_000_000  # Claude Code keeps much else in its file
+_MOST_SERVERS = 200  # per file, far above real ones
+_MOST_FOLDERS = 200  # projects of Claude Code, or files in a folder of Continue
+_MOST_BYTES = 50_000_000  # Claude Code stores much else in its file
 _SMALL = (".toml", ".yaml", ".yml")
 _WHOLE = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
           "timeout", "disabled", "enabled")  # fmt: skip
@@ -28,7 +28,7 @@ _WHOLE = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl"
 
 @dataclass(frozen=True)
 class HostServer:
-    """A server of another program. `name` is the one that it has there."""
+    """Server of another program. `name` is its name there."""
 
     host: str
     name: str
@@ -38,7 +38,7 @@ class HostServer:
 
 @dataclass(frozen=True)
 class HostFile:
-    """A settings file of another program, with its servers or with what is wrong with it."""
+    """Settings file of another program, with its servers or its problem."""
 
     host: str
     file: Path
@@ -47,9 +47,9 @@ class HostFile:
 
 
 def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
-    """The settings of other programs that are there: of this user, and of the project `folder`.
+    """Yield the settings files of other programs, for this user and for the project `folder`.
 
-    `home` is the user's home folder. Files that lead to nothing are left out, broken ones are not.
+    `home` is the user's home folder. Missing files are left out, broken ones are not.
     """
     seen = set[Path]()
     for host, file in _places(home, folder):
@@ -115,10 +115,10 @@ def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
 
 
 def _document(file: Path, place: Place) -> Mapping[str, Any]:
-    """The whole file.
+    """Return the parsed file.
 
     Raises:
-        SettingsError: it cannot be read as what its name says.
+        SettingsError: it cannot be parsed as its name says.
     """
     text = text_of_file(file, MAX_FILE_BYTES if file.suffix in _SMALL else _MOST_BYTES)
     try:
@@ -126,27 +126,27 @@ def _document(file: Path, place: Place) -> Mapping[str, Any]:
             return tomllib.loads(text)
         if file.suffix in (".yaml", ".yml"):
             return _mapping(parse_yaml(text, place))
-        if len(text) > MAX_FILE_BYTES:  # without comments: those take too long to read
+        if len(text) > MAX_FILE_BYTES:  # without comments, which take too long to parse
             return _mapping(json.loads(text))
     except (ValueError, RecursionError) as cause:
-        # Not quoted: the line that is wrong may hold a secret.
+        # The wrong line is not quoted: it may hold a secret.
         kind = "TOML" if file.suffix == ".toml" else "JSON"
         raise place.error(f"it is not {kind}.", "Correct it in the program it is for.") from cause
     return parsed_text(text, place)
 
 
 def _sections(document: Mapping[str, Any], folder: Path) -> Iterator[Any]:
-    """Wherever servers may stand in a document, whoever's it is."""
+    """Yield every section of a document that may hold servers, of any program."""
     for key in ("mcpServers", "mcp_servers", "servers", "context_servers"):
         yield document.get(key)
     yield _mapping(document.get("mcp")).get("servers")
-    # Claude Code keeps those of each project, by its folder.
+    # Claude Code has one section for each project, by folder.
     projects = _mapping(document.get("projects"))
     yield _mapping(projects.get(str(folder))).get("mcpServers")
 
 
 def _entries(section: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(section, list):  # Continue has a list, each with its name
+    if isinstance(section, list):  # Continue has a list of named servers
         for one in map(_mapping, cast(list[Any], section)):
             yield str(one.get("name") or ""), one
         return
@@ -154,7 +154,7 @@ def _entries(section: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _entry(written: Mapping[str, Any]) -> JsonObject:
-    """An entry as our settings have it; empty where nothing says what to start or reach."""
+    """Return an entry in our format; empty if it neither starts nor reaches anything."""
     command = written.get("command")
     if isinstance(command, Mapping):  # an older Zed: {"command": {"path": ..., "args": ...}}
         inner = _mapping(cast(Any, command))
@@ -170,12 +170,12 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
         del entry["type"]
     if not {"command", "url", "serverUrl", "httpUrl"} & entry.keys():
         return {}
-    # YAML and TOML have dates, which JSON has not.
+    # YAML and TOML have dates; JSON does not.
     return cast(JsonObject, json.loads(json.dumps(_with_texts(entry), default=str)))
 
 
 def _with_texts(value: Any) -> Any:
-    """The value with texts for keys."""
+    """Return the value with text keys."""
     if isinstance(value, dict):
         return {str(k): _with_texts(x) for k, x in cast(dict[Any, Any], value).items()}
     return [_with_texts(x) for x in cast(list[Any], value)] if isinstance(value, list) else value

@@ -36,13 +36,13 @@ Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"
 
 SETTINGS_FILE = "mcp_settings.json"
 TEMPLATES = "templates"
-"""The folder with workflows to begin with: each is a card in the lab's launcher."""
+"""Folder of the example workflows; each is a card in the lab's launcher."""
 
 FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
 
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
-_ABOUT = ("pyproject.toml", "README.md")  # what the menu of our category in the palette reads
+_ABOUT = ("pyproject.toml", "README.md")  # read by the menu of our category in the palette
 _ENV_FILE_TEXT = """\
 # Keys, one a line, without spaces around the equals sign:
 # OPENAI_API_KEY=...
@@ -52,12 +52,12 @@ _ACTION_WIDTH = len("up to date")
 
 
 class InitError(XaiMcpError):
-    """The folder cannot be made a working folder: it is a file, or may not be written."""
+    """The folder cannot become a working folder: it is a file, or cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was done or found in order. `path` is relative to the folder."""
+    """One step of `init`. `path` is relative to the folder."""
 
     action: Action
     path: str
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class InitReport:
-    """What `init_folder` did, in order, and which other libraries have nodes of our names."""
+    """Steps of `init_folder` in order, and other libraries whose nodes have our names."""
 
     folder: Path
     steps: tuple[Step, ...]
@@ -79,12 +79,12 @@ class InitReport:
 
 
 def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> InitReport:
-    """Make `folder` a ready Xircuits working folder, and say what was done.
+    """Make `folder` a ready Xircuits working folder, and report each step.
 
-    Running it again repairs what is missing or stale and changes nothing
-    else. With `link=False`, or where links cannot be made, the component files are
-    copied. With `workshop` the lessons are provided too. The process's working
-    directory is changed for a moment, because Xircuits initialises the current one.
+    Running it again repairs what is missing or stale and changes nothing else. With `link=False`,
+    or where links are impossible, the component files are copied. With `workshop` the lessons are
+    added. The process changes its working directory for a moment, because Xircuits initialises the
+    current one.
 
     Raises:
         InitError: `folder` is a file, something in it cannot be written, or Xircuits is missing.
@@ -118,7 +118,7 @@ def _require_writable(folder: Path) -> None:
         if folder.is_file():
             raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
         folder.mkdir(parents=True, exist_ok=True)
-        # Asking the file system is the one test that is right for every kind of refusal.
+        # Only the file system knows every reason to refuse a write.
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise InitError(
@@ -126,11 +126,11 @@ def _require_writable(folder: Path) -> None:
         ) from error
 
 
-# Xircuits' own part
+# Xircuits' own files
 
 
 def _initialise(folder: Path) -> Iterator[Step]:
-    """Add what `xircuits init` would make. A half-made folder is completed, which it refuses."""
+    """Add what `xircuits init` would make, also to a half-made folder, which Xircuits refuses."""
     xircuits, components = folder / _XIRCUITS, folder / COMPONENTS
     complete = (xircuits / "config.ini").exists(), (components / "base.py").exists()
     if not all(complete):
@@ -143,7 +143,7 @@ def _initialise(folder: Path) -> Iterator[Step]:
 
 
 def _xircuits_init(folder: Path) -> None:
-    # Xircuits brings half of Jupyter: a folder that is up to date does not wait for it.
+    # Xircuits imports half of Jupyter, so it is skipped if the folder is up to date.
     from xircuits.start_xircuits import init_xircuits
 
     with chdir(folder):
@@ -158,7 +158,7 @@ def _move_missing(source: Path, target: Path) -> None:
 
 
 def _list_libraries(folder: Path) -> None:
-    """Renew Xircuits' list of libraries, which the lab reads at its start."""
+    """Renew Xircuits' list of libraries, which the lab reads when it starts."""
     from xircuits.library import save_component_library_config  # heavy, see `_xircuits_init`
 
     with chdir(folder):
@@ -194,7 +194,7 @@ def _component_files(source: Path) -> list[Path]:
 
 
 def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
-    """Move copies away that differ: an older version's, or edited here; nobody can tell which."""
+    """Move differing copies away: they may be old or edited by hand."""
     for file in _component_files(source):
         copy = library / file.name
         if not copy.exists() or copy.read_bytes() == file.read_bytes():
@@ -215,15 +215,15 @@ def _files_of_the_user(library: Path, source: Path) -> list[str]:
 
 
 def _make_link(library: Path, source: Path) -> bool:
-    """Put a link in the place of `library`; False where links cannot be made."""
-    # The whole folder, not file by file: the palette dies of a dangling file, and a
-    # component file that is new in an upgrade is there at once.
+    """Replace `library` with a link; return False where links are impossible."""
+    # Link the whole folder, not each file: the palette fails on a dangling file, and an upgrade may
+    # add component files.
     fresh = library.with_name(f".{LIBRARY}.link")
     try:
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(source, target_is_directory=True)
     except OSError:
-        return False  # Windows without the right, or a file system without links
+        return False  # Windows without the privilege, or a file system without links
     if library.exists():
         shutil.rmtree(library)
     fresh.rename(library)
@@ -243,7 +243,7 @@ def _copy_missing(library: Path, source: Path) -> bool:
     return bool(missing)
 
 
-# Files to start from
+# Starter files
 
 
 def _provide_starter_files(folder: Path) -> Iterator[Step]:
@@ -258,7 +258,7 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
 
 
 def _provide_schema(target: Path, folder: Path) -> Step:
-    """The schema that `$schema` in the settings names; it is ours, and kept up to date."""
+    """Write the schema that `$schema` in the settings names, and keep it up to date."""
     path, schema = target.relative_to(folder).as_posix(), SCHEMA_FILE.read_bytes()
     if target.is_file() and target.read_bytes() == schema:
         return Step("up to date", path)
@@ -268,7 +268,7 @@ def _provide_schema(target: Path, folder: Path) -> Step:
 
 
 def _provide_env_file(folder: Path) -> Iterator[Step]:
-    """A place for keys, which neither other users nor a repository get to see."""
+    """Write `.env` for keys, private and ignored by git."""
     env_file, git_ignore = folder / ENV_FILE, folder / ".gitignore"
     if not os.path.lexists(env_file):
         replace_private(env_file, _ENV_FILE_TEXT.encode())
@@ -291,14 +291,14 @@ def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:
         path = file.relative_to(starter)
         if not _is_starter_file(file, path) or WORKSHOP in path.parts:
             continue
-        if TEMPLATES in path.parts:  # where the lab's launcher looks for them
+        if TEMPLATES in path.parts:  # the lab's launcher looks for them here
             yield _provide_file(file, folder, f"{_XIRCUITS}/{TEMPLATES}/{file.name}")
         else:
             yield _provide_file(file, folder, path.as_posix())
 
 
 def _trust_settings(folder: Path) -> Iterator[Step]:
-    """What we ship may start what we ship; what else is in the folder may be somebody else's."""
+    """Trust the shipped settings to start shipped files; other entries may come from strangers."""
     store, settings = TrustStore(), load_settings(folder / SETTINGS_FILE)
     try:
         if store.not_agreed(settings):
@@ -309,7 +309,7 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:
-    """All but the solutions, which a learner asks for."""
+    """Return all files of the lessons except the solutions."""
     examples = starter_folder() / "examples"
     for file in sorted((examples / WORKSHOP).rglob("*")):
         path = file.relative_to(examples)

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent login` and `logout`: signing in to servers that want it."""
+"""`xai-mcp-agent login` and `logout`: sign in to and out of servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def login(
     ] = False,
 ) -> Report:
     """Sign in to a server; every run on this machine then has access."""
-    # Asked here, in the main thread, which is the one that may read.
+    # Checked here: only the main thread may read the terminal.
     visit = _Visit(opens=not no_browser, reads=not why_not_here(), to_stderr=frame.as_json)
     with frame.bridge(server) as (bridge, [name]):
         try:
@@ -47,7 +47,7 @@ def logout(frame: Frame, server: Server) -> Report:
 
 
 class _Visit:
-    """Shows one person the page to sign in, and takes the address where the browser ended."""
+    """Shows one person the sign-in page, and reads the address where the browser ended."""
 
     def __init__(self, *, opens: bool, reads: bool, to_stderr: bool) -> None:
         self.over = threading.Event()
@@ -56,7 +56,7 @@ class _Visit:
         self._to_stderr = to_stderr
 
     def sign_in(self, request: SignInRequest) -> str | None:
-        """Called in a thread of its own."""
+        """Show the page and return the pasted address; runs in a thread of its own."""
         self._say(f"{request.server} wants you to sign in at {request.host}.")
         if self._opens and open_page(request.url):
             self._say("Your browser should show the page now. If it does not, open this link:")

@@ -27,7 +27,7 @@ from .serve import serve
 from .trust import trust
 from .usage import usage
 
-# What is raised by what reads the command line: click, or the copy of it that typer has.
+# The base class of usage errors: click's, or typer's own copy of it.
 _WrongUsage: Any = next(x for x in typer.BadParameter.__mro__ if x.__name__ == "ClickException")
 
 _STYLE: dict[str, Any] = {
@@ -121,7 +121,7 @@ _GROUPS: dict[str, tuple[str, _Group]] = {
 
 
 def _add_commands(group: typer.Typer, commands: _Group) -> None:
-    """Add commands with their summaries, which are the first sentences of their help, uncut."""
+    """Add commands; the summary of each is the first sentence of its help, uncut."""
     for name, function in commands.items():
         parameters = list(inspect.signature(function).parameters)
         command = framed(function) if parameters[:1] == ["frame"] else function
@@ -157,9 +157,9 @@ def main(
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and leave with its exit status: 0, 1 for our errors, 2 for wrong usage.
+    """Run the command and exit: 0, 1 for our errors, 2 for wrong usage.
 
-    `arguments` are those of the process by default.
+    `arguments` default to those of the process.
     """
     prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -180,7 +180,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 
 def _print_usage(error: Any) -> None:
-    """Print how it is typed, and what was typed wrong, without Python's words."""
+    """Print the usage and the mistake, without Python's wording."""
     text = StringIO()
     error.show(text)
     say(text.getvalue().replace("Value error, ", "").rstrip(), to_stderr=True)

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools list DOCUMENT`: the tools of an OpenAPI document."""
+"""`xai-mcp-agent tools list DOCUMENT`: show the tools of an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..sources.openapi import Operation, Service
 
 _INDENT = "    "
-_NAMES = {"openapi", "swagger", "api-docs"}  # of documents that services make themselves
+_NAMES = {"openapi", "swagger", "api-docs"}  # of documents that services generate
 
 
 def is_document(word: str) -> bool:
-    """Whether a word names an OpenAPI document, and no server: by the end of its path."""
+    """Return whether a word is the path of an OpenAPI document, by its suffix."""
     path = urlsplit(word).path.lower()
     return path.endswith((".json", ".yaml", ".yml")) or bool(_NAMES & set(path.split("/")))
 

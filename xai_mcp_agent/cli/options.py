@@ -1,4 +1,4 @@
-"""The options and arguments of commands, each once; a value that cannot be is wrong usage."""
+"""Options and arguments of all commands, each defined once; a bad value is wrong usage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..views.times import BadTime, moment, now, position_or_moment
 
 
 def one_of(choices: Collection[str]) -> Callable[[str], str]:
-    """Return a parser for a word that must be one of these, in small or capital letters."""
+    """Return a parser for a word that must be one of these, in any case."""
 
     def read(word: str) -> str:
         if (lower := word.strip().lower()) in choices:

@@ -1,4 +1,4 @@
-"""Output of commands: text, JSON and errors; questions to a person; and files of a person."""
+"""Output of commands: text, JSON, errors, questions to a person, and files."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ from ..secrets.private_files import replace_file, replace_private
 
 _COMMAND = re.compile(r"`[^`\n]+`")
 _WHOLE_COLUMNS = 10_000
-_STAYS = "\ue000"  # stands for a blank at which no line ends
-# To be copied: in two lines they are another command, or no JSON.
+_STAYS = "\ue000"  # placeholder for a space where no line may break
+# To be copied: broken into two lines it would be another command, or invalid JSON.
 _IN_ONE_PIECE = ("xai-mcp-agent ", "xircuits ", '"')
 
 
 def prepare_streams() -> None:
-    """Let nothing fail to be printed: what the terminal's encoding lacks is shown as `?`."""
+    """Replace characters that the terminal's encoding lacks with `?`: printing never fails."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def keep_stdout_for_json() -> None:
-    """Let nothing but our JSON go to stdout: what writes to its descriptor writes to stderr.
+    """Keep stdout for our JSON: send direct writes to its descriptor to stderr.
 
-    A C library does, or a program that a function starts.
+    A C library, or a program that a function starts, writes there.
     """
     try:
         own = os.dup(1)
         os.dup2(2, 1)
-    except OSError:  # one of the two is closed
+    except OSError:  # stdout or stderr is closed
         return
     sys.stdout = os.fdopen(own, "w", encoding=sys.stdout.encoding, errors="replace")
 
 
 def echo_json(value: Any) -> None:
-    """Print a value as JSON on stdout; in it dataclasses become objects, and paths text."""
+    """Print a value as JSON on stdout; dataclasses become objects, paths become text."""
     typer.echo(_json_text(value))
 
 
@@ -73,9 +73,9 @@ def print_error(error: Exception, *, as_json: bool) -> None:
 
 
 def folded(text: str, first: str = "", after: str = "", width: int | None = None) -> list[str]:
-    """The text in lines for a person; what is longer than one, as a path, stays whole.
+    """Return the text wrapped for a person; a word that is longer than a line stays whole.
 
-    So does a command between backticks that a line has room for: it is to be copied.
+    A command in backticks is not broken if a line has room for it, so that it can be copied.
     """
     width = width or text_width()
     lines = textwrap.wrap(
@@ -87,35 +87,35 @@ def folded(text: str, first: str = "", after: str = "", width: int | None = None
 
 
 def text_width() -> int:
-    """How many columns a line for a person may have."""
+    """Return the number of columns for text."""
     return surface_of(sys.stdout).width
 
 
 def table_width() -> int:
-    """How many columns a table may have; in files and programs its names stay whole."""
+    """Return the number of columns for a table; in files and pipes names stay whole."""
     surface = surface_of(sys.stdout)
     return surface.width if surface.kind == "terminal" else _WHOLE_COLUMNS
 
 
 def say(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines for a person; what strangers wrote in them moves no cursor and hides nothing.
+    """Print lines for a person, cleaned of control characters in text from strangers.
 
-    At a terminal no line is longer than it is wide. Files and programs get them as they are.
+    At a terminal lines are wrapped to its width; files and pipes get them as they are.
     """
     typer.echo(_fitted(clean(text), sys.stderr if to_stderr else sys.stdout), err=to_stderr)
 
 
 def says_yes(question: str, otherwise: str = "") -> bool:
-    """Ask the person at the terminal; no, where they close it or say nothing for long.
+    """Ask the person at the terminal; return False if they close it or do not answer in time.
 
-    `otherwise` is what to do where nobody can be asked.
+    `otherwise` says what to do if nobody can be asked.
 
     Raises:
-        XaiMcpError: nobody can be.
+        XaiMcpError: nobody can be asked.
     """
     if why_not := why_not_here():
         raise XaiMcpError(f"Nobody can be asked: {why_not}. {otherwise}".rstrip())
-    forget_typed()  # what was typed before the question was seen is no answer to it
+    forget_typed()  # keys typed before the question are not an answer to it
     try:
         read = reader_until(ANSWER_SECONDS)
         return agrees(f"{question} (yes or no): ", lambda _, text: say(text), read)
@@ -124,7 +124,7 @@ def says_yes(question: str, otherwise: str = "") -> bool:
 
 
 def reader_until(seconds: float) -> Read:
-    """Return what reads a line of the person at the terminal, for so many seconds from now."""
+    """Return a reader of lines at the terminal with a time limit from now."""
     deadline, over = time.monotonic() + seconds, threading.Event()
 
     def read(prompt: str) -> str:
@@ -135,14 +135,14 @@ def reader_until(seconds: float) -> Read:
 
 
 def say_result(text: str, *, to_stderr: bool) -> None:
-    """Print what a tool answered: to a person as `say` does, to a program as it came."""
-    stream: TextIO | None = sys.stderr if to_stderr else sys.stdout  # None: it was closed
+    """Print a tool's answer: cleaned for a person, unchanged for a program."""
+    stream: TextIO | None = sys.stderr if to_stderr else sys.stdout  # None if stdout was closed
     is_for_a_person = stream is not None and stream.isatty()
     typer.echo(clean(text) if is_for_a_person else text, err=to_stderr)
 
 
 def free_backup_name(folder: Path, name: str) -> Path:
-    """Return a path in `folder` for a backup of the file `name`, where nothing is yet."""
+    """Return a free path in `folder` for a backup of the file `name`."""
     backup = folder / f"{name}.bak"
     number = 2
     while os.path.lexists(backup):
@@ -152,9 +152,9 @@ def free_backup_name(folder: Path, name: str) -> Path:
 
 
 def replace_text(file: Path, text: str) -> Path | None:
-    """Write `text` to `file`, whole or not at all; return where the old file is kept, if any.
+    """Write `text` to `file` atomically; return the backup of the old file, if there was one.
 
-    A link is followed: the file that it leads to is replaced.
+    A link is followed: its target is replaced.
 
     Raises:
         OSError: it cannot be written; the old file is then untouched.
@@ -169,16 +169,16 @@ def replace_text(file: Path, text: str) -> Path | None:
 
 
 def _keep(file: Path, backup: Path) -> None:
-    """Give a file a second name, which it has at once and whole; where that cannot be, a copy."""
+    """Give a file a second name atomically by a hard link; copy it where that is impossible."""
     try:
         os.link(file, backup)
-    except OSError:  # another kind of file system
+    except OSError:  # another file system
         replace_private(backup, file.read_bytes())
         shutil.copystat(file, backup)
 
 
 def _json_text(value: Any) -> str:
-    """JSON that a person can read, where stdout's encoding can tell it all, and nothing hides."""
+    """Return readable JSON, with escapes where stdout's encoding or hidden characters need them."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
@@ -196,7 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fitted(text: str, stream: Any) -> str:
-    """Cleaned lines, folded where they are for a terminal."""
+    """Return cleaned lines, wrapped for a terminal."""
     surface = surface_of(stream)
     if surface.kind != "terminal":
         return text

@@ -150,7 +150,7 @@ def run(
     }  # fmt: skip
     with frame.bridge() as (bridge, _):
         mask = Redactor([bridge.settings.secrets], guesses=True)
-        if frame.as_json:  # for a program: nobody is asked anything
+        if frame.as_json:  # a program cannot be asked
             ended = bridge.run_plan(plan, **options)
         else:
             ended = _run_shown(bridge, plan, options, mask)
@@ -167,13 +167,13 @@ def _argument(word: str) -> tuple[str, Any]:
     try:
         return name, json.loads(text)
     except (ValueError, RecursionError):
-        return name, text  # a text without its quotation marks
+        return name, text  # text without quotation marks
 
 
 def _run_shown(bridge: Bridge, plan: Plan, options: JsonObject, mask: Redactor) -> PlanRun:
-    """Run it for the person at the terminal, who is told of each call when it is over.
+    """Run the plan for the person at the terminal, and print each finished call.
 
-    Not with which arguments: they may be secrets.
+    Arguments are not printed: they may be secrets.
     """
     of = len(plan.calls)
 
@@ -212,7 +212,7 @@ def _run_json(run: PlanRun) -> JsonObject:
     }
 
 
-# Calls that wait
+# Waiting calls
 
 
 def approve(

@@ -1,4 +1,4 @@
-"""What `plan draw` can draw: plans in files, and runs of agents that were recorded."""
+"""Input of `plan draw`: plans in files, and recorded runs of agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
 from .frame import StoreFrame
 
-_MOST_CALLS = 2_000  # of the history, in which the newest runs are looked for
+_MOST_CALLS = 2_000  # of the history, searched for the newest runs
 _WHAT_TO_NAME = (
     "Name a transcript (XAI_MCP_TRANSCRIPT writes one), the conversation or the state of a run as "
     "JSON, or a plan."
@@ -37,19 +37,19 @@ _HOW_TO_RECORD = (
 
 
 class NothingToDraw(XaiMcpError):
-    """There are no calls to draw; the message says where was looked, and what to do."""
+    """There are no calls to draw; the message says what was searched, and what to do."""
 
 
 class NotRecorded(XaiMcpError):
-    """Nothing is known of the arguments of calls, so they cannot be made again."""
+    """The arguments of the calls were not recorded, so they cannot be repeated."""
 
 
 def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
-    """The calls of the plan that a file holds; None where it holds something else.
+    """Return the calls of the plan in a file, or None if it holds something else.
 
     Raises:
         NothingToDraw: the file cannot be read, or the plan has no calls.
-        BadPlan: it is one that cannot be drawn; the message names the file.
+        BadPlan: the plan cannot be drawn; the message names the file.
     """
     document = json_in(file)
     if not isinstance(document, dict) or "calls" not in document:
@@ -64,7 +64,7 @@ def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
 
 
 def json_in(file: Path) -> Any:
-    """The JSON that a file holds as a whole; None where it has several lines of it."""
+    """Return the JSON of a whole file, or None if it has several lines of JSON."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as cause:
@@ -78,7 +78,7 @@ def json_in(file: Path) -> Any:
 def runs_of(
     frame: StoreFrame, file: Path | None, agent: str, loaded: Settings
 ) -> list[RecordedRun]:
-    """The runs of a file, or of the history; the newest is the last.
+    """Return the runs in a file or in the history, the newest last.
 
     Raises:
         NothingToDraw: there is none.
@@ -98,7 +98,7 @@ def runs_of(
 
 
 def _why_nothing(file: Path, document: Any) -> str:
-    """What a file is in which no calls are found."""
+    """Return what kind of file it is instead."""
     if isinstance(document, dict) and "layers" in document:
         return "is a workflow already"
     return "has no calls of tools" if file.stat().st_size else "is empty"
@@ -121,10 +121,10 @@ def _runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
 
 
 def chosen_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
-    """The run that somebody wants, or else the newest.
+    """Return the run with this id, or the newest.
 
     Raises:
-        NothingToDraw: there is none of that name.
+        NothingToDraw: no run has this id.
     """
     if run_id is None:
         return runs[-1]
@@ -136,10 +136,10 @@ def chosen_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
 
 
 def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
-    """Refuse to draw what cannot be made again.
+    """Refuse a run whose calls cannot be repeated.
 
     Raises:
-        NothingToDraw, NotRecorded: no call can be, or it is not known with what they were made.
+        NothingToDraw, NotRecorded: no call can be repeated, or the arguments are unknown.
     """
     made = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
     if not made:

@@ -253,7 +253,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 
 @contextmanager
 def _opened(frame: Frame) -> Generator[tuple[Registries, Settings]]:
-    """The trusted registries of a settings file, and all of the file."""
+    """Yield the trusted registries of a settings file, and all its settings."""
     from ..registries.registries import Registries
 
     loaded = loaded_or_new(frame.settings)
@@ -268,7 +268,7 @@ def _opened(frame: Frame) -> Generator[tuple[Registries, Settings]]:
 
 
 def _configured(loaded: Settings) -> dict[str, Any]:
-    """The entries of the file, as they are written."""
+    """Return the entries of the file as they are written."""
     if loaded.is_from_python or not loaded.file:
         return {}
     document = read_document(Path(loaded.file))
@@ -278,7 +278,7 @@ def _configured(loaded: Settings) -> dict[str, Any]:
 
 
 def _own_name(name: str) -> str:
-    """The name of a server without who it is by, as names in settings are."""
+    """Return the last part of a server's registry name, fit for the settings."""
     return _NOT_IN_NAMES.sub("-", name.rpartition("/")[2]).strip("-") or "server"
 
 
@@ -302,9 +302,9 @@ def _values(words: list[str]) -> dict[str, str]:
 
 
 def _write(offer: Offer, file: Path) -> None:
-    """Add the entry to the file, if it is one that can be read afterwards.
+    """Add the entry to the file, after checking that it can be read back.
 
-    It is not trusted by being written: once it is switched on, the person is asked.
+    Writing it does not trust it: the person is asked once it is switched on.
     """
     entry = {key: x for key, x in offer.entry.items() if key != "disabled"}
     needs = [x.variable for x in offer.composition.needs]
@@ -316,11 +316,11 @@ def _write(offer: Offer, file: Path) -> None:
     write_server(file, offer.name, offer.entry)
 
 
-# The person
+# Questions
 
 
 def _asked(offer: Offer) -> dict[str, str]:
-    """Ask the person at the terminal for missing values; empty if nobody is there."""
+    """Ask the person at the terminal for missing values; return none if nobody is there."""
     from ..canvas.interactive_host import ask_here
     from ..console.console import Console
     from ..console.terminal_questions import why_not_here
@@ -355,14 +355,14 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
-# Once
+# Trial
 
 
 def _tried(offer: Offer, file: Path) -> list[Tool]:
-    """Start the server, list its tools, end it.
+    """Start the server, list its tools, and stop it.
 
     Raises:
-        XaiMcpError: a value is missing, or it cannot be used; says so.
+        XaiMcpError: a value is missing, or the server cannot be used.
     """
     entry = {
         key: x for key, x in offer.entry.items() if key not in ("disabled", "lock", "registry")

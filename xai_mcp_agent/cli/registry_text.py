@@ -1,4 +1,4 @@
-"""Servers of registries as text and as JSON. None of their texts is trusted."""
+"""Text and JSON of registry reports. Text from registries is never trusted."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _INDENT = "  "
 _DESCRIPTION_CHARS = 300
 _MAX_VERSIONS = 10
-_MAX_REFUSED = 20  # of one registry; the rest is counted
+_MAX_REFUSED = 20  # per registry; the rest is counted
 _MARKS = {"good": "+", "told": "-", "unknown": "?", "warning": "!", "alarm": "!!"}
 
 
 def found_text(server: FoundServer) -> Iterator[str]:
-    """A result of a search, in a few lines."""
+    """Yield a search result in a few lines."""
     version = f" {server.version}" if server.version else ""
     yield f"{server.name}{version} ({server.registry})"
     about = one_line(server.description or server.title, _DESCRIPTION_CHARS)
@@ -35,7 +35,7 @@ def found_text(server: FoundServer) -> Iterator[str]:
 
 
 def report_text(report: SyncReport) -> Iterator[str]:
-    """The result of a sync."""
+    """Yield the lines about one registry's sync."""
     resumed = ", continued where it was interrupted" if report.is_resumed else ""
     gone = f", {count(report.removed, 'version')} gone" if report.removed else ""
     pages, documents = count(report.pages, "page"), count(report.documents, "document")
@@ -52,7 +52,7 @@ def report_text(report: SyncReport) -> Iterator[str]:
 
 
 def changed_text(alarm: ChangedEntry) -> str:
-    """An entry of the settings whose server changed in its registry."""
+    """Return a line about a settings entry whose server changed in its registry."""
     version = f" {alarm.version}" if alarm.version else ""
     return (
         f"ALARM: {alarm.entry} in your settings was added as {alarm.server}{version}, which has "
@@ -65,7 +65,7 @@ _SHOW = ("xai-mcp-agent", "registry", "show")
 
 
 def offer_text(offer: Offer) -> Iterator[str]:
-    """The signals about a server, and the entry it would be."""
+    """Yield the signals about a server, and its entry."""
     yield from listing_text(offer.listing, offer.manifest)
     yield "Signals (+ proved or pinned, ? not known, ! look twice):"
     for signal in offer.signals:
@@ -80,7 +80,7 @@ def offer_text(offer: Offer) -> Iterator[str]:
 
 
 def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
-    """The description of a server in its registry."""
+    """Yield the description of a server in its registry."""
     document = listing.document
     version = f" {manifest.version}" if manifest.version else ""
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
@@ -117,11 +117,11 @@ def _folded(text: str, mark: str = "") -> list[str]:
     return wrap(text, text_width(), first, " " * (len(first) + (0 if mark.strip() else 2)))
 
 
-# For programs
+# JSON
 
 
 def found_json(server: FoundServer) -> JsonObject:
-    """A result of a search."""
+    """Return a search result as JSON."""
     return {
         "registry": server.registry,
         "name": server.name,
@@ -134,7 +134,7 @@ def found_json(server: FoundServer) -> JsonObject:
 
 
 def report_json(report: SyncReport) -> JsonObject:
-    """The result of a sync."""
+    """Return the result of a sync as JSON."""
     return {
         "registry": report.registry,
         "pages": report.pages,
@@ -148,7 +148,7 @@ def report_json(report: SyncReport) -> JsonObject:
 
 
 def offer_json(offer: Offer) -> JsonObject:
-    """The signals about a server, and the entry it would be."""
+    """Return the signals about a server and its entry as JSON."""
     listing, composition = offer.listing, offer.composition
     return {
         "registry": listing.registry.name,

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent rules`: what rules say of tools, without calling any; and those in the store."""
+"""`xai-mcp-agent rules`: what rules decide, and the rules in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent serve`: what we have, for clients of other programs."""
+"""`xai-mcp-agent serve`: serve our tools to other programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from . import serving
 from .frame import Frame, Report
 from .output import say
 
-_STOP_SECONDS = 20.0  # stubborn servers take a few seconds to end
+_STOP_SECONDS = 20.0  # stubborn servers take a few seconds to stop
 _LOOK_SECONDS = 0.05
 _VARIABLES = (
     "Its servers have the environment of the program that started it: variables set since then "
@@ -138,7 +138,7 @@ def serve(
 
 
 def _keep(frame: Frame, idle: float) -> None:
-    """Be the process that keeps the servers."""
+    """Run the process that keeps the servers."""
     place = warm.place_of(frame.settings)
     if warm.is_live(place):
         say(f"Another process keeps the servers of {place.settings} already.")
@@ -162,7 +162,7 @@ def _keep(frame: Frame, idle: float) -> None:
 
 @asynccontextmanager
 async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
-    # Heavy, and only for what serves.
+    # Imported here: heavy, and needed only to serve.
     from ..admin.app import admin_app
     from ..gateway.server import Gateway
 
@@ -176,7 +176,7 @@ async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
 
 
 def _attach(settings: Path | None, idle: float) -> None:
-    """Become the relay of a client, whose stdin and stdout are ours."""
+    """Replace this process with a relay between a client and the process that keeps the servers."""
     place = warm.place_of(settings)
     if not warm.is_live(place):
         _tell_of_others(place)
@@ -185,7 +185,7 @@ def _attach(settings: Path | None, idle: float) -> None:
 
 
 def _tell_of_others(place: warm.WarmPlace) -> None:
-    """Say why a process that serves the same file is not used."""
+    """Explain why a process with other settings is not used."""
     for other, facts in warm.live_places(place.settings):
         if other.folder != place.folder:
             version = facts["version"]
@@ -261,7 +261,7 @@ def _stop(file: str) -> Report:
 
 
 def _file_of(settings: Path | None) -> str:
-    """The path of the settings file, which need not be readable now."""
+    """Return the path of the settings file, even if it cannot be read."""
     file = settings or find_settings()
     if file is None:
         raise XaiMcpError("No mcp_settings.json was found. Name yours with --settings.")

@@ -1,4 +1,4 @@
-"""`servers list` and `check`: the configured servers, and how each does."""
+"""`servers list` and `check`: the configured servers and their state."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check(
 
 
 def _connect(bridge: Bridge, only: Sequence[str], *, shows: bool) -> list[SourceStatus]:
-    """Connect all servers at once, or these; each is shown as soon as its verdict is known."""
+    """Connect these servers, or all, at once; print each as soon as it is ready or has failed."""
     names = [x for x in bridge.usable_servers() if not only or x in only]
     waiting: dict[Future[Any], str] = {bridge.submit(Operations.wait_for, n): n for n in names}
     shown: set[str] = set()
@@ -120,7 +120,7 @@ def _report(
     unknown: str,
     status: int,
 ) -> Report:
-    """Report what is not about one server, and everything as JSON."""
+    """Report the store, the decisions and clashes as text, and everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
     clashes = find_clashes(Path(), *([Path(settings).parent] if settings else []))
     lines = [marks_text(marks)] if marks is not None else []

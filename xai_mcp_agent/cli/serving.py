@@ -1,4 +1,4 @@
-"""Serves MCP to clients of other programs: over stdin and stdout, or over HTTP."""
+"""MCP endpoint for other programs: over stdin and stdout, or over HTTP."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..gateway.endpoint import Options
 from ..sources.mcp import sdk
 from .output import say
 
-_NAME = "xai"  # of our server in the settings of a client
+_NAME = "xai"  # our server's name in the settings of a client
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ANYWHERE = ("0.0.0.0", "::")
-_END_SECONDS = 1  # for requests over HTTP that are under way
+_END_SECONDS = 1  # grace period for HTTP requests in flight
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where the endpoint is over HTTP, and what a client must send; without a token a new one."""
+    """Address and token of the HTTP endpoint; without a token a new one is made."""
 
     host: str
     port: int
@@ -47,7 +47,7 @@ class Access:
 
 
 def serve_stdio(bridge: Bridge, options: Options) -> None:
-    """Serve one client over stdin and stdout, until it closes them."""
+    """Serve one client over stdin and stdout until it closes them."""
     if sys.stdin.isatty():
         say("A client starts this command. Write into its settings:", to_stderr=True)
         command = ["xai-mcp-agent", *sys.argv[1:]]
@@ -64,7 +64,7 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
 
 
 def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: bool) -> None:
-    """Serve any number of clients over HTTP, until interrupted.
+    """Serve any number of clients over HTTP until Ctrl-C.
 
     Raises:
         BadSetting: the port cannot be used.
@@ -104,7 +104,7 @@ def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: 
 
 
 def _start(bridge: Bridge, options: Options) -> None:
-    """Start the servers, which get going while the SDK is imported."""
+    """Start the servers, which get ready while the SDK is imported."""
     bridge.start(*(options.names or bridge.usable_servers()))
     sdk.load_now()
 
@@ -130,18 +130,18 @@ def _address_settings(url: str, token: str | None) -> list[str]:
 
 
 def _place_of(bridge: Bridge, command: list[str]) -> list[str]:
-    """The option that names the settings file, which the client's own folder may not have."""
+    """Return the option with the settings file's path: the client runs in another folder."""
     file = bridge.settings.file
     return ["--settings", os.path.abspath(file)] if file and "--settings" not in command else []
 
 
 def _say_all(lines: list[str], *, to_stderr: bool = False) -> None:
     for line in lines:
-        typer.echo(f"  {line}", err=to_stderr)  # in one piece: it is copied
+        typer.echo(f"  {line}", err=to_stderr)  # unbroken, so that it can be copied
 
 
 def _run(bridge: Bridge, serve: Callable[[Operations], Coroutine[Any, Any, None]]) -> None:
-    """Serve until the end; SIGTERM and an interrupt end it, and with it all servers."""
+    """Serve until SIGTERM or an interrupt, then stop all servers."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -159,7 +159,7 @@ def _listen(host: str, port: int) -> socket.socket:
         if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen()  # who comes before the server is up waits for it
+        listening.listen()  # early clients wait until the server is up
     except OSError as reason:
         listening.close()
         raise BadSetting(f"Port {port} of {host} cannot be used: {reason}. Name another.") from None

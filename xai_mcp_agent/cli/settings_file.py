@@ -1,4 +1,4 @@
-"""Writing servers into a settings file for a person: checked first, whole or not at all."""
+"""Changes of a settings file for a person: checked first, written atomically."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 _LOCK_SECONDS = 20.0
 _SERVERS = "mcpServers"
-_CANVAS = "canvas"  # stands for the tools that are drawn
+_CANVAS = "canvas"  # the name of drawn tools
 _OTHERS_READ = 0o044
 _OTHERS = tuple(f"{x}." for x in SECTIONS if x != _SERVERS)
 
 
 def loaded_or_new(settings: Path | None) -> Settings:
-    """The settings; empty ones where the file that is named does not exist yet."""
+    """Return the settings, or empty settings if the named file does not exist yet."""
     if settings is not None and not settings.exists():
         return settings_from({"mcpServers": {}}, file=str(settings))
     return load_settings(settings)
 
 
 def file_to_write(loaded: Settings, settings: Path | None) -> Path:
-    """The file that is named, or was found, or a new one in the working folder."""
+    """Return the named file, the one in use, or a new one in the working folder."""
     return Path(settings or loaded.file or FILE_NAME).absolute()
 
 
 def problem_of_name(name: str) -> str:
-    """Why no command could be given this name again; empty if one can."""
+    """Return why this name cannot be used, or ""."""
     if name.strip() and name.isprintable() and "/" not in name and name != _CANVAS:
         return ""
     return f"{name!r} cannot be a server's name: no / or signs that cannot be seen, nor 'canvas'."
 
 
 def problem_of_access(file: Path) -> str:
-    """Who else can read a file that is there; empty if nobody can."""
+    """Return a warning if other users can read the file, or ""."""
     if os.name == "nt" or not file.exists() or not file.stat().st_mode & _OTHERS_READ:
         return ""
     command = shown_command("chmod", "600", str(file))
@@ -60,17 +60,17 @@ def check_free(name: str, loaded: Settings, file: Path, fix: str) -> None:
     """Refuse a name that a source or a group has.
 
     Raises:
-        SettingsError: it is taken; says what to do, as in `fix`.
+        SettingsError: the name is taken; `fix` says what to do.
     """
     if name in (*loaded.names, *loaded.group_names):
         raise SettingsError(str(file), name, "there is a source of this name already.", fix)
 
 
 def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
-    """Refuse a name that something else than an MCP server has: it would stay beside the server.
+    """Refuse a name that anything but an MCP server has: it would stay beside the server.
 
     Raises:
-        SettingsError: it is taken; says by what.
+        SettingsError: the name is taken; says by what.
     """
     sections = sections_with(file, name) if file.exists() else []
     taken = [x for x in sections if x in SECTIONS and x != _SERVERS]
@@ -87,7 +87,7 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
 def problem_of(
     name: str, entry: JsonObject, file: Path, variables: Iterable[str] = ()
 ) -> SettingsError | None:
-    """What a run would find wrong with an entry, once the variables in `given` are set."""
+    """Return the problem a run would have with an entry, once these variables are set."""
     environ = {**os.environ, **dict.fromkeys(variables, "x")}
     document = {"mcpServers": {name: entry}}
     read = settings_from(document, file=str(file), folder=file.parent, environ=environ)
@@ -98,13 +98,14 @@ def write_server(
     file: Path, name: str, entry: JsonObject, *, replaces: bool = False, backs_up: bool = True,
     is_secret: bool = False,
 ) -> Path | None:  # fmt: skip
-    """Add or replace an entry; the file is made if it is missing. The path of the backup, if any.
+    """Add or replace an entry, and create the file if needed; return the path of the backup, if
+    any.
 
-    It is not trusted by being written: see `trust_server`. `is_secret`: a file that is made can be
-    read by nobody else.
+    Writing an entry does not trust it: see `trust_server`. If it `is_secret`, a new file is private
+    to this user.
 
     Raises:
-        SettingsError: it cannot be written, or nothing can be added to it.
+        SettingsError: the file cannot be written or extended.
     """
     with writing(file):
         text = text_with_server(file, name, entry, replaces=replaces)
@@ -119,7 +120,7 @@ def write_server(
 
 @contextmanager
 def writing(file: Path) -> Generator[None]:
-    """Alone with the file, from reading to writing: another one may be changing it, too.
+    """Hold the file's lock while it is read and written.
 
     Raises:
         SettingsError: it cannot be written.
@@ -134,10 +135,10 @@ def writing(file: Path) -> Generator[None]:
 
 
 def trust_server(file: Path, name: str) -> None:
-    """Agree to one MCP server, which somebody has just put there, and to nothing else in the file.
+    """Trust one MCP server that somebody just added, and nothing else in the file.
 
     Raises:
-        SettingsError: that cannot be written down.
+        SettingsError: the trust cannot be stored.
     """
     loaded = load_settings(file)
     guards = [x for x in loaded.guards if x.source in ("", name)]
@@ -147,10 +148,10 @@ def trust_server(file: Path, name: str) -> None:
 
 
 def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
-    """Start the server, list its tools, end it; the history is not told.
+    """Start the server, list its tools and stop it, without a history.
 
     Raises:
-        XaiMcpError: it cannot be used; says why.
+        XaiMcpError: it cannot be used.
     """
     from ..bridge.faces import Bridge
 

@@ -1,4 +1,4 @@
-"""`tools list` and `refresh`: the tools of servers, and those of an OpenAPI document."""
+"""`tools list` and `refresh`: the tools of servers and of OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def list_tools(
 
 
 def _list(bridge: Bridge, server: str | None, page: ToolsPage) -> tuple[Listed, ToolListing]:
-    """One page of the tools of one server or group, or of all, connected for it."""
+    """Connect one server or group, or all, and return one page of the tools."""
     names = [server] if server else list(bridge.usable_servers())
     is_group = bool(server) and bridge.settings.group(server or "") is not None
     if server and not is_group:
@@ -122,7 +122,7 @@ def _list(bridge: Bridge, server: str | None, page: ToolsPage) -> tuple[Listed, 
     except SourceError as reason:
         listing = ToolListing(failed={server or "": str(reason)})
     listed: dict[str, list[CatalogEntry]] = {}
-    if page == ToolsPage() and not is_group:  # also those that have no tools
+    if page == ToolsPage() and not is_group:  # also servers without tools
         listed = {name: [] for name in names if name not in listing.failed}
     for entry in listing.entries:
         listed.setdefault(entry.key.source, []).append(entry)
@@ -150,7 +150,7 @@ def _listing_report(listed: Listed, listing: ToolListing, page: ToolsPage) -> Re
 def _names_report(
     frame: StoreFrame, names: list[str], listed: Listed, listing: ToolListing, page: ToolsPage
 ) -> Report:
-    """Names for the box of a list on the canvas, or with brackets for the settings."""
+    """Report names to paste into a list on the canvas, or as JSON for the settings."""
     errors = [*listing.failed.values(), *([listing.trouble] if listing.trouble else [])]
     if left := page.left_text(listed, listing.total):
         say(left, to_stderr=True)
@@ -181,11 +181,11 @@ def refresh(
     return Report(json, "\n".join(texts), [*errors, *broken])
 
 
-# What was ever known
+# Known tools of the past
 
 
 def _known_now(frame: StoreFrame, server: str | None) -> Report:
-    """Report all that is known of tools, from servers as far as they can be connected.
+    """Report all tools ever seen; servers are connected where possible.
 
     Raises:
         UnknownServer: neither the settings nor the history have it.
@@ -202,7 +202,7 @@ def _known_now(frame: StoreFrame, server: str | None) -> Report:
 
 
 def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
-    """Report what was known at a time or position. Starts no server.
+    """Report the tools known at a time or position. Starts no server.
 
     Raises:
         UnknownServer: the history does not have it.
@@ -218,7 +218,7 @@ def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
 
 
 def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:
-    """Connect what can be; why the others cannot, by their names."""
+    """Connect the servers, and return why some failed, by name."""
     names = [x for x in bridge.usable_servers() if server in (None, x)]
     if names:
         bridge.connect(*names, wait=True)

@@ -1,4 +1,4 @@
-"""One page of the tools that `xai-mcp-agent tools list` lists."""
+"""One page of the tools that `tools list` shows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ..catalog.entry import CatalogEntry
 
 Listed = Mapping[str, Sequence[CatalogEntry]]
-"""Tools by the servers that have them."""
+"""Tools by their servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Which of the listed tools are told: see `Bridge.list_tools`."""
+    """Choice of the listed tools: see `Bridge.list_tools`."""
 
     named: str = ""
     usable: bool = False
@@ -21,7 +21,7 @@ class ToolsPage:
     offset: int = 0
 
     def left_text(self, shown: Listed, total: int) -> str:
-        """What a person does to see the other tools; nothing where these are all."""
+        """Return how to see the other tools, or "" if these are all."""
         if self == ToolsPage():
             return ""
         here = sum(map(len, shown.values()))
@@ -34,6 +34,6 @@ class ToolsPage:
 
 
 def names_to_paste(shown: Listed, *, of_one: bool) -> list[str]:
-    """What filters call these tools: by their names alone if all are `of_one` source."""
+    """Return the names for filters: plain names for one source, else `source/tool`."""
     keys = [x.key for entries in shown.values() for x in entries]
     return [x.name if of_one else f"{x.source}/{x.name}" for x in keys]

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent trust`: agree to what a settings file starts and reaches, or not any more."""
+"""`xai-mcp-agent trust`: agree to what a settings file starts and reaches, or withdraw that."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def trust(
 
 
 def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> Report:
-    """Agree to what waits, after a yes. A program that reads JSON cannot be asked."""
+    """Ask for agreement to what waits, and store it. A program that reads JSON is not asked."""
     approved = approvals_in(loaded)
     parts = store.not_agreed(loaded, approved)
     if parts and not frame.as_json:

@@ -1,4 +1,4 @@
-"""A server as somebody types it: a URL, or a command; and a name for one that has none."""
+"""Servers given on the command line as a URL or a command, and names for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..settings.server import ServerSettings
 from ..settings.trust import without_untrusted
 
 TYPED = "what you typed"
-"""Stands in messages where else the name of a settings file does."""
+"""Stands in messages for the name of a settings file."""
 
 _OWN_NAME = re.compile(r"[\w-]+-[0-9a-f]{16}")  # see `own_name_for`
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -36,19 +36,19 @@ _RUNNERS = ("npx", "uvx", "uv", "bunx", "pnpm", "yarn", "docker", "podman", "pip
             "deno", "bun")  # fmt: skip
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh")
 _NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
-_MARK_CHARS = 16  # nobody finds another address of the same digest
-_MOST_CHARS = 40  # of a name, which is part of those of its tools
+_MARK_CHARS = 16  # long enough that no other address has the same digest
+_MOST_CHARS = 40  # the name becomes part of the names of tools
 
 
 def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
-    """Return the name of a server, which may be typed: then it is added to the bridge.
+    """Return the name of a server; add it to the bridge if it is a URL or a command.
 
-    If the settings have the same server, their entry counts. Where the server itself `is_needed`,
-    the name that the history has of a typed one will not do.
+    If the settings have the same server, their entry counts. If the server itself `is_needed`, the
+    name of such a server in the history is refused.
 
     Raises:
         SettingsError: the URL or the command cannot be used.
-        UnknownServer: it is the name that the history has of one that was typed.
+        UnknownServer: it is a name that only the history has.
     """
     if is_beside(word, bridge.settings):
         source = _typed(word, bridge.settings)
@@ -61,7 +61,7 @@ def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
 
 
 def name_of_typed(word: str, settings: Path | None) -> str:
-    """Return the name under which the history has a server that may be typed. Starts nothing."""
+    """Return the name of a server in the history; it may be a URL or a command. Starts nothing."""
     if not is_typed(word):
         return word
     loaded = without_untrusted(load_settings(settings))
@@ -72,7 +72,7 @@ def name_of_typed(word: str, settings: Path | None) -> str:
 
 
 def is_beside(word: str, settings: Settings) -> bool:
-    """Whether a server is typed, and no name that the settings have."""
+    """Return whether a word is a URL or a command, and not a name in the settings."""
     return not _is_known(word, settings) and is_typed(word)
 
 
@@ -83,7 +83,7 @@ def _typed(word: str, settings: Settings) -> ServerSettings:
 
 
 def _check_path(word: str) -> None:
-    """Say of a path that leads nowhere that it does, and not that there is no such name."""
+    """Report a path that does not exist, rather than an unknown name."""
     if (word.endswith(".py") or os.path.dirname(word)) and not os.path.exists(word):
         raise SettingsError(
             TYPED, "", f"there is no file {word!r}, nor a server of that name.", "Correct it."
@@ -104,7 +104,7 @@ def _is_known(word: str, settings: Settings) -> bool:
 
 
 def _same_in(settings: Settings, typed: ServerSettings) -> str:
-    """Return the server of the settings that is started or reached in the same way, if any."""
+    """Return the server of the settings with the same command or URL, if any."""
     for name, server in settings.servers.items():
         if not server.disabled and _way_to(server) == _way_to(typed):
             return name
@@ -118,14 +118,14 @@ def _way_to(server: ServerSettings) -> Sequence[object]:
 
 
 def is_url(word: str) -> bool:
-    """Whether it is the address of a server."""
+    """Return whether it is an HTTP address."""
     return bool(_URL.match(word.strip()))
 
 
 def is_typed(word: str) -> bool:
-    """Whether it says where a server is, and is no name: a URL, a file of Python, or a command.
+    """Return whether it is a URL, a Python file, or a command rather than a name.
 
-    A command is of several words, or has a folder; a word alone starts nothing by accident.
+    A command has several words or a folder: a single word never starts a program by accident.
     """
     if _ANY_URL.match(word.strip()):
         return True
@@ -138,20 +138,20 @@ def is_typed(word: str) -> bool:
 
 
 def split_command(text: str) -> list[str]:
-    """The words of a command, as a shell would have them; one where that cannot be told."""
+    """Return the words of a command as a shell splits them; one word if it cannot be split."""
     if os.path.isfile(text):
         return [text]
     try:
         words = shlex.split(text, posix=os.name != "nt")
-    except ValueError:  # a quotation mark without its other one
+    except ValueError:  # an unbalanced quotation mark
         return [text]
     return words if os.name != "nt" else [x.strip("\"'") for x in words]
 
 
 def entry_of(words: Sequence[str]) -> JsonObject:
-    """The entry for a URL, or for a command; a single word may hold the whole of it.
+    """Return the entry for a URL or a command; one word may hold the whole command.
 
-    A Python file is started with the Python that we run in.
+    A Python file runs with the current Python.
     """
     if len(words) == 1 and _ANY_URL.match(words[0].strip()):
         return {"url": words[0].strip()}
@@ -162,7 +162,7 @@ def entry_of(words: Sequence[str]) -> JsonObject:
 
 
 def name_for(entry: Mapping[str, object]) -> str:
-    """A readable name for a server that has none: by its host, or by what it starts."""
+    """Return a readable name for a server, from its host or its command."""
     url = entry.get("url")
     words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
     name = _host_name(str(url)) if url else _command_name(words)
@@ -170,10 +170,10 @@ def name_for(entry: Mapping[str, object]) -> str:
 
 
 def own_name_for(entry: Mapping[str, object]) -> str:
-    """`name_for` and a digest of the address: the name under which history and decisions are kept.
+    """Return `name_for` plus a digest of the address, the name for history and decisions.
 
-    Another program, or another host's server, must not meet those of the first. A file is the same
-    from every folder, and a URL the same whatever the key in it.
+    Decisions about one server must not apply to another program or host. A file has the same name
+    from every folder, and a URL the same name whatever key it holds.
     """
     url = entry.get("url")
     words = _without_keys(str(url)) if url else _located(entry)
@@ -182,9 +182,9 @@ def own_name_for(entry: Mapping[str, object]) -> str:
 
 
 def _without_keys(url: str) -> list[str]:
-    """The parts of a URL without user, password and the keys of its query.
+    """Return the parts of a URL without user, password and keys in the query.
 
-    Host and path stay whole: a random part of the path may tell which server it is.
+    Host and path stay whole: a random part of the path may identify the server.
     """
     try:
         parts = urlsplit(url)
@@ -196,7 +196,7 @@ def _without_keys(url: str) -> list[str]:
 
 
 def _located(entry: Mapping[str, object]) -> list[str]:
-    """The words of a command, those that name a file by a path or as a script with all of it."""
+    """Return the words of a command, with absolute paths for its files."""
     words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
     return [os.path.realpath(x) if _is_file(x) else x for x in words]
 
@@ -217,7 +217,7 @@ def _host_name(url: str) -> str:
 
 
 def _command_name(words: Sequence[str]) -> str:
-    """What is started: the package, image, module or script, else the program."""
+    """Return the name of the package, image, module or script that runs, else the program."""
     program = _stem(words[0])
     is_runner = program.lower() in _RUNNERS
     if not is_runner and not re.fullmatch(r"\$\{python\}|python[\d.]*", program.lower()):
@@ -232,7 +232,7 @@ def _command_name(words: Sequence[str]) -> str:
 
 
 def _package(word: str) -> str:
-    """A package or an image without whose it is, and without its version."""
+    """Return a package or image without its owner and version."""
     last = word.rpartition("/")[2]
     return re.split(r"[@:=<>~]", last, maxsplit=1)[0] or last
 

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent tools usage`: what agents learned from using tools, and forgetting it."""
+"""`xai-mcp-agent tools usage`: show what agents learned about tools, and forget it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def usage(
 def _rows(
     history: History, server: str | None, tool: str | None, toolbelt: str | None, *, forget: bool
 ) -> Sequence[LearnedRow]:
-    # Imported here: SQLAlchemy takes a while, and is loaded by now.
+    # Imported here, because SQLAlchemy is slow to load.
     from ..history.learned_rows import LearnedFilter, read_learned
 
     which = LearnedFilter(toolbelt, server, tool)
@@ -67,7 +67,7 @@ def _rows(
 
 
 def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
-    """Forget the words in a history that is opened anew to write."""
+    """Delete the words; the history is opened again for writing."""
     from ..history.history import open_history
     from ..history.recording.report_writer import ReportWriter
 
@@ -79,7 +79,7 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
 
 
 def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None) -> None:
-    """Raise if what is asked for is not among these tools; without any no name is wrong."""
+    """Raise if the names are not among these tools; without tools no name is wrong."""
     servers = sorted({x.shown_source for x in tools})
     if server is not None and tools and server not in servers:
         text = f"Nothing is remembered of a server {server!r}. {_offer(server, servers)}"

@@ -1,4 +1,4 @@
-"""Shows at a terminal which servers are waited for, and how long at most; nowhere else."""
+"""A line at the terminal that shows which servers are awaited, and for how long at most."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..console.text import clean, cut
 from ..settings.entry import START_TIMEOUT_SECONDS
 from ..settings.models import Settings
 
-_PATIENCE_SECONDS = 1.0  # a server that starts as usual is not told of
+_PATIENCE_SECONDS = 1.0  # servers usually start faster than this
 _REWRITE_SECONDS = 0.5
 
 
 @contextmanager
 def shown_wait(names: Sequence[str], most_seconds: float) -> Generator[None]:
-    """Tell on stderr that these servers are waited for, in a line that is wiped at the end."""
+    """Show on stderr that these servers are awaited; the line is erased at the end."""
     if not names or not surface_of(sys.stderr).rewrites:
         yield
         return
@@ -36,7 +36,7 @@ def shown_wait(names: Sequence[str], most_seconds: float) -> Generator[None]:
 
 
 def start_limit(settings: Settings, names: Sequence[str]) -> float:
-    """The longest that one of these may take to be ready."""
+    """Return the longest start timeout of these servers."""
     limits = [settings.servers[x].start_timeout_seconds for x in names if x in settings.servers]
     return max(limits, default=START_TIMEOUT_SECONDS)
 

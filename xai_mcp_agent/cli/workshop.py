@@ -31,8 +31,8 @@ from .options import AsJson
 from .output import echo_json, folded, say
 
 _WIDTH = 80
-_AT_ONCE = 4  # each is a process or two; more only wait for each other
-_NAME_WIDTH = 36  # of a folder in the table
+_AT_ONCE = 4  # each takes a process or two
+_NAME_WIDTH = 36  # width of a folder's name in the table
 _WATCH_SECONDS = 3.0
 
 LessonName = Annotated[str, typer.Argument(help="The lesson's number or name.")]
@@ -40,11 +40,11 @@ Folder = Annotated[Path, typer.Argument(help="The learner's folder.")]
 
 
 class LessonFileError(XaiMcpError):
-    """A file of a lesson cannot be written or put aside; the message says which."""
+    """A lesson's file cannot be written or renamed; the message names it."""
 
 
 class _Names(NamedTuple):
-    """What was named: folders, lessons (all if none was), and what is neither."""
+    """Folders, lessons (all by default) and unknown words of a command line."""
 
     homes: list[Path]
     lessons: list[Lesson]
@@ -151,18 +151,18 @@ def _read_names(words: Sequence[str]) -> _Names:
 
 
 def _working_folder(folder: Path) -> Path:
-    """The folder itself, or the one above when somebody named its `workshop` or a lesson in it."""
+    """Return the learner's folder, also for its `workshop` folder or a lesson in it."""
     if _is_learners(folder):
         return folder
-    if folder.name == WORKSHOP:  # the shortest way to say it
+    if folder.name == WORKSHOP:  # the shortest way to name it
         return folder.parent
-    here = folder.resolve()  # a terminal of the lab opens where the file browser is
+    here = folder.resolve()  # the lab opens a terminal where its file browser is
     workshop = next((x for x in (here, here.parent) if x.name == WORKSHOP), None)
     return workshop.parent if workshop else folder
 
 
 def _learners_folder(folder: Path) -> Path:
-    """The learner's folder, where files may be written; a wrong name makes no new folder."""
+    """Return the learner's folder; a misspelt name creates no folder."""
     home = _working_folder(folder)
     if not _is_learners(home):
         command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
@@ -181,7 +181,7 @@ def _is_learners(folder: Path) -> bool:
 
 
 def _check_all(names: _Names, seconds: float) -> Iterator[Checked]:
-    """Check several lessons at once; each comes in its turn, as soon as it is there."""
+    """Check several lessons in parallel, and yield the results in order."""
     stop = threading.Event()
     pairs = [(home, lesson) for home in names.homes for lesson in names.lessons]
 
@@ -197,7 +197,7 @@ def _check_all(names: _Names, seconds: float) -> Iterator[Checked]:
 
 
 def _watch(names: _Names, seconds: float) -> None:
-    """Print the table now and whenever it changed, until Ctrl-C."""
+    """Print the table, and again whenever it changes, until Ctrl-C."""
     saved, table = "", list[str]()
     with suppress(KeyboardInterrupt):
         while True:
@@ -211,7 +211,7 @@ def _watch(names: _Names, seconds: float) -> None:
 
 
 def _saved(names: _Names) -> Iterator[tuple[Path | None, int]]:
-    """Each learner's workflow and when it was saved last."""
+    """Yield each learner's workflow and its modification time."""
     for home in names.homes:
         for lesson in names.lessons:
             workflow, _ = find_workflow(home, lesson)
@@ -223,7 +223,7 @@ def _saved(names: _Names) -> Iterator[tuple[Path | None, int]]:
 
 @dataclass(frozen=True)
 class Reset:
-    """What `restore` did. `kept` are the learner's files under their new names."""
+    """Result of `restore`. `kept` are the learner's renamed files."""
 
     lesson: str
     restored: tuple[str, ...]
@@ -231,7 +231,7 @@ class Reset:
 
 
 def restore(folder: Path, lesson: Lesson) -> Reset:
-    """Put the shipped files of a lesson in place; what differs is renamed, never overwritten.
+    """Restore the shipped files of a lesson; files that differ are renamed, never overwritten.
 
     Raises:
         LessonFileError: a file cannot be renamed or written.
@@ -249,7 +249,7 @@ def restore(folder: Path, lesson: Lesson) -> Reset:
 
 
 def _place(source: Path, target: Path) -> Path | None:
-    """Copy a shipped file; what is in its place is renamed. Where that is then, if it was there.
+    """Copy a shipped file; return the new name of the file it replaces, if any.
 
     A link is renamed and not followed, so that nothing is written elsewhere.
     """
@@ -271,7 +271,7 @@ def _place(source: Path, target: Path) -> Path | None:
 
 
 def _free_name(file: Path) -> Path:
-    """A name beside the file that nothing has; still one that Xircuits can compile."""
+    """Return a free name beside the file that Xircuits can still compile."""
     number, free = 2, file.with_stem(f"{file.stem}_{PUT_ASIDE}")
     while os.path.lexists(free):
         free = file.with_stem(f"{file.stem}_{PUT_ASIDE}_{number}")
@@ -279,11 +279,11 @@ def _free_name(file: Path) -> Path:
     return free
 
 
-# What is printed
+# Output
 
 
 def _lines(checked: Checked, names: _Names) -> Iterator[str]:
-    """What is said of a lesson; of a folder without lessons once."""
+    """Yield the lines about a lesson; a folder without lessons is reported once."""
     if lost := is_lost(Path(checked.folder)):
         if checked.lesson == names.lessons[0].folder:
             yield from _indented(f"{checked.folder}: {lost.sentence}", 0)
@@ -294,7 +294,7 @@ def _lines(checked: Checked, names: _Names) -> Iterator[str]:
 
 
 def _brief(checked: Checked) -> Iterator[str]:
-    """A lesson of one of many folders: what is missing, with what to do."""
+    """Yield the lines about a lesson of one of many folders: what is missing, and what to do."""
     name = _short(Path(checked.folder).name or checked.folder)
     score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
     yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
@@ -330,7 +330,7 @@ def _full(checked: Checked) -> Iterator[str]:
 
 
 def _table(checked: Sequence[Checked], names: _Names) -> Iterator[str]:
-    """A row for each folder, with a column for each lesson."""
+    """Yield the table: a row for each folder, a column for each lesson."""
     count = len(names.lessons)
     yield f"{'folder':{_NAME_WIDTH}} " + " ".join(f"{x.number:>6}" for x in names.lessons)
     for number, home in enumerate(names.homes):
@@ -347,8 +347,8 @@ def _cell(checked: Checked) -> str:
 
 
 def _short(name: str) -> str:
-    """A name that fits into its column; its end tells more than its beginning."""
-    name = " ".join(name.split())  # a row is one line, whatever the folder is called
+    """Shorten a name to its column from the left: its end says more than its beginning."""
+    name = " ".join(name.split())  # a folder's name may contain line breaks
     return name if len(name) <= _NAME_WIDTH else f"...{name[3 - _NAME_WIDTH :]}"
 
 

@@ -1,1 +1,1 @@
-"""Workflows of xai-agent, converted to the nodes of this library."""
+"""Conversion of xai-agent's workflows to the nodes of this library."""

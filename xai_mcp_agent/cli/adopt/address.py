@@ -1,8 +1,8 @@
-"""Carries over where the prompts of an adopted workflow go.
+"""Carries the service addresses of an adopted workflow over to its agents.
 
-In xai-agent's workflows a node such as OpenAIAuthorize says it for all agents, by its `base_url`.
-Here each agent has it from its AgentModel. Where it is unclear which address counts, the port
-gets a mark with which no run begins: silence would send the prompts to another company.
+In xai-agent's workflows a node such as OpenAIAuthorize sets `base_url` for all agents. Here each
+agent takes it from its AgentModel. If it is unclear which address applies, the port gets a marker
+that refuses to run: a silent default would send the prompts to another company.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ...drawing.components import ComponentClass
 from .remarks import AdoptedNode, Remark
 from .workflow import FLOW_IN, FLOW_OUT, Workflow, in_port, new_id, path_of
 
-AUTHORIZE = "authori"  # in the names of nodes that unlock a service
+AUTHORIZE = "authori"  # part of the names of nodes that unlock a service
 _OPENAI = "openai"
 _MODEL = "AgentModel"
-# By class: the port that says which service an agent asks, and the one for its model's settings.
+# For each class, the port that names the service and the port for the model's settings.
 _AGENTS = {
     "AgentInit": ("agent_provider", "model_settings"),
     "AgentUpdate": ("new_agent_provider", "new_model_settings"),
 }
-_COLUMN, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # about as the canvas draws a node
+_COLUMN, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # roughly the size of a node on the canvas
 
 
 class Address(NamedTuple):
-    """Where prompts go: a text, or the out-port of an argument."""
+    """Address of a service: a text, or the out-port of an argument."""
 
     text: str = ""
     port: str = ""
@@ -52,14 +52,14 @@ def carry_addresses(
 
 
 def addresses_by_node(workflow: Workflow) -> dict[str, Address | None]:
-    """Return the nodes that say where all agents' prompts go; None for a computed address."""
+    """Return the nodes that set the address for all agents; None stands for a computed address."""
     addresses: dict[str, Address | None] = {}
     for node_id, node in _authorizing(workflow):
         port = in_port(node, "base_url")
         link, text = workflow.link_to(port), workflow.text_at(port)
         if link is None or (text is not None and not text.strip()):
             continue
-        # An argument has its value from the start; of another node that depends on the order.
+        # An argument has its value from the start; the output of another node depends on the order.
         is_argument = workflow.nodes[link["source"]]["name"].startswith("Argument ")
         computed = Address(port=link["sourcePort"]) if is_argument else None
         addresses[node_id] = computed if text is None else Address(text)
@@ -67,7 +67,7 @@ def addresses_by_node(workflow: Workflow) -> dict[str, Address | None]:
 
 
 def _authorizing(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
-    """The components that unlock OpenAI for all others, such as OpenAIAuthorize."""
+    """Yield the components that unlock OpenAI for all others, such as OpenAIAuthorize."""
     for node_id, node in workflow.nodes.items():
         name = node["name"].lower()
         if AUTHORIZE in name and _OPENAI in f"{name} {path_of(node).lower()}":
@@ -75,7 +75,7 @@ def _authorizing(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _common_address(workflow: Workflow, addresses: Mapping[str, Address | None]) -> Address | None:
-    """The one address that counts for all; None if that is unclear."""
+    """Return the address that applies to all agents, or None if that is unclear."""
     distinct = set(addresses.values())
     is_everywhere = len(addresses) == len(list(_authorizing(workflow)))
     return distinct.pop() if len(distinct) == 1 and is_everywhere else None
@@ -126,7 +126,7 @@ def _port(node: JsonObject, name: str) -> JsonObject:
 
 
 def _tops(workflow: Workflow) -> dict[int, float]:
-    """Where the highest node of each column stands."""
+    """Return the top of each column of nodes."""
     tops: dict[int, float] = {}
     for node in workflow.nodes.values():
         column = int(node["x"] // _COLUMN)
@@ -137,7 +137,7 @@ def _tops(workflow: Workflow) -> dict[int, float]:
 def _place_above(
     agent: JsonObject, cls: ComponentClass, tops: dict[int, float]
 ) -> tuple[float, float]:
-    """A place above everything that stands over or under the agent."""
+    """Return a free place above the agent's column."""
     column = int(agent["x"] // _COLUMN)
     top = min(tops[x] for x in (column - 1, column, column + 1) if x in tops)
     tops[column] = top - _HEAD - _ROW * len(cls.ports) - _GAP

@@ -1,4 +1,4 @@
-"""What a person has to know about an adopted workflow beyond its nodes and ports."""
+"""Advice about an adopted workflow, beyond its nodes and ports."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .nodes import is_upstream
 from .remarks import AdoptedNode, Remark
 from .workflow import Workflow, library_of, path_of, port_name
 
-# They come with Xircuits itself, and need nothing to be installed.
+# These come with Xircuits and need no installation.
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _TEXT_CALLS = re.compile(r"^[^\w\n]*TOOL:", re.MULTILINE)
 _LONGEST_PROVIDER = 100
-# Where the agents here find their access.
+# Where agents of this library find their API keys.
 _ACCESS = {
     "openai": (
         "Set the environment variable OPENAI_API_KEY before you start. Or put an AgentModel "
@@ -37,7 +37,7 @@ _ACCESS_TO_ADDRESS = (
     "wire the key of its address to `api_key` of the AgentModel before AgentInit."
 )
 _ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentModel or by the environment."
-# What code reads that xai-agent keeps for a run, which adopted agents keep otherwise.
+# Code that reads what xai-agent keeps in `ctx`; adopted agents keep it elsewhere.
 _REACHING = re.compile(
     r"""\bctx\s*(?:\[|\.(?:get|setdefault|pop)\()\s*[fF]?['"](?P<key>agent_|toolbelt_|mcp_servers_)"""
     r"""|(?P<module>\bxai_agent(?:\.\w+)*)(?!_)"""
@@ -47,7 +47,7 @@ _IMPORT = re.compile(r"^(?:from|import) .*$", re.MULTILINE)
 
 
 def advice(workflow: Workflow, adopted: Sequence[AdoptedNode], folder: Path) -> Iterator[Remark]:
-    """What else to do or to know; component files are looked for from `folder` on."""
+    """Yield further remarks; component files are searched from `folder` on."""
     yield from _keys(workflow)
     yield from _texts(workflow, adopted)
     yield from _libraries(workflow)
@@ -55,7 +55,7 @@ def advice(workflow: Workflow, adopted: Sequence[AdoptedNode], folder: Path) -> 
 
 
 def _other_nodes(workflow: Workflow) -> Iterator[tuple[str, JsonObject]]:
-    """Components that are neither ours nor xai-agent's, nor come with Xircuits."""
+    """Yield components that are neither ours, nor xai-agent's, nor bundled with Xircuits."""
     for node_id, node in workflow.components():
         path = path_of(node)
         if not is_upstream(path) and library_of(path) not in {LIBRARY, *_BUNDLED}:
@@ -80,7 +80,7 @@ def _keys(workflow: Workflow) -> Iterator[Remark]:
 
 
 def _texts(workflow: Workflow, adopted: Sequence[AdoptedNode]) -> Iterator[Remark]:
-    """Remarks about the texts that are wired to adopted nodes."""
+    """Yield remarks about the texts wired to adopted nodes."""
     for node in adopted:
         for port in workflow.nodes[node.node_id]["ports"]:
             text, name = workflow.text_at(port) if port["in"] else None, port_name(port)
@@ -96,7 +96,7 @@ def _provider(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
         says = f'provider {provider} needs a package: pip install "xai-mcp-agent[providers]".'
         yield Remark(node.node, node.node_id, says, to_do=False, port=port)
     elif provider and provider not in PROVIDERS:
-        # It is not shown: what stands in the wrong port may be a key.
+        # The text is not shown: a key may have been wired to the wrong port.
         near = did_you_mean(provider, PROVIDERS) if len(provider) <= _LONGEST_PROVIDER else ""
         hint = near or f"Known: {', '.join(PROVIDERS)}."
         says = f"the text at `{port}` is no provider here. {hint}"
@@ -120,13 +120,13 @@ def _prompt(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
 
 
 def _has_doubled_braces(text: str) -> bool:
-    for name in PLACEHOLDERS:  # doubled, these do become single here as well
+    for name in PLACEHOLDERS:  # doubled, these become single here as well
         text = text.replace(f"{{{{{name}}}}}", "")
     return "{{" in text or "}}" in text
 
 
 def _libraries(workflow: Workflow) -> Iterator[Remark]:
-    """One remark for each library that is still needed."""
+    """Yield one remark for each library that the workflow still needs."""
     homes: dict[str, dict[str, str]] = {}
     for node_id, node in _other_nodes(workflow):
         homes.setdefault(_home(path_of(node)), {}).setdefault(node["name"], node_id)
@@ -145,7 +145,7 @@ def _home(path: str) -> str:
 
 
 def _reaching(workflow: Workflow, folder: Path) -> Iterator[Remark]:
-    """A remark for each node that does: by a text wired to it, or by its class's file."""
+    """Yield a remark for each node whose text or source reaches into xai-agent."""
     uses: dict[str, dict[str, str]] = {}
     for node_id, node in workflow.nodes.items():
         path = path_of(node)
@@ -173,7 +173,7 @@ def _use_in(code: str) -> str:
 
 
 def _uses_by_class(source: str) -> dict[str, str]:
-    """What of xai-agent each class of a file uses: in its own lines, or by the file's imports."""
+    """Return what each class of a file uses of xai-agent, in its own lines or by the imports."""
     imports = _use_in("\n".join(_IMPORT.findall(source)))
     starts = [(x.start(), x[1]) for x in _CLASS.finditer(source)]
     return {
@@ -183,7 +183,7 @@ def _uses_by_class(source: str) -> dict[str, str]:
 
 
 def _source(folder: Path, path: str) -> str:
-    """The text of a library's component file; empty where there is none."""
+    """Return the text of a library's component file, or "" if there is none."""
     if not library_of(path) or not path.endswith(".py") or ".." in path:
         return ""
     try:

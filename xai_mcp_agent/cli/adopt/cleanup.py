@@ -1,7 +1,7 @@
-"""Mends what old versions, scripts and hands left in a workflow, before its nodes are converted.
+"""Repairs what old versions, scripts and hands left in a workflow, before its conversion.
 
-The canvas or the compiler stumbles over it, or leaves a wire out without a word; see
-`drawing.rules`. What a person drew stays: nodes, values, places, and every wire that has two ends.
+The canvas or the compiler fails on such leftovers, or drops a wire silently; see `drawing.rules`.
+Everything a person drew stays: nodes, values, places, and every wire with two ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LITERAL, _SECRET = "Literal ", "Literal Secret"
 
 
 def clean_up(workflow: Workflow) -> list[Remark]:
-    """Mend a workflow in place, and return what was done and what is better not in a file."""
+    """Repair a workflow in place; return the repairs and warnings about keys in the file."""
     links = workflow.links
     loose = [x for x, link in links.items() if not _has_ends(link, workflow)]
     _remove(links, loose)
@@ -88,14 +88,14 @@ def _twins(links: dict[str, JsonObject]) -> Iterator[str]:
 
 
 def _set_type(link: JsonObject, workflow: Workflow) -> bool:
-    """Give a link the type that its ends say; whether it had another."""
+    """Give a link the type that its ends imply; return whether it changed."""
     out, port = (workflow.ports[link[x]][1] for x in ("sourcePort", "targetPort"))
     before, link["type"] = link.get("type"), workflow.link_type(out, port)
     return before != link["type"]
 
 
 def _restore_ports(workflow: Workflow) -> None:
-    """Give each port its own wires and what an old Xircuits left out, each node its orders."""
+    """Give each port its own wires and missing fields, and each node its port order."""
     wires: dict[str, list[str]] = {}
     for key, link in workflow.links.items():
         for end in ("sourcePort", "targetPort"):
@@ -119,7 +119,7 @@ def _restore_port(node: JsonObject, port: JsonObject, wires: list[str]) -> None:
 
 
 def _secrets(workflow: Workflow) -> Iterator[Remark]:
-    """Literals that hold keys; what they hold is never printed."""
+    """Yield literals that hold keys; their values are never printed."""
     for node_id, node in workflow.nodes.items():
         if _holds_a_key(node):
             text = (

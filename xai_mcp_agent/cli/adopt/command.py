@@ -1,6 +1,7 @@
-"""`xai-mcp-agent adopt`: workflows made with XpressAI's xai-agent get the nodes of this library.
+"""`xai-mcp-agent adopt`: convert workflows made with XpressAI's xai-agent.
 
-Exit status: 0 every file is in order, 1 of at least one nothing could be adopted, 2 wrong usage.
+Exit status: 0 if every file is in order, 1 if nothing could be adopted from a file, 2 for wrong
+usage.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from .remarks import AdoptedNode, Remark
 from .workflow import Workflow, WorkflowFileError, library_of, path_of, read_workflow
 
 _SUFFIX = ".xircuits"
-_NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
+_NAME_COLUMNS = 200  # enough for all nodes of a library, and a limit for a broken file
 
 Status = Literal["adopted", "nothing to do", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where adopted workflows go: beside the original by default."""
+    """Where to write adopted workflows; beside the original by default."""
 
     in_place: bool = False
     folder: Path | None = None
@@ -46,7 +47,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What became of one file. `remarks` that are `to_do` come first."""
+    """Outcome for one file. `remarks` that are `to_do` come first."""
 
     file: Path
     status: Status
@@ -58,13 +59,13 @@ class FileReport:
 
 
 def adopt_file(file: Path, target: Target | None = None) -> FileReport:
-    """Convert one workflow for the nodes of this library, and say what was done.
+    """Convert one workflow for the nodes of this library.
 
-    A file that has nothing of xai-agent is left alone. A file that is in the way is replaced
-    only if `target` says so, and kept beside it as a backup.
+    A file without xai-agent's nodes stays as it is. An existing target is replaced only if `target`
+    allows it, and kept as a backup.
 
     Raises:
-        WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
+        WorkflowFileError: the file cannot be read, is not a workflow, or the target exists.
     """
     workflow, classes = read_workflow(file), our_components()
     mended = clean_up(workflow)
@@ -87,11 +88,11 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     return FileReport(file, "adopted", place, backup, tuple(adopted), tuple(remarks))
 
 
-# Where it goes
+# Target
 
 
 def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
-    """The file to write, and whether it may replace another."""
+    """Return the file to write, and whether it may replace another."""
     if target.in_place:
         return file, True
     names = {node["name"] for node in workflow.nodes.values()}
@@ -101,7 +102,7 @@ def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
 
 
 def _compilable(stem: str, used: set[str]) -> str:
-    """A file name that Xircuits can compile and run: it becomes the name of a class."""
+    """Return a file name that Xircuits can compile: it becomes the name of a class."""
     plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
     name = plain.replace("-", "_")
     fits = name.isidentifier() and not keyword.iskeyword(name) and name not in {*used, "args"}
@@ -225,7 +226,7 @@ def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:
 
 
 def _distinct(remarks: Iterable[Remark]) -> list[Remark]:
-    """The same is said once, however many nodes of a class there are."""
+    """Say the same thing once, however many nodes of a class there are."""
     return list({(x.node, x.text): x for x in remarks}.values())
 
 

@@ -22,12 +22,12 @@ from .workflow import (
     ports_of_class,
 )
 
-_UPSTREAM = "xai_agent"  # the folder of xai-agent; some people renamed it, xai_agent_old say
-_FILE = "agent_components.py"  # all its classes are there
+_UPSTREAM = "xai_agent"  # xai-agent's folder; some people renamed it, such as xai_agent_old
+_FILE = "agent_components.py"  # the file with all its classes
 
 
 class _Match(NamedTuple):
-    """The ports of a node by those of our class, and the wired ones that ours lacks."""
+    """Ports of a node that our class has, and its wired ports that our class lacks."""
 
     ports: list[tuple[PortSpec, list[JsonObject]]]
     unknown: list[JsonObject]
@@ -36,10 +36,10 @@ class _Match(NamedTuple):
 def convert_nodes(
     workflow: Workflow, classes: Mapping[str, ComponentClass]
 ) -> tuple[list[AdoptedNode], list[Remark]]:
-    """Give nodes `classes` of ours, which are by name; wires and values stay.
+    """Replace the classes of nodes with ours from `classes`; wires and values stay.
 
-    A node of xai-agent is always converted; one of another library that happens to have the name
-    of a class of ours only if everything that is wired to it has a port there.
+    A node of xai-agent is always converted. A node of another library with the name of one of our
+    classes is converted only if our class has a port for everything wired to it.
     """
     adopted, remarks = list[AdoptedNode](), list[Remark]()
     for node_id, node in workflow.components():
@@ -59,7 +59,7 @@ def convert_nodes(
 
 
 def is_upstream(path: str) -> bool:
-    """Whether a class's path is in xai-agent's folder."""
+    """Return whether the path of a class is in xai-agent's folder."""
     return any(_UPSTREAM in folder for folder in path.split("/")[:-1])
 
 
@@ -78,7 +78,7 @@ def _match_ports(node: JsonObject, cls: ComponentClass) -> _Match:
 
 
 def _fits(port: JsonObject, spec: PortSpec) -> bool:
-    """Whether both take one value, or both several of one type."""
+    """Return whether both ports take one value, or both take several of one type."""
     old = port_type(port)
     return old == spec.type or not {old, spec.type} & {*DYNAMIC}
 

@@ -1,7 +1,7 @@
-"""Gives the drawn tools of an adopted workflow the parameters that the drawing reads.
+"""Adds parameters to the drawn tools of an adopted workflow, read from the drawing.
 
-xai-agent's tools say nowhere what they take; the nodes behind one do, by what they look up in its
-`tool_args`.
+xai-agent's tools do not declare parameters; the nodes behind a tool show them by what they look up
+in its `tool_args`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .remarks import AdoptedNode, Remark
 from .workflow import Workflow, in_port
 
 _TOOL, _ARGUMENTS, _PARAMETERS = "AgentDefineTool", "tool_args", "parameters"
-# The port of a node that looks something up in a dict, and the one that says what.
+# For each lookup node, the port of the dict and the port of the key.
 _LOOKUPS = {"DictGetItem": ("the_dict", "key"), "GetDictValue": ("obj", "name")}
 _TYPES = {
     "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object",
 }  # fmt: skip
 _DEFAULT_TYPE = "string"
 _IN_CODE = re.compile(r"""\btool_args\s*(?:\[|\.get\()\s*(['"])(\w{1,80})\1""")
-_LONGEST_NAME = 40  # of a parameter in a remark
+_LONGEST_NAME = 40  # length of a parameter's name in a remark
 
 
 def add_parameters(workflow: Workflow, adopted: Iterable[AdoptedNode]) -> Iterator[Remark]:
-    """Wire to each drawn tool what it takes, with a remark about each."""
+    """Wire parameters to each drawn tool, and return a remark about each."""
     for node in adopted:
         if node.node != _TOOL:
             continue
@@ -36,7 +36,7 @@ def add_parameters(workflow: Workflow, adopted: Iterable[AdoptedNode]) -> Iterat
         parameters = {**_looked_up(workflow, tool), **_in_code(workflow, node.node_id)}
         port = in_port(tool, _PARAMETERS)
         if parameters and port:
-            # As the canvas writes a dict: without its braces.
+            # The canvas writes a dict without its braces.
             text = json.dumps(parameters, ensure_ascii=False)[1:-1]
             workflow.wire(workflow.add_literal(node.node_id, _PARAMETERS, text, "dict"), port)
         yield from _remarks(node, tool, parameters)
@@ -47,7 +47,7 @@ def _out_ports(node: JsonObject, name: str | None = None) -> Iterator[JsonObject
 
 
 def _looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
-    """The names that the nodes behind a tool look up in its arguments, with their types."""
+    """Return the names that nodes behind a tool look up in its arguments, with their types."""
     types: dict[str, str] = {}
     for out in _out_ports(tool, _ARGUMENTS):
         for node_id, port in workflow.targets(out):
@@ -60,13 +60,13 @@ def _looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
 
 
 def _type(workflow: Workflow, reader: JsonObject) -> str:
-    """The type of the ports to which a value goes; a text where they have none."""
+    """Return the type of the ports that receive a value; text if they have none."""
     targets = (port for out in _out_ports(reader) for _, port in workflow.targets(out))
     return next((_TYPES[x["dataType"]] for x in targets if x["dataType"] in _TYPES), _DEFAULT_TYPE)
 
 
 def _in_code(workflow: Workflow, tool: str) -> dict[str, str]:
-    """What texts of the nodes behind a tool read, such as `tool_args["city"]`."""
+    """Return the names that code in texts behind a tool reads, such as `tool_args["city"]`."""
     texts = (
         workflow.text_at(port) or ""
         for node_id in _behind(workflow, tool)
@@ -77,7 +77,7 @@ def _in_code(workflow: Workflow, tool: str) -> dict[str, str]:
 
 
 def _behind(workflow: Workflow, tool: str) -> Iterator[str]:
-    """The nodes that something leads to from the tool."""
+    """Yield the nodes that the tool leads to."""
     seen, waiting = {tool}, [tool]
     while waiting:
         for out in _out_ports(workflow.nodes[waiting.pop()]):
@@ -109,5 +109,5 @@ def _remarks(
 
 
 def _printable(name: str) -> str:
-    """A name as a person may read it: what stands in the wrong port may be a key."""
+    """Return a name that is safe to print: a key may have been wired to the wrong port."""
     return "***" if tokens_in_text(name) else cut(name, _LONGEST_NAME)

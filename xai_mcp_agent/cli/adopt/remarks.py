@@ -1,4 +1,4 @@
-"""What was done to a workflow, and what a person has to do or to know."""
+"""Results of a conversion: converted nodes, changed ports, and remarks for the person."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something to know about a node. `to_do`: without it the workflow does not run as before."""
+    """Remark about a node. `to_do`: without it the workflow does not run as before."""
 
     node: str
     node_id: str
@@ -18,7 +18,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPort:
-    """A port whose type is another one in our class."""
+    """Port whose type differs in our class."""
 
     name: str
     old_type: str
@@ -27,7 +27,7 @@ class ChangedPort:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedNode:
-    """A node that has a class of ours now."""
+    """Node that has a class of ours now."""
 
     node: str
     node_id: str

@@ -1,4 +1,4 @@
-"""A workflow's file (.xircuits): reading it, what is wired to what, and drawing into it."""
+"""A workflow file (.xircuits): reading it, following its wires, and drawing into it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOW_IN, FLOW_OUT = "in-0", "out-0"
 
 _BRANCH = "out-flow-"
 _TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
-_INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
+_INDEX = re.compile(r"\[\d+\]$")  # index of the further parts of a port that takes several values
 _LITERALS = {"string": ("Literal String", "lightpink"), "dict": ("Literal Dict", "orange")}
 _LITERAL_LEFT = 100.0
 _HINT = " Name the .xircuits file that the canvas opens."
@@ -66,17 +66,17 @@ class _Links(BaseModel):
 
 
 class _File(BaseModel):
-    """What of a workflow's file is read here; validated, and not kept."""
+    """Schema of the parts that are read here; used to validate only."""
 
     layers: tuple[_Links, _Nodes]
 
 
 class WorkflowFileError(XaiMcpError):
-    """A file that cannot be read or written, or is no workflow; the message names the place."""
+    """A file that cannot be read or written, or is not a workflow; the message names the place."""
 
 
 class Workflow:
-    """A workflow that is changed in place. `ports` has each port by its id, with its node's id."""
+    """Workflow that is changed in place. `ports` maps a port's id to its node's id and the port."""
 
     def __init__(self, document: JsonObject) -> None:
         self.document = document
@@ -90,33 +90,33 @@ class Workflow:
         }
 
     def text(self) -> str:
-        """The file as the canvas writes it."""
+        """Return the file's text as the canvas writes it."""
         text = json.dumps(self.document, indent=4, ensure_ascii=False)
-        # Half a character, as a broken paste leaves it, becomes the escape that JSON has for it.
+        # A lone surrogate, as a broken paste leaves it, becomes its JSON escape.
         return text.encode("utf-8", "backslashreplace").decode()
 
     def components(self) -> Iterator[tuple[str, JsonObject]]:
-        """The nodes that have a class, with their ids."""
+        """Yield the nodes that have a class, with their ids."""
         return ((key, node) for key, node in self.nodes.items() if path_of(node))
 
     def link_to(self, port: JsonObject | None) -> JsonObject | None:
-        """The link that leads to an in-port."""
+        """Return the link that leads to an in-port."""
         return self.links[port["links"][0]] if port and port["links"] else None
 
     def text_at(self, port: JsonObject | None) -> str | None:
-        """The text of the literal that is wired to an in-port."""
+        """Return the text of the literal that is wired to an in-port."""
         link = self.link_to(port)
         source = self.nodes[link["source"]] if link else {}
         return source["ports"][0]["label"] if source.get("name") == "Literal String" else None
 
     def targets(self, port: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-        """The ports that an out-port leads to, each with its node's id."""
+        """Yield the ports that an out-port leads to, with the ids of their nodes."""
         return (self.ports[self.links[x]["targetPort"]] for x in port["links"])
 
     # Drawing
 
     def add_node(self, node_id: str, cls: ComponentClass, x: float, y: float) -> JsonObject:
-        """Draw a node of a class, with nothing wired to it."""
+        """Add a node of a class, without wires."""
         node: JsonObject = {
             "id": node_id, "type": "custom-node", "selected": False, "extras": extras_of(cls),
             "x": x, "y": y, "name": cls.name, "color": cls.color,
@@ -126,7 +126,7 @@ class Workflow:
         return node
 
     def set_ports(self, node_id: str, ports: list[JsonObject]) -> None:
-        """Give a node these ports, shown in this order."""
+        """Replace the ports of a node, in this order."""
         self.nodes[node_id] |= {
             "ports": ports,
             "portsInOrder": [x["id"] for x in ports if x["in"]],
@@ -135,7 +135,7 @@ class Workflow:
         self.ports |= {x["id"]: (node_id, x) for x in ports}
 
     def add_literal(self, node_id: str, name: str, text: str, kind: str) -> JsonObject:
-        """Draw a literal for the port `name` of a node, and return its out-port."""
+        """Add a literal for the port `name` of a node, and return its out-port."""
         literal_id = new_id(node_id, name, "literal")
         shown, color = _LITERALS[kind]
         node = self.nodes[node_id]
@@ -150,7 +150,7 @@ class Workflow:
         return port
 
     def wire(self, out: JsonObject, port: JsonObject) -> None:
-        """Draw a link from an out-port to an in-port."""
+        """Add a link from an out-port to an in-port."""
         source, target = self.ports[out["id"]][0], self.ports[port["id"]][0]
         key = new_id(out["id"], port["id"], "link")
         ends = (self.nodes[source], self.nodes[target])
@@ -168,7 +168,7 @@ class Workflow:
         port["links"].append(key)
 
     def link_type(self, out: JsonObject, port: JsonObject) -> str:
-        """The type that the compiler expects of a link: arguments are wired as the flow is."""
+        """Return the type that the compiler expects of a link; arguments use the flow's type."""
         is_argument = self.nodes[self.ports[out["id"]][0]]["name"].startswith("Argument ")
         is_value = port["name"].startswith(VALUE_PORT) and not is_argument
         return VALUE if is_value else FLOW
@@ -181,7 +181,7 @@ def read_workflow(file: Path) -> Workflow:
     """Read a workflow.
 
     Raises:
-        WorkflowFileError: it cannot be read, is no workflow, or two ports have one id.
+        WorkflowFileError: it cannot be read, is not a workflow, or two ports share an id.
     """
     document = _read_json(file)
     try:
@@ -226,19 +226,19 @@ def _read_json(file: Path) -> Any:
 
 
 def path_of(node: JsonObject) -> str:
-    """Return where a component's class is, as the canvas writes it; empty for other nodes."""
+    """Return the path of a component's class, with slashes; empty for other nodes."""
     path = node["extras"].get("path")
     return path.strip().replace("\\", "/") if isinstance(path, str) else ""
 
 
 def library_of(path: str) -> str:
-    """Return the library folder of a class's path; empty if it is in none."""
+    """Return the library folder in the path of a class; empty if there is none."""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 and parts[0] == COMPONENTS else ""
 
 
 def extras_of(cls: ComponentClass) -> JsonObject:
-    """Return what a node says about its class."""
+    """Return the `extras` of a node of this class."""
     first, last = cls.lines
     return {
         "type": cls.type, "path": cls.path, "description": cls.description,
@@ -247,7 +247,7 @@ def extras_of(cls: ComponentClass) -> JsonObject:
 
 
 def ports_of_class(cls: ComponentClass) -> list[PortSpec]:
-    """Return the ports of a class as the canvas draws them; those of the flow have no type."""
+    """Return the ports of a class as the canvas draws them; flow ports have no type."""
     start = [] if cls.type == "Start" else [PortSpec(FLOW_IN, "in")]
     branches = [PortSpec(f"{_BRANCH}{x.name}", "branch") for x in cls.ports if x.kind == "branch"]
     outs = [x for x in cls.ports if x.kind == "out"]
@@ -256,26 +256,26 @@ def ports_of_class(cls: ComponentClass) -> list[PortSpec]:
 
 
 def port_name(port: JsonObject) -> str:
-    """Return the name of a port as its class has it."""
+    """Return the name of a port as its class declares it."""
     if not port["name"].startswith(VALUE_PORT):
         return port["name"]
     return _INDEX.sub("", port["label"]).removeprefix(COMPULSORY_MARK)
 
 
 def port_type(port: JsonObject) -> str:
-    """Return the type of a port; of one that an old Xircuits wrote, from its name."""
+    """Return the type of a port; for a file of an old Xircuits, take it from the port's name."""
     named = _TYPE.match(port["name"])
     return port.get("dataType") or (named[1] if named else "")
 
 
 def in_port(node: JsonObject, name: str) -> JsonObject | None:
-    """Return the in-port of a node for the value of this name."""
+    """Return the in-port of a node with this name."""
     ports = (x for x in node["ports"] if x["in"] and x["name"].startswith(VALUE_PORT))
     return next((x for x in ports if port_name(x) == name), None)
 
 
 def new_port(node_id: str, spec: PortSpec) -> JsonObject:
-    """Return a port that a node does not have yet, as the canvas writes it."""
+    """Return a new port as the canvas writes it."""
     many = {"dynaPortOrder": 0, "dynaPortRef": {"previous": None, "next": None}}
     return {
         "id": new_id(node_id, "in" if spec.is_in else "out", spec.name), "type": "default",
@@ -286,7 +286,7 @@ def new_port(node_id: str, spec: PortSpec) -> JsonObject:
 
 
 def port_words(spec: PortSpec) -> JsonObject:
-    """Return the name, label and type that a port of this class has."""
+    """Return the name, label and type of a port of this class."""
     if not spec.type:
         branch = spec.name.removeprefix(_BRANCH)
         label = f"{branch} {FLOW_LABEL}" if branch != spec.name else FLOW_LABEL
@@ -298,5 +298,5 @@ def port_words(spec: PortSpec) -> JsonObject:
 
 
 def new_id(*words: str) -> str:
-    """Return the same id for the same workflow: adopting it again writes the same file."""
+    """Return an id made from `words`: adopting a workflow again writes the same file."""
     return str(uuid5(NAMESPACE_OID, "/".join(words)))
