@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.sources.openapi.plan import Location, Placement, Style
 from xai_mcp_agent.sources.openapi.plan import (
+    Location,
+    Placement,
+    Style,
     Unwritable,
     cookie_pairs,
     path_text,

@@ -17,7 +17,15 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from ...core.errors import XaiMcpError
-from ...core.json import JsonObject, as_list, as_object, as_texts, children, is_list
+from ...core.json import (
+    JsonObject,
+    as_list,
+    as_object,
+    as_texts,
+    children,
+    is_list,
+    is_object,
+)
 from ...core.visible import visible_text
 from ...core.yaml import YamlError, parse_yaml
 from ..web.large_json import read_in_steps
@@ -39,7 +47,6 @@ _HALF = re.compile(
 )
 _BUDGET = 64 * 1024 * 1024  # of all work on one document; see `Document.spend`
 _LEAST_BYTES = 4_096  # what the smallest file counts for: opening it takes time, too
-_MAX_CHAIN = 50  # references that lead to references; real ones do so once or twice
 _MAX_TITLE = 200
 _MAX_VERSION = 10**12  # a date and a time; of larger numbers Python writes no text
 _SHOWN_CHARS = 300
@@ -192,10 +199,10 @@ class Document:
         self.version = text_of(_version_text(info.get("version")), _MAX_TITLE)
         self._read = read
         self._budget_left = _BUDGET
-        self._targets: dict[str, Any] = {}
-        own_name = text_of(self.root.get("$self"), _SHOWN_CHARS).partition("#")[0]
-        own = ("", uri, own_name, _join(uri, own_name) or "")
-        self._files: dict[str, Any] = dict.fromkeys(own, self.root)
+        self._files: dict[str, Any] = {uri: self.root}
+        with suppress(BadReference):
+            own_name = text_of(self.root.get("$self"), _SHOWN_CHARS)
+            self._files[_join(uri, own_name.partition("#")[0])] = self.root
 
     @classmethod
     def parse(
@@ -264,14 +271,9 @@ class Document:
         while isinstance(following := as_object(target).get("$ref"), str) and len(target) == 1:
             _extend(chain, following)
             target = self.target(following)
-        return self._canonical(chain[-1]), target
-
-    def _canonical(self, reference: str) -> str:
-        key, mark, fragment = reference.partition("#")
-        uri = _join(self.uri, key) if key else ""
-        if self._files.get(uri or "") is self.root:
-            uri = ""
-        return f"{uri}{mark}{fragment}"
+        key, mark, fragment = chain[-1].partition("#")
+        uri = _join(self.uri, key)
+        return f"{'' if self._files[uri] is self.root else uri}{mark}{fragment}", target
 
     def target(self, reference: str) -> Any:
         """Return what is at the place that a reference names.
@@ -279,16 +281,14 @@ class Document:
         Raises:
             BadReference: it leads nowhere, or where it may not.
         """
-        if reference not in self._targets:
-            key, _, fragment = reference.partition("#")
-            root = self.file(key)
-            target = _at(root, unquote(fragment))
-            if target is _NOTHING:  # some names have a percent sign in them, and are not encoded
-                target = _at(root, fragment)
-            if target is _NOTHING:
-                raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to nothing")
-            self._targets[reference] = target
-        return self._targets[reference]
+        key, _, fragment = reference.partition("#")
+        root = self.file(key)
+        # Some names have a percent sign in them, and are not encoded.
+        places = (_at(root, x) for x in (unquote(fragment), fragment))
+        target = next((x for x in places if x is not _NOTHING), _NOTHING)
+        if target is _NOTHING:
+            raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to nothing")
+        return target
 
     def file(self, key: str) -> Any:
         """Return what a file says, its references made such that they hold in the document itself.
@@ -296,28 +296,25 @@ class Document:
         Raises:
             BadReference: it may not be read, cannot be, or says nothing.
         """
-        if key not in self._files:
-            uri = _join(self.uri, key)
-            if uri is None:
-                raise BadReference(f"leads to an invalid address: {key[:_SHOWN_CHARS]}")
-            if uri not in self._files:
-                self._files[uri] = self._load(uri)
-            self._files[key] = self._files[uri]
-        if isinstance(content := self._files[key], BadReference):
+        uri = _join(self.uri, key)
+        if uri not in self._files:
+            self._files[uri] = self._load(uri)
+        if isinstance(content := self._files[uri], BadReference):
             raise BadReference(str(content))
         return content
 
     def _load(self, uri: str) -> Any:
         try:
-            self._check_reach(uri)
+            if self.uri and origin_of(uri) != origin_of(self.uri):
+                raise BadReference("leads to another host than that of the document")
             self.spend(_LEAST_BYTES)
             data = self._read(uri)
             self.spend(len(data))
             content = parse(data)
-        except OSError as cause:
-            reason = f"leads to a file that cannot be read ({cause.strerror or cause})"
         except BadOperation as cause:
             reason = str(cause)
+        except OSError as cause:
+            reason = f"leads to a file that cannot be read ({cause.strerror or cause})"
         except ValueError as cause:
             reason = f"leads to a file that cannot be read ({cause})"
         else:
@@ -325,46 +322,37 @@ class Document:
             return content
         return BadReference(f"{reason}: {uri[:_SHOWN_CHARS]}")
 
-    def _check_reach(self, uri: str) -> None:
-        if not self.uri:
-            return  # nothing is beside it
-        if origin_of(uri) == origin_of(self.uri):
-            return
-        if self.uri.startswith("file:"):
-            raise BadReference("leads from a file to a URL")
-        raise BadReference("leads to another host than that of the document")
-
 
 def _extend(chain: list[str], reference: str) -> None:
     if reference in chain:
         raise EndlessReference(f"{reference[:_SHOWN_CHARS]} leads to itself")
-    if len(chain) > _MAX_CHAIN:
-        raise EndlessReference(f"{chain[0][:_SHOWN_CHARS]} leads to more than {_MAX_CHAIN} others")
     chain.append(reference)
 
 
-def _join(uri: str, reference: str) -> str | None:
-    """Return the whole URI; None where the reference is no address."""
+def _join(uri: str, reference: str) -> str:
+    """Return the whole URI.
+
+    Raises:
+        BadReference: the reference is no address.
+    """
     try:
         return urljoin(uri, reference)
     except ValueError:
-        return None
+        raise BadReference(f"leads to an invalid address: {reference[:_SHOWN_CHARS]}") from None
 
 
 def _make_absolute(content: Any, uri: str) -> None:
     queue, seen = [content], set[int]()
     while queue:
         part = queue.pop()
-        if id(part) in seen:  # YAML's aliases
+        if not (is_object(part) or is_list(part)) or id(part) in seen:  # YAML's aliases
             continue
-        reference = as_object(part).get("$ref")
-        if isinstance(reference, str):
+        if is_object(part) and isinstance(reference := part.get("$ref"), str):
             key, mark, fragment = reference.partition("#")
-            with suppress(TypeError):  # an address that is none is told where it is followed
-                part["$ref"] = cast(str, _join(uri, key)) + mark + fragment
-        if isinstance(part, dict | list):
-            seen.add(id(cast(object, part)))
-            queue += children(part)
+            with suppress(BadReference):  # told where it is followed
+                part["$ref"] = f"{_join(uri, key)}{mark}{fragment}"
+        seen.add(id(part))
+        queue += children(part)
 
 
 def _at(value: Any, pointer: str) -> Any:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.json import as_list, as_object
 from ...core.tools import OPENAPI, JsonObject, Tool, ToolAnnotations, ToolKey
 from ...core.tools import Operation as Endpoint
-from . import swagger
-from .bodies import Responses, body_arguments
-from .document import BadOperation, Document, text_of, texts_of
-from .parameters import (
+from .arguments import (
     Argument,
+    body_arguments,
+    is_json_type,
     merge_parameters,
     name_arguments,
     parameter_arguments,
     plain_path,
 )
-from .plan import Body, RequestPlan
-from .schemas import Notes, Schemas
-from .servers import NoServer, SecuritySchemes, server_url
+from .document import BadOperation, Document, text_of, texts_of
+from .plan import RequestPlan
+from .request import base_of
+from .schemas import Definition, Notes, Schemas
+from .swagger import NoServer, inputs_of, security_needs, server_url, success_responses
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,12 @@ _REPEATABLE = (*_READING, "PUT", "DELETE")
 _MAX_DESCRIPTION, _MAX_TAG, _MAX_TAGS, _MAX_PATH = 4_000, 100, 20, 2_000
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME, _DIGEST_CHARS = 128, 8
+_MAX_ACCEPTED = 5
+_MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]{1,80}/[\w!#$&^.+*-]{1,120}")
+_JOB_HEADERS = ("location", "operation-location", "azure-asyncoperation", "content-location")
+# Characters. A model sees the result itself; a schema is also compared, and kept in the history,
+# for each tool, and those of large services are megabytes together.
+_MAX_OUTPUT = 20_000
 _OPERATION_WORK = 100  # see `Document.spend`
 
 
@@ -129,7 +137,6 @@ class _Converter:
         self._server = server
         self._requests = Schemas(document, "request")
         self._responses = Schemas(document, "response")
-        self._security = SecuritySchemes(document)
         self._problems: list[Problem] = []
 
     def convert(self) -> Conversion:
@@ -183,41 +190,43 @@ class _Converter:
         self._problems.append(Problem(*shown))
 
     def _operation(self, endpoint: _Endpoint, name: str) -> Operation:
-        self._document.spend(_OPERATION_WORK)
-        operation, method, notes = endpoint.operation, endpoint.method, Notes()
-        shown_path = _clean_path(endpoint.path)
-        parameters, request_body = self._inputs(endpoint)
+        document, operation, method = self._document, endpoint.operation, endpoint.method
+        document.spend(_OPERATION_WORK)
+        notes, shown_path = Notes(), _clean_path(endpoint.path)
+        levels = endpoint.path_item.get("parameters"), operation.get("parameters")
+        merged = merge_parameters(document, *levels)
+        parameters, request_body = inputs_of(document, operation, merged)
         path = plain_path(shown_path, parameters)
         arguments = parameter_arguments(parameters, path, self._requests, notes)
         is_optional = method in _WITHOUT_BODY
         body, inner = body_arguments(request_body, self._requests, notes, is_optional=is_optional)
         named = name_arguments([*arguments, *inner])
         schema = self._input_schema(named, notes)
-        responses = Responses(operation, self._document)
-        plan = self._plan(endpoint, path, named, body, responses, notes)
+        placements = [x.placement for x in named]
+        if body is not None and body.argument:
+            body = replace(body, argument=placements.pop().argument)  # it comes last
+        responses = success_responses(document, operation)
+        plan = RequestPlan(
+            method,
+            path,
+            self._base_url(endpoint, notes),
+            tuple(placements),
+            body,
+            security_needs(document, operation),
+            _accept(responses),
+            _may_be_async(responses),
+        )
         tool = Tool(
             ToolKey(OPENAPI.name, self._source, name),
             _description(endpoint, shown_path),
             schema,
-            responses.output_schema(self._responses),
+            self._output_schema(responses),
             annotations=_annotations(method),
             tags=_tags(operation),
             operation=Endpoint(method, shown_path),
             note=" ".join(notes.lines) or None,
         )
         return Operation(tool, plan, operation.get("deprecated") is True)
-
-    def _inputs(self, endpoint: _Endpoint) -> tuple[list[JsonObject], JsonObject]:
-        """Return the parameters and the request body, in the words of OpenAPI 3."""
-        operation, document = endpoint.operation, self._document
-        levels = endpoint.path_item.get("parameters"), operation.get("parameters")
-        parameters = merge_parameters(document, *levels)
-        if not document.is_swagger:
-            return parameters, document.follow(operation.get("requestBody"))
-        media_types = swagger.media_types(operation, document.root, "consumes")
-        body = swagger.body_of(parameters, media_types)
-        plain = [x for x in parameters if x.get("in") not in ("body", "formData")]
-        return list(map(swagger.parameter_of, plain)), body or {}
 
     def _input_schema(self, named: list[Argument], notes: Notes) -> JsonObject:
         """Return one schema for all arguments, and note what is to be known of its definitions."""
@@ -228,34 +237,28 @@ class _Converter:
         # What has no place in the request would be dropped without a word.
         schema["additionalProperties"] = False
         definitions = self._requests.closure(schema)
-        if definitions:
-            schema["$defs"] = {x.name: x.schema for x in definitions}
         for definition in definitions:
             notes.add(*definition.notes.lines)
-        return schema
+        return _with_definitions(schema, definitions)
 
-    def _plan(
-        self,
-        endpoint: _Endpoint,
-        path: str,
-        named: list[Argument],
-        body: Body | None,
-        responses: Responses,
-        notes: Notes,
-    ) -> RequestPlan:
-        placements = [x.placement for x in named]
-        if body is not None and body.argument:
-            whole = placements.pop()  # it comes last
-            body = replace(body, argument=whole.argument)
-        return RequestPlan(
-            endpoint.method,
-            path,
-            self._base_url(endpoint, notes),
-            tuple(placements),
-            body,
-            self._security.needs(endpoint.operation),
-            responses.accept,
-            responses.may_be_async,
+    def _output_schema(self, responses: Mapping[str, JsonObject]) -> JsonObject | None:
+        """Return what a result is, where that is an object and not too much to say."""
+        described = (x for content in _contents(responses) for kind, x in content.items()
+                     if is_json_type(base_of(kind)))  # fmt: skip
+        schemas = self._responses
+        try:
+            first = self._document.follow(next(described, None)).get("schema")
+            resolved, _ = schemas.resolve(schemas.translate(first, Notes()))
+            if resolved.get("type") != "object" and "properties" not in resolved:
+                return None
+            schema: JsonObject = {**resolved, "type": "object"}
+            definitions = schemas.closure(schema)
+        except BadOperation:
+            return None  # it can be called all the same
+        if len(json.dumps(schema)) + sum(x.characters for x in definitions) > _MAX_OUTPUT:
+            return None
+        return (
+            {**schema, "$defs": {x.name: x.schema for x in definitions}} if definitions else schema
         )
 
     def _base_url(self, endpoint: _Endpoint, notes: Notes) -> str:
@@ -266,6 +269,14 @@ class _Converter:
         except NoServer as cause:
             notes.add(_sentence(cause))
             return ""
+
+
+# What an operation says of itself
+
+
+def _with_definitions(schema: JsonObject, definitions: Sequence[Definition]) -> JsonObject:
+    named = {x.name: x.schema for x in definitions}
+    return {**schema, "$defs": named} if named else schema
 
 
 def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
@@ -321,6 +332,25 @@ def _annotations(method: str) -> ToolAnnotations:
 def _sentence(cause: Exception | str) -> str:
     text = text_of(str(cause), _MAX_DESCRIPTION)
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _contents(responses: Mapping[str, JsonObject]) -> list[JsonObject]:
+    return [as_object(x.get("content")) for x in responses.values()]
+
+
+def _accept(responses: Mapping[str, JsonObject]) -> str:
+    """Return the media types to ask for, JSON first."""
+    names = dict.fromkeys(x for content in _contents(responses) for x in content)
+    kinds = (x.partition(";")[0].strip() for x in names)
+    usable = filter(_MEDIA_TYPE.fullmatch, kinds)
+    usable = sorted(usable, key=lambda x: not is_json_type(x.lower()))
+    return ", ".join(dict.fromkeys(usable[:_MAX_ACCEPTED])) or "*/*"
+
+
+def _may_be_async(responses: Mapping[str, JsonObject]) -> bool:
+    """Whether it may answer that it has only begun, and where it can be asked."""
+    headers = as_object(responses.get("202", {}).get("headers"))
+    return any(name.lower() in _JOB_HEADERS for name in headers)
 
 
 # Names

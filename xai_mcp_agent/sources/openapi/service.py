@@ -17,7 +17,7 @@ from ...core.tools import JsonObject, definition_of
 from .document import BadDocument, Document, NotReadable, files_beside, json_of, read_file
 from .operations import Operation, Problem, convert
 from .plan import RequestPlan
-from .servers import is_usable
+from .swagger import is_usable
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,11 +1,19 @@
-"""Swagger 2.0 in the words of OpenAPI 3: its parameters, bodies and responses, one by one."""
+"""What an operation says of its inputs, responses, servers and security, in the words of OpenAPI 3.
+
+Swagger 2.0 says each of these in another place and other words; nobody else has to know them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from socket import inet_aton, inet_ntoa
+from typing import Any, cast
+from urllib.parse import urljoin, urlsplit
 
-from ...core.json import JsonObject, as_list, as_object
-from .document import texts_of
+from ...core.json import JsonObject, as_list, as_object, is_object
+from ...core.places import LINK_LOCAL, place_of_host
+from .document import BadReference, Document, text_of, texts_of
+from .plan import SecurityNeed
 from .request import FORM, JSON, MULTIPART
 
 # What a parameter says of itself; the other words are about its values.
@@ -19,10 +27,41 @@ _STYLES = {
     "tsv": ("tabDelimited", False),
     "pipes": ("pipeDelimited", False),
 }
+_SUCCESS = re.compile(r"2\d\d|2XX", re.IGNORECASE)
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+_MAX_URL, _MAX_NAME = 2_000, 200
+_MAX_PORT = 65_536
+# A name with what no name has is one with a variable that nobody filled in, or made to be misread.
+_HOST = re.compile(r"[^\s{}<>%\\^`|\"]+")
+# They answer whoever asks from this machine, with its credentials.
+_METADATA = ("metadata.google.internal", "metadata.goog", "fd00:ec2::254", "instance-data")
+_KINDS = ("apiKey", "http", "oauth2", "openIdConnect", "mutualTLS")
+_PLACES = ("header", "query", "cookie")
 
 
-def parameter_of(parameter: JsonObject) -> JsonObject:
-    """Return a parameter in the path, the query or a header."""
+class NoServer(ValueError):
+    """A server that is not called unless a person names it; says why."""
+
+
+# Inputs
+
+
+def inputs_of(
+    document: Document, operation: JsonObject, parameters: list[JsonObject]
+) -> tuple[list[JsonObject], JsonObject]:
+    """Return the parameters of an operation and its request body, of all these `parameters`.
+
+    Raises:
+        BadReference: the body leads nowhere, or where it may not.
+    """
+    if not document.is_swagger:
+        return parameters, document.follow(operation.get("requestBody"))
+    plain = [x for x in parameters if x.get("in") not in ("body", "formData")]
+    body = _body_of(parameters, _media_types(document, operation, "consumes"))
+    return [_parameter_of(x) for x in plain], body
+
+
+def _parameter_of(parameter: JsonObject) -> JsonObject:
     words = ("name", "in", "required", "description")
     result: JsonObject = {word: parameter[word] for word in words if word in parameter}
     result["schema"] = _schema_of(parameter)
@@ -34,75 +73,28 @@ def parameter_of(parameter: JsonObject) -> JsonObject:
     return result
 
 
-def body_of(parameters: list[JsonObject], media_types: Any) -> JsonObject | None:
+def _body_of(parameters: list[JsonObject], kinds: list[str]) -> JsonObject:
     """Return the request body that the parameters in `body` and `formData` come to."""
     bodies = [x for x in parameters if x.get("in") == "body"]
-    fields = [x for x in parameters if x.get("in") == "formData"]
-    kinds = texts_of(media_types)
-    if bodies:
-        body = bodies[-1]  # that of the operation, where its path has one, too
-        content = {kind: {"schema": body.get("schema", {})} for kind in kinds or [JSON]}
-        is_required = body.get("required") is True
-        return {"content": content, "required": is_required, "description": body.get("description")}
-    return _form_of(fields, kinds) if fields else None
+    if not bodies:
+        fields = {str(x.get("name")): x for x in parameters if x.get("in") == "formData"}
+        return _form_of(fields, kinds) if fields else {}
+    body = bodies[-1]  # that of the operation, where its path has one, too
+    content = {kind: {"schema": body.get("schema", {})} for kind in kinds or [JSON]}
+    is_required = body.get("required") is True
+    return {"content": content, "required": is_required, "description": body.get("description")}
 
 
-def response_of(response: JsonObject, media_types: Any) -> JsonObject:
-    """Return a response."""
-    if "schema" not in response:
-        return response
-    kinds = texts_of(media_types) or [JSON]
-    return {**response, "content": {kind: {"schema": response["schema"]} for kind in kinds}}
-
-
-def server_urls(root: JsonObject, schemes: Any) -> list[str]:
-    """Return where the service is, as URLs that may be relative; https first."""
-    host, path = root.get("host"), root.get("basePath")
-    path = path if isinstance(path, str) else ""
-    if not isinstance(host, str) or not host:
-        return [path or "/"]
-    named = texts_of(schemes) or texts_of(root.get("schemes"))
-    usable = sorted((x for x in named if x in ("http", "https")), reverse=True)
-    return [f"{scheme}://{host}{path}" for scheme in usable] or [f"//{host}{path}"]
-
-
-def security_scheme_of(scheme: JsonObject) -> JsonObject:
-    """Return a security scheme."""
-    if scheme.get("type") == "basic":
-        return {"type": "http", "scheme": "basic"}
-    if scheme.get("type") == "oauth2":
-        flow = {"tokenUrl": scheme.get("tokenUrl"), "scopes": as_object(scheme.get("scopes"))}
-        name = str(scheme.get("flow"))
-        flows = {"clientCredentials" if name == "application" else name: flow}
-        return {"type": "oauth2", "flows": flows}
-    return scheme
-
-
-def media_types(operation: JsonObject, root: JsonObject, word: str) -> Any:
-    """Return what an operation `consumes` or `produces`, or else what all do."""
-    return operation[word] if as_list(operation.get(word)) else root.get(word)
-
-
-def _form_of(fields: list[JsonObject], kinds: list[str]) -> JsonObject:
-    named = {str(x.get("name")): x for x in fields}
-    required = [name for name, x in named.items() if x.get("required") is True]
-    schema = {
-        "type": "object",
-        "properties": {name: _field_schema(x) for name, x in named.items()},
-        "required": required,
-    }
-    encoding: JsonObject = {}
-    for name, field in named.items():
-        if field.get("type") == "array":
-            style, explode = _style_of(field)
-            encoding[name] = {"style": style, "explode": explode}
-    has_file = any(x.get("type") == "file" for x in fields)
-    is_multipart = has_file or (MULTIPART in kinds and FORM not in kinds)
-    kind = MULTIPART if is_multipart else FORM
-    return {
-        "content": {kind: {"schema": schema, "encoding": encoding}},
-        "required": bool(required),
-    }
+def _form_of(fields: dict[str, JsonObject], kinds: list[str]) -> JsonObject:
+    required = [name for name, x in fields.items() if x.get("required") is True]
+    properties = {name: _field_schema(x) for name, x in fields.items()}
+    schema = {"type": "object", "properties": properties, "required": required}
+    styles = {name: _style_of(x) for name, x in fields.items() if x.get("type") == "array"}
+    encoding = {name: {"style": x, "explode": explode} for name, (x, explode) in styles.items()}
+    has_file = any(x.get("type") == "file" for x in fields.values())
+    kind = MULTIPART if has_file or (MULTIPART in kinds and FORM not in kinds) else FORM
+    content = {kind: {"schema": schema, "encoding": encoding}}
+    return {"content": content, "required": bool(required)}
 
 
 def _field_schema(field: JsonObject) -> JsonObject:
@@ -120,3 +112,170 @@ def _schema_of(parameter: JsonObject) -> JsonObject:
 
 def _style_of(parameter: JsonObject) -> tuple[str, bool]:
     return _STYLES.get(str(parameter.get("collectionFormat")), ("form", False))
+
+
+def _media_types(document: Document, operation: JsonObject, word: str) -> list[str]:
+    """Return what an operation `consumes` or `produces`, or else what all do."""
+    own = operation.get(word)
+    return texts_of(own if as_list(own) else document.root.get(word))
+
+
+# Responses
+
+
+def success_responses(document: Document, operation: JsonObject) -> dict[str, JsonObject]:
+    """Return the successful responses by their codes, in order."""
+    responses = as_object(operation.get("responses"))
+    by_code: dict[str, JsonObject] = {}
+    for code in sorted(filter(_SUCCESS.fullmatch, responses)):
+        try:
+            response = document.follow(responses[code])
+        except BadReference:
+            response = {}  # it can be called all the same
+        if document.is_swagger and "schema" in response:
+            kinds = _media_types(document, operation, "produces") or [JSON]
+            content = {kind: {"schema": response["schema"]} for kind in kinds}
+            response = {**response, "content": content}
+        by_code[code] = response
+    return by_code
+
+
+# Servers
+
+
+def server_url(document: Document, operation: JsonObject, path_item: JsonObject) -> str:
+    """Return the absolute URL of the first usable server; empty without any.
+
+    Raises:
+        NoServer: it is where the credentials of the machine are given out.
+    """
+    base = "" if document.uri.startswith("file:") else document.uri
+    if document.is_swagger:
+        base = base or "https://"
+        urls = _swagger_urls(document.root, operation.get("schemes"))
+    else:
+        levels = (as_list(x.get("servers")) for x in (operation, path_item, document.root))
+        servers = next(filter(None, levels), [{"url": "/"}])
+        urls = [_fill_variables(as_object(x)).strip() for x in servers]
+    for reference in urls:
+        try:
+            url = urljoin(base, reference)[:_MAX_URL]
+        except ValueError:
+            continue
+        if is_usable(url) and not _VARIABLE.search(url):
+            _check_host(url)
+            return url.partition("?")[0].partition("#")[0].rstrip("/")
+    return ""
+
+
+def is_usable(url: str) -> bool:
+    """Whether requests can be sent to a URL."""
+    try:
+        parts = urlsplit(url)
+        is_named = bool(parts.hostname) and _HOST.fullmatch(parts.hostname) is not None
+        return parts.scheme in ("http", "https") and is_named and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _swagger_urls(root: JsonObject, schemes: Any) -> list[str]:
+    """Return where the service is, as URLs that may be relative; https first."""
+    host, path = root.get("host"), root.get("basePath")
+    path = path if isinstance(path, str) else ""
+    if not isinstance(host, str) or not host:
+        return [path or "/"]
+    named = texts_of(schemes) or texts_of(root.get("schemes"))
+    usable = sorted((x for x in named if x in ("http", "https")), reverse=True)
+    return [f"{scheme}://{host}{path}" for scheme in usable] or [f"//{host}{path}"]
+
+
+def _fill_variables(server: JsonObject) -> str:
+    url, variables = server.get("url"), as_object(server.get("variables"))
+
+    def value(match: re.Match[str]) -> str:
+        variable = as_object(variables.get(match[1]))
+        default, choices = variable.get("default"), texts_of(variable.get("enum"))
+        if isinstance(default, int) and abs(default) < _MAX_PORT:
+            return str(default)
+        return default if isinstance(default, str) else choices[0] if choices else match[0]
+
+    return _VARIABLE.sub(value, url[:_MAX_URL]) if isinstance(url, str) else ""
+
+
+def _check_host(url: str) -> None:
+    host = (urlsplit(url).hostname or "").rstrip(".").lower()
+    try:
+        address = inet_ntoa(inet_aton(host))  # systems take `2852039166` for an address, too
+    except (OSError, ValueError):
+        address = host
+    if host in _METADATA or place_of_host(address) == LINK_LOCAL:
+        raise NoServer(
+            f"the document names the server {host}, which may give out credentials of this "
+            "machine; it is called only if the settings name it"
+        )
+
+
+# Security
+
+
+def security_needs(
+    document: Document, operation: JsonObject
+) -> tuple[tuple[SecurityNeed, ...], ...]:
+    """Return what an operation needs; an empty alternative says that it may go without.
+
+    `security: []` is one: it takes away what the document says for all operations.
+    """
+    security = operation.get("security", document.root.get("security"))
+    if security == []:
+        return ((),)
+    alternatives: dict[tuple[SecurityNeed, ...], None] = {}
+    for schemes in filter(is_object, as_list(security)):
+        needs = [_need(document, name, scopes) for name, scopes in schemes.items()]
+        described = tuple(x for x in needs if x is not None)
+        if len(described) == len(needs):
+            alternatives[described] = None
+    return tuple(alternatives)
+
+
+def _need(document: Document, name: str, scopes: Any) -> SecurityNeed | None:
+    root = document.root
+    if document.is_swagger:
+        schemes = root.get("securityDefinitions")
+    else:
+        schemes = as_object(root.get("components")).get("securitySchemes")
+    try:
+        scheme = _scheme_of(document.follow(as_object(schemes).get(name)))
+    except BadReference:
+        return None
+    kind, place = scheme.get("type"), scheme.get("in")
+    if kind not in _KINDS:
+        return None
+    return SecurityNeed(
+        text_of(name, _MAX_NAME),
+        cast(Any, kind),
+        cast(Any, place) if place in _PLACES and kind == "apiKey" else "",
+        text_of(scheme.get("name"), _MAX_NAME),
+        text_of(scheme.get("scheme"), _MAX_NAME).lower(),
+        tuple(texts_of(scopes)),
+        _token_url(document, scheme),
+    )
+
+
+def _scheme_of(scheme: JsonObject) -> JsonObject:
+    """Return a security scheme; of OpenAPI 3 it is one already."""
+    if scheme.get("type") == "basic":
+        return {"type": "http", "scheme": "basic"}
+    if scheme.get("type") == "oauth2" and "flows" not in scheme:
+        flow = str(scheme.get("flow"))
+        name = "clientCredentials" if flow == "application" else flow
+        return {"type": "oauth2", "flows": {name: {"tokenUrl": scheme.get("tokenUrl")}}}
+    return scheme
+
+
+def _token_url(document: Document, scheme: JsonObject) -> str:
+    flow = as_object(as_object(scheme.get("flows")).get("clientCredentials"))
+    url = text_of(flow.get("tokenUrl"), _MAX_URL)
+    try:
+        return urljoin(document.uri, url) if url and document.uri.startswith("http") else url
+    except ValueError:
+        return ""  # it is none; the settings can name one

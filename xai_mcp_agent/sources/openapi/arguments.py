@@ -1,0 +1,390 @@
+"""Parameters and request bodies as arguments of a tool: where each goes, and what it may be.
+
+A body becomes arguments of its own, one for each property, where that loses nothing, or one for
+all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ...core.json import JsonObject, as_list, as_object
+from .document import BadOperation, Document, text_of, texts_of
+from .plan import Body, Part, Placement, Style
+from .request import FORM, JSON, MULTIPART, base_of
+from .schemas import Notes, Schemas, is_example, types_of
+
+# The styles of each location, the usual one first.
+_STYLES: dict[str, tuple[Style, ...]] = {
+    "path": ("simple", "label", "matrix", "spaceDelimited", "pipeDelimited", "tabDelimited"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
+    "header": ("simple", "spaceDelimited", "pipeDelimited", "tabDelimited"),
+    "cookie": ("form", "cookie"),
+    "querystring": ("form",),
+}
+_ORDER = tuple(_STYLES)
+# OpenAPI wants these ignored: they come from the body, the responses and the security.
+_IGNORED_HEADERS = ("accept", "content-type", "authorization")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# What is in two braces is a template of somebody.
+_IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
+# A pattern may have braces of its own: `{id:[0-9]{3}}`.
+_OF_GATEWAYS = re.compile(r"\{[+*]?([^{}+*:/]+)(?:[+*]|:(?:[^{}]|\{[^{}]*\})*)?\}")
+_LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
+_BODY = "body"
+_MAX_DESCRIPTION, _MAX_FILE_DESCRIPTION, _MAX_NAME = 1_000, 800, 200
+_MAX_PARTS = 2_000  # schemas of one body: those that refer to each other multiply
+# What may be said of an object whose properties are arguments.
+_OF_PLAIN_OBJECTS = frozenset((
+    "type", "properties", "required", "description", "deprecated", "examples", "format", "allOf",
+    "additionalProperties", "unevaluatedProperties",
+))  # fmt: skip
+_A_FILE = "Text, or a data: URL with base64 (`data:image/png;name=a.png;base64,...`)."
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: where it goes, and the `schema` that the model reads of it."""
+
+    placement: Placement
+    schema: JsonObject | bool
+
+
+def name_arguments(arguments: Iterable[Argument]) -> list[Argument]:
+    """Name each for the model. Of several with one name the later ones say where they go."""
+    named: dict[str, Argument] = {}
+    for argument in arguments:
+        place, number = argument.placement, 1
+        name = place.name
+        while name in named:
+            name = f"{place.name}__{place.location}{'' if number == 1 else number}"
+            number += 1
+        named[name] = replace(argument, placement=replace(place, argument=name))
+    return list(named.values())
+
+
+# Parameters
+
+
+def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
+    """Return the parameters of a path and of its operation; a later level replaces an earlier one.
+
+    Raises:
+        BadReference: one leads nowhere, or where it may not.
+        BadOperation: they are no list.
+    """
+    merged: dict[tuple[str, str], JsonObject] = {}
+    for level in levels:
+        if level is not None and not isinstance(level, list):
+            raise BadOperation("its `parameters` are not a list")
+        for value in as_list(level):
+            parameter = document.follow(value)
+            name = parameter.get("name")
+            if isinstance(name, int | float) and not isinstance(name, bool):
+                parameter = {**parameter, "name": json.dumps(name)}  # YAML reads `1` as a number
+            merged[str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))] = parameter
+    return list(merged.values())
+
+
+def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
+    """Write `{id}` for what gateways write: `{id:[0-9]+}`, `{id+}`, `{id*}`, `{+id}`.
+
+    Only where the document describes `id`, and not what is in the braces.
+    """
+    described = [x.get("name") for x in parameters if x.get("in") == "path"]
+
+    def plain(match: re.Match[str]) -> str:
+        is_its_name = match[1] in described and match[0][1:-1] not in described
+        return f"{{{match[1]}}}" if is_its_name else match[0]
+
+    return _OF_GATEWAYS.sub(plain, path)
+
+
+def parameter_arguments(
+    parameters: Iterable[JsonObject], path: str, schemas: Schemas, notes: Notes
+) -> list[Argument]:
+    """Return the arguments that parameters come to, those of the path first.
+
+    Raises:
+        BadOperation: one that is required cannot be sent.
+        BadReference: a schema refers to where no reference may lead.
+    """
+    names = dict.fromkeys(_IN_PATH.findall(path))
+    sent = [x for x in parameters if _is_sent(x, names, notes)]
+    arguments = [_parameter_argument(x, schemas, notes) for x in sent]
+    described = {x["name"] for x in sent if x["in"] == "path"}
+    for name in (x for x in names if x not in described):
+        notes.add(f"The document does not describe the path parameter {name!r}.")
+        place = Placement(name, "path", name, is_required=True)
+        arguments.append(Argument(place, {"type": "string"}))
+    return sorted(arguments, key=lambda x: _ORDER.index(x.placement.location))
+
+
+def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> bool:
+    """Whether a parameter becomes an argument.
+
+    Raises:
+        BadOperation: it is required, and cannot be sent.
+    """
+    name, location = parameter.get("name"), str(parameter.get("in"))
+    if not isinstance(name, str) or not name or location not in _STYLES:
+        problem = "it has no name, or `in` is not a known place"
+    elif location == "header" and name.lower() in _IGNORED_HEADERS:
+        return False
+    elif text_of(name, _MAX_NAME) != name:
+        problem = "its name is too long or has invisible characters"
+    elif location in ("header", "cookie") and not _TOKEN.fullmatch(name):
+        problem = f"this is not a valid name of a {location}"
+    elif location == "path" and name not in in_path:
+        notes.add(f"The parameter {name!r} is not in the path, and is not sent.")
+        return False
+    else:
+        return True
+    shown = repr(text_of(str(name), 60))
+    if parameter.get("required") is True:
+        raise BadOperation(f"the required parameter {shown} cannot be sent: {problem}.")
+    notes.add(f"The parameter {shown} is not sent: {problem}.")
+    return False
+
+
+def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -> Argument:
+    name, location = parameter["name"], parameter["in"]
+    content, media_type, schema = as_object(parameter.get("content")), "", parameter.get("schema")
+    if content and "schema" not in parameter:
+        media_type, described = next(iter(content.items()))
+        schema = schemas.document.follow(described).get("schema")
+    styles = _STYLES[location]
+    style = cast(Style, parameter.get("style", styles[0]))
+    if style not in styles:
+        notes.add(f"There is no style {str(style)[:60]!r} for {name!r}; it is sent as {styles[0]}.")
+        style = styles[0]
+    explode = parameter.get("explode")
+    if not isinstance(explode, bool) or style == "deepObject":
+        explode = style in ("form", "cookie", "deepObject")
+    shown = describe(schemas.translate(schema, notes), parameter.get("description"))
+    example = parameter.get("example")
+    # Its own example, where its schema has none.
+    if isinstance(shown, dict) and is_example(example):
+        has_values = any(x in shown for x in ("examples", "enum", "default"))
+        shown = shown if has_values else {**shown, "examples": [example]}
+    if location == "path":
+        shown = _not_empty(shown, schemas)
+    is_required = parameter.get("required") is True or location == "path"
+    allow_reserved = parameter.get("allowReserved") is True
+    media_type = media_type[:_MAX_NAME]
+    place = Placement(name, location, name, style, explode, allow_reserved, media_type, is_required)
+    return Argument(place, shown)
+
+
+def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool:
+    """Demand a value: without one in the path it would be the address of something else."""
+    resolved, _ = schemas.resolve(schema)
+    word = _LEAST.get(str(resolved.get("type")), "")
+    return schema if not word or resolved.get(word) else {**as_object(schema), word: 1}
+
+
+def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool:
+    """Return a schema with the first of these descriptions that says something."""
+    texts = (text_of(x, _MAX_DESCRIPTION) for x in descriptions)
+    description = next(filter(None, texts), "")
+    if not description or schema is False:
+        return schema
+    return {**as_object(schema), "description": description}
+
+
+# Bodies
+
+
+def body_arguments(
+    request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
+) -> tuple[Body | None, list[Argument]]:
+    """Return how a request body is sent, and its arguments; None where there is nothing to give.
+
+    One argument is the whole body if the body names it, else each is a property of it.
+    `is_optional`: the method has no body as a rule.
+
+    Raises:
+        BadReference: it refers to where no reference may lead.
+    """
+    content = as_object(request_body.get("content"))
+    if not content:
+        return None, []
+    offered = min(content, key=_rank)
+    described = schemas.document.follow(content[offered])
+    schema = schemas.translate(described.get("schema", {}), notes)
+    has_nothing = not as_object(schema).get("properties")
+    if is_optional and has_nothing and as_object(schema).keys() <= {"type", "properties"}:
+        return None, []
+    media_type = _sendable(offered)
+    kind = base_of(media_type)
+    is_form, is_required = kind in (FORM, MULTIPART), request_body.get("required") is True
+    parts = _parts(schema, as_object(described.get("encoding")), kind, schemas) if is_form else {}
+    body = Body(media_type, _BODY, is_required, parts)
+    flat = _flatten(schemas, schema) if is_form or is_json_type(kind) else None
+    # Without any property there is no body; with one there must be the required ones.
+    if flat is None or not flat.properties or (flat.required and not is_required):
+        whole = _whole_schema(kind, schema)
+        words = as_object(whole).get("description"), request_body.get("description")
+        place = Placement(_BODY, _BODY, _BODY, is_required=is_required)
+        return body, [Argument(place, describe(whole, *words))]
+    notes.add(*flat.notes.lines)
+    arguments: list[Argument] = []
+    for name, x in flat.properties.items():
+        part = parts.get(name, Part())
+        shown = _file_schema(x) if part.is_file and not part.is_list else x
+        is_required = name in flat.required
+        arguments.append(Argument(Placement(name, _BODY, name, is_required=is_required), shown))
+    return replace(body, argument=""), arguments
+
+
+class _Flat:
+    """The properties of an object, and of all that it is put together from."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, JsonObject | bool] = {}
+        self.required: dict[str, None] = {}
+        self.notes = Notes()
+
+
+def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
+    """Return its properties; None where it says more than properties can."""
+    flat, queue, count = _Flat(), [schema], 0
+    while queue:
+        part, notes = schemas.resolve(queue.pop())
+        count += 1
+        if count > _MAX_PARTS or not _is_plain_object(part):
+            return None
+        flat.notes.add(*notes.lines)
+        for name, x in as_object(part.get("properties")).items():
+            before = flat.properties.get(name, x)
+            flat.properties[name] = x if before == x else {"allOf": [before, x]}
+        flat.required |= dict.fromkeys(texts_of(part.get("required")))
+        queue += reversed(as_list(part.get("allOf")))
+    for name in flat.required:
+        flat.properties.setdefault(name, {})  # required, and nowhere described
+    return flat
+
+
+def _is_plain_object(schema: JsonObject) -> bool:
+    has_parts = not schema.keys().isdisjoint(("properties", "allOf", "required"))
+    is_object = schema.get("type") == "object" or ("type" not in schema and has_parts)
+    closing = ("additionalProperties", "unevaluatedProperties")
+    is_closed = all(schema.get(word, False) is False for word in closing)
+    return is_object and is_closed and schema.keys() <= _OF_PLAIN_OBJECTS
+
+
+def _whole_schema(kind: str, schema: JsonObject | bool) -> JsonObject | bool:
+    """Return the schema of one argument that is the whole body."""
+    own = as_object(schema)
+    if kind in (FORM, MULTIPART) and not own:
+        return {"type": "object"}
+    if kind in (FORM, MULTIPART) or is_json_type(kind):
+        return schema
+    if _is_xml(kind):
+        return describe({"type": "string"}, own.get("description"), "An XML document.")
+    return {**own, "type": "string"} if kind.startswith("text/") else _file_schema(schema)
+
+
+def _file_schema(schema: JsonObject | bool) -> JsonObject:
+    text = text_of(as_object(schema).get("description"), _MAX_FILE_DESCRIPTION)
+    return {"type": "string", "description": f"{text} ({_A_FILE})" if text else _A_FILE}
+
+
+# Parts of a form
+
+
+def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> dict[str, Part]:
+    """Return how each property of a form is written, whichever of its choices it is in."""
+    parts: dict[str, Part] = {}
+    queue, seen = [schema], set[int]()
+    while queue and len(seen) < _MAX_PARTS:
+        resolved, _ = schemas.resolve(queue.pop())
+        if id(resolved) not in seen:
+            seen.add(id(resolved))
+            for name, x in as_object(resolved.get("properties")).items():
+                parts[name] = _part(x, as_object(encoding.get(name)), kind, schemas)
+            for word in ("allOf", "anyOf", "oneOf"):
+                queue += as_list(resolved.get(word))
+    return parts
+
+
+def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Part:
+    shape = schemas.resolve(schema)[0]
+    is_list = "array" in types_of(shape)
+    item = schemas.resolve(shape.get("items"))[0] if is_list else shape
+    is_styled = any(word in encoding for word in ("style", "explode", "allowReserved"))
+    # Until 3.0 that was for one kind of form only.
+    if is_styled and (kind == FORM or not schemas.document.is_old):
+        style = encoding.get("style")
+        style = style if style in _STYLES["query"] else "form"
+        explode = encoding.get("explode", style in ("form", "deepObject")) is not False
+        return Part("", style, explode, encoding.get("allowReserved") is True, is_list=is_list)
+    media_type = text_of(encoding.get("contentType"), _MAX_NAME).partition(",")[0].strip()
+    is_file = kind == MULTIPART and _is_file(item, media_type)
+    is_object = bool({"object", "array"} & types_of(item)) or "properties" in item
+    if kind == FORM and not is_object and not media_type:
+        return Part(style="form", is_list=is_list)
+    if not media_type or "*" in media_type:
+        media_type = JSON if is_object else "application/octet-stream" if is_file else "text/plain"
+    headers = _fixed_headers(encoding, schemas.document)
+    return Part(media_type, is_file=is_file, is_list=is_list, headers=headers)
+
+
+def _fixed_headers(encoding: JsonObject, document: Document) -> dict[str, str]:
+    """Return the headers of a part that always say the same."""
+    headers: dict[str, str] = {}
+    for name, header in as_object(encoding.get("headers")).items():
+        schema = as_object(document.follow(header).get("schema"))
+        value = schema.get("const", schema.get("default"))
+        if isinstance(value, str) and name.lower() != "content-type":
+            headers[text_of(name, _MAX_NAME)] = text_of(value, _MAX_NAME)
+    return headers
+
+
+def _is_file(item: JsonObject, media_type: str) -> bool:
+    if types_of(item) - {"string", "null"}:
+        return False
+    is_raw = item.get("format") == "binary" or "contentMediaType" in item
+    if is_raw and "contentEncoding" not in item:
+        return True
+    is_plain = not media_type or media_type.startswith(("text/", JSON)) or "json" in media_type
+    return not is_plain and "string" in types_of(item)
+
+
+# Media types
+
+
+def _rank(media_type: str) -> int:
+    """Rank the best understood first."""
+    kind = base_of(media_type)
+    exact = (JSON, "*/*", "application/*", "application/merge-patch+json")
+    if kind in exact:
+        return exact.index(kind)
+    tests = (
+        is_json_type(kind),
+        kind == FORM,
+        kind == MULTIPART,
+        _is_xml(kind),
+        kind[:5] == "text/",
+    )
+    return len(exact) + [*tests, True].index(True)
+
+
+def _sendable(media_type: str) -> str:
+    if "*" not in media_type:
+        return text_of(media_type, _MAX_NAME)
+    usual = {"text": "text/plain", "application": JSON, "*": JSON}
+    return usual.get(media_type.partition("/")[0], "application/octet-stream")
+
+
+def is_json_type(kind: str) -> bool:
+    """Whether a media type, in lower case, is one of JSON."""
+    return kind.endswith(("/json", "+json"))
+
+
+def _is_xml(kind: str) -> bool:
+    return kind.endswith(("/xml", "+xml"))
