@@ -128,7 +128,8 @@ async def test_another_address_wants_a_key_of_its_own(
         await ask(subject)
     message = str(caught.value)
     assert "there is no API key for this address" in message
-    assert "Set `api_key` of AgentModel, such as ${ACME_API_KEY}." in message
+    where = "`api_key` of AgentModel (`--api-key` of a command)"
+    assert f"Set {where}, such as ${{ACME_API_KEY}}." in message
     assert KEY not in message
 
 

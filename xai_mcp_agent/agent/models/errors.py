@@ -81,10 +81,16 @@ class Service:
         return self.secrets.redact(text).strip()
 
     @property
+    def key_port(self) -> str:
+        """Where a person gives the key: at the canvas, and at the command line."""
+        option = " (`--api-key` of a command)" if self.node == "AgentModel" else ""
+        return f"`api_key` of {self.node}{option}"
+
+    @property
     def key_places(self) -> str:
         """The places for the key."""
         file = f"{self.key_variable} in the file .env beside mcp_settings.json"
-        return f"{file} or in the environment, or `api_key` of {self.node}"
+        return f"{file} or in the environment, or {self.key_port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +327,7 @@ def _key_step(service: Service, verb: str = "Check") -> str:
     step = f"{verb} {service.key_places}."
     if service.key_from == "nowhere":
         step = (
-            f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent "
+            f"Set {service.key_port}, such as ${{ACME_API_KEY}}. OPENAI_API_KEY is sent "
             "to OpenAI only, or to the address in OPENAI_BASE_URL."
         )
     return f"{step} {_NEXT_OFFLINE}"
