@@ -41,7 +41,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **breaker: Any) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(anyio, "current_time", lambda: self.now)
+        monkeypatch.setattr("xai_mcp_agent.policy.breaker.monotonic", lambda: self.now)
         self.settings = settings_with(breaker)
         self.breakers = CircuitBreakers(self.settings.sources, lambda text: text)
 

@@ -171,7 +171,10 @@ class Engine:
         """Have the source make an allowed call; secrets are masked in its result."""
         source = invocation.tool.key.source
         try:
-            result = await self.sessions.call(invocation)
+            if invocation.caller.far is None:
+                result = await self.pool.start(source).call(invocation)
+            else:
+                result = await self.sessions.call(invocation)
         except ToolTimeout as late:
             if invocation.timeout_seconds is None:
                 raise
@@ -193,20 +196,22 @@ class Engine:
         find = partial(self._find, source, name, timeout_seconds, caller)
         return await self.breakers.guard(server, find, timeout_seconds, is_call=False)
 
-    async def current(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The call with the tool as its source lists it now; a locked one is looked up anew."""
+    async def current(self, invocation: ToolInvocation, lock: DefinitionLock) -> ToolInvocation:
+        """The call with the tool as its source lists it now; a locked one is looked up anew.
+
+        Raises:
+            UnknownTool: it is not there any more.
+        """
         tool, limit = invocation.tool, invocation.timeout_seconds
         source, name = tool.key.source, tool.key.name
-        if not source:
-            return invocation
-        listed = self.listed(source, name)
-        is_locked = bool(self.lock_of(source, invocation.caller))
-        if listed is None or is_locked:
+        is_ready = self.pool.start(source).state == "ready"
+        listed = self.catalog.named(source, name) if is_ready else None
+        if listed is None or lock:
             started = anyio.current_time()
             try:
                 listed = await self.find_tool(source, name, limit, invocation.caller)
             except UnknownTool:
-                if not is_locked:
+                if not lock:
                     raise
                 # Without the names of other tools, which nobody may have accepted.
                 raise UnknownTool(_GONE.format(source, name)) from None
@@ -214,11 +219,6 @@ class Engine:
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation
         return replace(invocation, tool=listed, timeout_seconds=limit)
-
-    def listed(self, server: str, name: str) -> Tool | None:
-        """One tool of a server that is ready, from its latest listing; else the server starts."""
-        is_ready = self.pool.start(server).state == "ready"
-        return self.catalog.named(server, name) if is_ready else None
 
     def lock_of(self, source: str, caller: Caller) -> DefinitionLock:
         """Whether the settings or the caller lock the source to its accepted definitions."""

@@ -62,7 +62,7 @@ class CallPipeline:
         decisions: Decisions,
         recorder: HistoryRecorder,
         breakers: CircuitBreakers,
-        current: Step,
+        current: Callable[[ToolInvocation, DefinitionLock], Awaitable[ToolInvocation]],
         lock_of: Callable[[str, Caller], DefinitionLock],
     ) -> None:
         self.policy: list[Step] = []
@@ -88,11 +88,13 @@ class CallPipeline:
                 await self._decisions.read()
                 if why := self._decisions.why_off(invocation.tool.key):
                     raise ToolDisabled(why.format(invocation.name))
-            invocation = await self._current(invocation)
-            if lock := self._lock_of(invocation.tool.key.source, invocation.caller):
-                await self._decisions.hold(invocation.tool, lock)
-                check = partial(self._decisions.check, invocation.tool)
-                invocation = replace(invocation, check=check)
+            if source := invocation.tool.key.source:  # else drawn, or our own
+                lock = self._lock_of(source, invocation.caller)
+                invocation = await self._current(invocation, lock)
+                if lock:
+                    await self._decisions.hold(invocation.tool, lock)
+                    check = partial(self._decisions.check, invocation.tool)
+                    invocation = replace(invocation, check=check)
             invocation = self._with_fitting_arguments(invocation)
             for step in self.policy if is_governed else ():
                 invocation = await step(invocation)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Literal, TypeVar
-
-import anyio
 
 from ..core.errors import (
     CircuitOpen,
@@ -63,7 +62,7 @@ class CircuitBreaker:
         Raises:
             CircuitOpen: the source was not used.
         """
-        call, began = object(), anyio.current_time()
+        call, began = object(), monotonic()
         if self.until is not None:
             self._admit(call, self.until, began)
         try:
@@ -102,7 +101,7 @@ class CircuitBreaker:
             return  # it began before the breaker opened
         if is_shared and began < self.shared_at:
             return
-        now = anyio.current_time()
+        now = monotonic()
         self.shared_at = now if is_shared else self.shared_at
         self.failures += 1
         self.last_error = self._mask(problem)[:_MOST_CHARS].strip().rstrip(".")
@@ -133,7 +132,7 @@ class CircuitBreaker:
         return f"not called: {self.failures} calls in a row failed. The last: {self.last_error}."
 
     def _when(self) -> str:
-        left = (self.until or 0.0) - anyio.current_time()
+        left = (self.until or 0.0) - monotonic()
         if self.probe is not None:
             return "One call is trying it now; others are made if it succeeds."
         if left <= 0:

@@ -178,7 +178,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._stderr = stderr
         self._grace_seconds = grace_seconds
         self._lines: deque[bytes] = deque()
-        self._news = anyio.Event()
+        self._news = asyncio.Event()
         self._pieces: list[bytes] = []  # of the line in progress: joined once, so linear in time
         self._size = 0
         self._closing = False
@@ -217,7 +217,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         while not self._lines:
             if self.stdout_ended or self._closing:
                 return None
-            self._news = anyio.Event()
+            self._news.clear()
             await self._news.wait()
         line = self._lines.popleft()
         if len(self._lines) == _MAX_UNREAD_LINES // 2:

@@ -68,7 +68,7 @@ class ReadSource(ABC, Generic[T]):
     def __init__(self, settings: SourceSettings, mask: Callable[[str], str]) -> None:
         self._mask = mask
         self._base = settings
-        self._state: SourceState = "idle"
+        self.state: SourceState = "idle"
         self._observer: Observer | None = None
         self._owned, self._stopping = anyio.Event(), anyio.Event()
         self._reading: Shared[bool] | None = None  # the reading that is going on, and its stamp
@@ -118,18 +118,13 @@ class ReadSource(ABC, Generic[T]):
         """Its name in the settings."""
         return self._base.name
 
-    @property
-    def state(self) -> SourceState:
-        """What it is doing now."""
-        return self._state
-
     def status(self) -> SourceStatus:
         """How it is doing now."""
         inventory = self._last.inventory if self._last else None
         return SourceStatus(
             name=self.name,
             kind=self.kind.name,
-            state=self._state,
+            state=self.state,
             transport=self._base.transport,
             server=self._mask(self._title()),
             tool_count=len(inventory.tools) if inventory else None,
@@ -141,7 +136,7 @@ class ReadSource(ABC, Generic[T]):
 
     async def own(self, observer: Observer) -> None:
         """Read it, and stay until stopped. Run by exactly one task."""
-        self._observer, self._state = observer, "connecting"
+        self._observer, self.state = observer, "connecting"
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._owned.set()
@@ -149,7 +144,7 @@ class ReadSource(ABC, Generic[T]):
                 await self._stopping.wait()
                 self._tasks.cancel_scope.cancel()
         finally:
-            self._state = "closed"
+            self.state = "closed"
             if self._last is not None:
                 observer.notice(SourceLost(self.name, CLOSED, on_purpose=True))
                 self._close(self._last.value)
@@ -158,7 +153,7 @@ class ReadSource(ABC, Generic[T]):
         """Ask the owner task to end."""
         self._stopping.set()
         if not self._owned.is_set():  # it may never run; nobody must wait for it
-            self._state = "closed"
+            self.state = "closed"
             self._owned.set()
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
@@ -169,7 +164,7 @@ class ReadSource(ABC, Generic[T]):
         try:
             return (await self._current()).inventory
         except SourceFailed:
-            if self._last is None or self._state == "closed":
+            if self._last is None or self.state == "closed":
                 raise
         return self._last.inventory
 
@@ -240,7 +235,7 @@ class ReadSource(ABC, Generic[T]):
         self._check_open()
 
     def _check_open(self) -> None:
-        if self._state == "closed":
+        if self.state == "closed":
             raise self._closed()
 
     def _closed(self) -> SourceFailed:
@@ -265,7 +260,7 @@ class ReadSource(ABC, Generic[T]):
     def _use(self, value: T, seconds: float) -> None:
         self._seconds, self._error = seconds, None
         self._backoff.reset()
-        self._state = "ready"
+        self.state = "ready"
         before = self._last
         if before is not None and before.value is value:
             return  # it says that it has not changed
@@ -285,7 +280,7 @@ class ReadSource(ABC, Generic[T]):
         self._failed_at = anyio.current_time()
         self._backoff.count()
         if self._last is None:
-            self._state = "failed"
+            self.state = "failed"
         self._notice(SourceUnreachable(self.name, self._error.problem, self.kind))
 
     def _notice(self, event: InventoryChanged | SourceConnected | SourceUnreachable) -> None:

@@ -222,7 +222,7 @@ class Tools(Context):
         if limit is not None:
             limit = checked_limit(limit)
         arguments = {} if arguments is None else arguments
-        listed = engine.listed(server, tool)
+        listed = engine.catalog.named(server, tool)  # the pipeline looks whether it still is
         if listed is None:
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)

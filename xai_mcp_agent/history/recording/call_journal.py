@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,20 +58,15 @@ class CallJournal:
         self._warn = warn
         self._opened: int | None = None
         self._pending: set[int] = set()  # what the store does not have yet
-        self._size = self._last = 0
+        self._size = 0
+        self.numbers = count(1)  # for calls
         self._changing = threading.RLock()
         _all.add(self)
 
     def begin(self, call: Begun) -> int:
         """Note that a call is about to be sent; its number, 0 where it is not noted."""
-        number = self.next_number()
+        number = next(self.numbers)
         return number if self._add(number, _line(number, call)) else 0
-
-    def next_number(self) -> int:
-        """A number for a call."""
-        with self._changing:
-            self._last += 1
-            return self._last
 
     def end(self, call: Called) -> None:
         """Note that a call is over, under the number in its `entry`."""

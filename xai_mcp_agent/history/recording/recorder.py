@@ -87,7 +87,7 @@ class HistoryRecorder:
         keep: Retention | None = None,
     ) -> None:
         self.place = place
-        began, followers = _now(), list[Callable[[RecordUpdate], None]]()
+        began, followers = datetime.now(UTC), list[Callable[[RecordUpdate], None]]()
         self._followers, tell = followers, partial(_tell, followers)
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
         run = uuid.uuid4().hex
@@ -123,10 +123,14 @@ class HistoryRecorder:
             case InventoryChanged(source, inventory):
                 self._listed(source, inventory)
             case SourceLost(source, reason):
-                self._writer.report(Lost(self._subject(source), _now(), self.mask(reason)))
+                self._writer.report(
+                    Lost(self._subject(source), datetime.now(UTC), self.mask(reason))
+                )
             case SourceUnreachable(source, problem, kind):
                 self._kinds[source] = kind
-                self._writer.report(Failed(self._subject(source), _now(), self.mask(problem)))
+                self._writer.report(
+                    Failed(self._subject(source), datetime.now(UTC), self.mask(problem))
+                )
 
     @contextmanager
     def writing_all(self, source: str) -> Generator[None]:
@@ -145,7 +149,7 @@ class HistoryRecorder:
         }
         self._seeded |= new
         if new:
-            self._writer.report(Seeded(kind, _now(), tuple(new.values())))
+            self._writer.report(Seeded(kind, datetime.now(UTC), tuple(new.values())))
 
     def begun(self, key: ToolKey, arguments: JsonObject | None = None, by: Use = ()) -> int:
         """A call is about to be sent: from now on it is known, whatever happens to this process.
@@ -154,7 +158,7 @@ class HistoryRecorder:
         `use_of`.
         """
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.begin(Begun(_subject(key), _now(), given, by))
+        return self._journal.begin(Begun(_subject(key), datetime.now(UTC), given, by))
 
     def not_called(self, begun: int) -> None:
         """A call that was begun was not sent."""
@@ -182,8 +186,10 @@ class HistoryRecorder:
         if result is not None and RESULTS in self._record:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
-        entry = begun or self._journal.next_number()
-        report = Called(_subject(key), _now(), seconds, error, given, text, data, entry, by)
+        entry = begun or next(self._journal.numbers)
+        report = Called(
+            _subject(key), datetime.now(UTC), seconds, error, given, text, data, entry, by
+        )
         self._journal.end(report)
         self._writer.report(report)
 
@@ -195,7 +201,7 @@ class HistoryRecorder:
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Have something learned, in the writer thread. Returns at once."""
-        self._writer.report(Taught(_now(), learn))
+        self._writer.report(Taught(datetime.now(UTC), learn))
 
     def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
         """Have something forgotten that was learned before, without a trace in the file.
@@ -214,11 +220,13 @@ class HistoryRecorder:
         """Somebody said whether a call of this tool may be made, or said so beforehand."""
         answer = replace(answer, reason=self.mask(answer.reason))
         subject, call = self.subject(key), call[:_MOST_ID_CHARS]
-        self._writer.report(answer_event(subject, _now(), answer, definition, agent, call))
+        self._writer.report(
+            answer_event(subject, datetime.now(UTC), answer, definition, agent, call)
+        )
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
         """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
-        self._writer.report(refusal(self.subject(key), _now(), reason, definition, by))
+        self._writer.report(refusal(self.subject(key), datetime.now(UTC), reason, definition, by))
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.
@@ -278,7 +286,7 @@ class HistoryRecorder:
         session = self._sessions.get(source)
         self._writer.report(
             Listed(
-                self._subject(source), _now(), inventory.tools, just_connected,
+                self._subject(source), datetime.now(UTC), inventory.tools, just_connected,
                 transport=session.transport if session else "",
                 title=self.mask(session.title) if session else "",
                 is_forced=is_forced,
@@ -352,10 +360,6 @@ def _open(
 
 def _nothing(_: ReportWriter) -> None:
     pass
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @lru_cache(maxsize=1000)  # one for all calls of a tool: it remembers its digest

@@ -31,6 +31,7 @@ from ...core.tools import MCP, Icon, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
 _TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
+_OF_ANY_PART = ("_meta", "annotations")
 _MOST_CHARS = 4000  # of a title or a description
 _MOST_VALUE_CHARS = 2000  # of a value that is offered for an argument
 _MOST_PROMPT_CHARS = 200_000  # of one message; more fits into no model's window
@@ -215,13 +216,15 @@ def _tags(meta: JsonObject) -> tuple[str, ...]:
 
 def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
     """These fields, the annotations and `_meta`, where they are valid: other clients get them."""
+    if raw.keys().isdisjoint((*_OF_ANY_PART, *fields)):
+        return None  # as nearly all of them
     valid: JsonObject = {
         "_meta": as_object(raw.get("_meta")),
         "annotations": _annotations(as_object(raw.get("annotations"))),
         "size": size if isinstance(size := raw.get("size"), int) else None,
         "title": _shown(raw.get("title")),
     }
-    return {x: y for x, y in valid.items() if y and x in ("_meta", "annotations", *fields)} or None
+    return {x: y for x, y in valid.items() if y and x in (*_OF_ANY_PART, *fields)} or None
 
 
 def _annotations(raw: JsonObject) -> JsonObject:

@@ -116,10 +116,13 @@ class ServerDispatcher(JSONRPCDispatcher):
         On 2026-07-28 a far client takes our place: the server learns what it can do, and it
         answers what the server asks for, both untouched.
         """
-        request, fields = current_request.get(), {**(params or {})}
+        request = current_request.get()
+        if request is None or request.caller.far is None:
+            return await self._send(method, params, opts, **routing)
+        fields = {**(params or {})}
         meta: JsonObject = fields.get("_meta") or {}
-        far = request.raw_client if request and CLIENT_CAPABILITIES_META_KEY in meta else None
-        if request is None or far is None:
+        far = request.raw_client if CLIENT_CAPABILITIES_META_KEY in meta else None
+        if far is None:
             return await self._send(method, params, opts, **routing)
         able = {x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"}
         fields["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: able}

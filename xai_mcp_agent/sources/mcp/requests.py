@@ -103,7 +103,9 @@ class Requests:
         self._limits: dict[anyio.CancelScope, float] = {}
         self._pauses = 0
         self._all_done = anyio.Event()
-        self._changed = anyio.Event()  # which requests are open, or whether somebody is asked
+        self._changed = (
+            anyio.Event()
+        )  # which far clients have requests open, or whether one is asked
 
     def connected(self) -> Client:
         """The client, for `ask`.
@@ -143,7 +145,7 @@ class Requests:
         request = request or Request(caller)
         token = current_request.set(request)
         try:
-            left = await self._turn_of(request, seconds)
+            left = await self._turn_of(request, seconds) if request.caller.far else seconds
             self._open[request] = None
             with self.limit(left):
                 return await ask()
@@ -160,7 +162,8 @@ class Requests:
         finally:
             current_request.reset(token)
             self._open.pop(request, None)
-            self._tell_change()
+            if request.caller.far:
+                self._tell_change()
             if not self._open:
                 self._all_done.set()
         try:

@@ -77,7 +77,7 @@ class McpSource:
         self._host = host
         self._access = access
         self._mask = mask
-        self._state: SourceState = "idle"
+        self.state: SourceState = "idle"
         self._error: SourceError | None = None
         self._session: McpSession | None = None
         self._connect_seconds: float | None = None
@@ -95,11 +95,6 @@ class McpSource:
         """The server's name in the settings."""
         return self._settings.name
 
-    @property
-    def state(self) -> SourceState:
-        """The state of the source."""
-        return self._state
-
     def status(self) -> SourceStatus:
         """The status of the source."""
         inventory = self.usable.inventory if self.usable else None
@@ -110,7 +105,7 @@ class McpSource:
         return SourceStatus(
             name=self.name,
             kind=self.kind,
-            state=self._state,
+            state=self.state,
             transport=self._settings.transport,
             era=self._era,
             server=self._mask(self._server),
@@ -133,11 +128,11 @@ class McpSource:
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
-        self._state, self._observer = "connecting", observer
+        self.state, self._observer = "connecting", observer
         try:
             await self._heal_until_stopped()
         finally:
-            self._state = "closed"
+            self.state = "closed"
             self._verdict.settle(self._closed())
 
     def stop(self) -> None:
@@ -172,7 +167,7 @@ class McpSource:
     @property
     def usable(self) -> McpSession | None:
         """The session, if there is one now."""
-        return self._session if self._state == "ready" else None
+        return self._session if self.state == "ready" else None
 
     async def over_a_session(
         self,
@@ -188,7 +183,7 @@ class McpSource:
         started, is_first = monotonic(), True
         while True:
             session = self._session
-            if session is None or self._state != "ready" or session.health.is_suspect:
+            if session is None or self.state != "ready" or session.health.is_suspect:
                 session = await self._usable_within(seconds, started, caller)
             try:
                 return await do(session)
@@ -204,14 +199,14 @@ class McpSource:
         Raises:
             SourceFailed: the attempt failed.
         """
-        if self._state == "closed":
+        if self.state == "closed":
             raise self._closed()
         if self.usable is not None:
             await self.usable.health.settled()
         if self.usable is not None:
             return self.usable
         asked = anyio.current_time()
-        began_before = self._state == "connecting" and self._backoff.tries > 0
+        began_before = self.state == "connecting" and self._backoff.tries > 0
         if caller.host is not None:
             self._waiting.append(caller.host)
         try:
@@ -273,7 +268,7 @@ class McpSource:
         logger.info("%s", error)  # callers get the exception
         if isinstance(error, SourceFailed):
             self._observer.notice(SourceUnreachable(self.name, error.problem))
-            self._state = "retrying"
+            self.state = "retrying"
             self._tell(error)
         return error
 
@@ -285,7 +280,7 @@ class McpSource:
         failures = Failures(connection, self._mask)
         session = McpSession(connection, way.mode, failures, self, self._host, self.updates)
         self._session, self._began_at = session, anyio.current_time()
-        self._state = "connecting"
+        self.state = "connecting"
         try:
             await connection.start()
             if not sdk.is_loaded.is_set():
@@ -322,14 +317,14 @@ class McpSource:
         if not is_modern(self._era) and self._settings.mode == "auto":
             _eras.remember_older(self._settings)
         self._error = None
-        self._state = "ready"
+        self.state = "ready"
         self._start.end()
         self._tell(session)
 
     def session_over(self) -> None:
         """Use the session no more."""
-        if self._state == "ready":
-            self._state = "retrying"
+        if self.state == "ready":
+            self.state = "retrying"
 
     def session_listed(self, session: McpSession) -> None:
         """Report a listing."""
@@ -358,7 +353,7 @@ class McpSource:
         # Who listens for changes waits for it, without asking.
         is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
         gave_up = gives_up or is_tired
-        self._state = "failed" if gave_up else "retrying"
+        self.state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else self._backoff.seconds):
             await self._verdict.wanted.wait()
