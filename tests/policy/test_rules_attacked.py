@@ -132,7 +132,7 @@ def test_a_small_file_that_stands_for_millions_of_rules_keeps_nobody_busy(
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
 
     def refused() -> None:
-        with pytest.raises(SettingsError, match=r"more than 1,000 rules|`<<` are not"):
+        with pytest.raises(SettingsError, match=r"`<<` are not"):
             written("rules.yaml", tmp_path)
 
     with ends_within(30):

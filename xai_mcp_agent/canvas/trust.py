@@ -11,8 +11,7 @@ from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..core.questions import Question
 from ..policy.approval_trust import approvals_in
-from ..settings.models import Settings
-from ..settings.parts import Part
+from ..settings.models import Part, Settings
 from ..settings.trust import TrustStore, trust_command, without_parts
 from .interactive_host import ask_here
 

@@ -20,7 +20,7 @@ from ..core.tools import Tool
 from ..secrets.redactor import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
-from ..settings.parts import Part
+from ..settings.models import Part
 from ..settings.trust import TrustStore
 from .frame import Command, Frame, Report
 from .output import folded, replace_text, say

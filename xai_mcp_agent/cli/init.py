@@ -26,8 +26,8 @@ from ..core.util import (
     starter_folder,
 )
 from ..secrets.private_files import close_to_others, replace_private
+from ..settings.interpolation import ENV_FILE
 from ..settings.load import SCHEMA_FILE, load_settings
-from ..settings.parts import ENV_FILE
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say

@@ -98,7 +98,7 @@ class _Builder:
 
     def _value(self, event: Any, depth: int) -> tuple[Any, int]:
         """Return the value that begins with an event, and its size."""
-        kind = type(event)
+        kind = cast(type[Any], type(event))
         if kind is self._kinds.AliasEvent:
             return self._alias(event)
         if self._strict and event.tag and not _STANDARD_TAG.fullmatch(event.tag):

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 
 from ..core.errors import LockFailed, SettingsError
-from ..settings.models import Settings
-from ..settings.parts import Part
+from ..settings.models import Part, Settings
 from ..settings.trust import APPROVED, TrustStore
 from .lockfile import decided_now, find_lock
 

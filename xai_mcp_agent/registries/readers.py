@@ -24,7 +24,7 @@ from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
 from ..core.tools import digest_of_value
 from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
-from ..settings.fields import wrong_with_url
+from ..settings.entry import wrong_with_url
 from ..settings.sections import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
 from ..sources.openapi.document import NotReadable, parse

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
-from ..settings.fields import wrong_with_url
+from ..settings.entry import wrong_with_url
 
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
 """The program that starts a package, by the type of the package."""

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.questions import SIGN_IN_SECONDS
-from .fields import (
+from .entry import (
     OptionalUrl,
     Seconds,
     SecretText,

@@ -15,7 +15,7 @@ from pydantic import PlainValidator, ValidationInfo
 from ..core.names import did_you_mean
 from ..core.patterns import fits, is_wild
 from .document import kind_of
-from .fields import trimmed_text
+from .entry import trimmed_text
 from .validation import mistake, prepared_by
 
 ARGUMENT = "args."

@@ -3,20 +3,27 @@
 `${VAR}`, `${VAR:-default}`, and the same with `env:` before the name. A default counts when
 the variable is unset or empty; it cannot hold `}` or another `${`. `$${` stands for a plain
 `${`, and any other `$` for itself.
+
+The file `.env` beside the settings has values for `${NAME}`, and keys of models. They do not get
+into the environment of this process, and into that of a server only where the settings put them
+there. What the environment of the process has counts for more.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..core.errors import SettingsError
+from ..core.names import listed
 from ..secrets.redactor import secrets_in_env
 from ..secrets.secrets import Secrets
-from .document import Place
+from .document import Place, bytes_of_file
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<body>[^}]*)(?P<end>\}?)")
 _BODY = re.compile(r"(?P<env>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.S)
@@ -107,3 +114,38 @@ def _malformed(body: str, place: Place) -> SettingsError:
         return place.error("a default cannot hold another `${`.", "Use one variable at a time.")
     problem = "`${...}` must hold the name of a variable, with or without a default."
     return place.error(problem, f"Write ${{NAME}} or ${{NAME:-default}}. {_LITERAL_FIX}")
+
+
+# These decide which programs and libraries are loaded, and where requests go.
+_NEVER_FROM_A_FOLDER = re.compile(
+    r"(XAI|LD|DYLD|PYTHON|NODE|GIT|NPM|PIP|UV)_?\w*|\w*(_BASE_URL|PROXY|CA_BUNDLE|CERT_FILE)"
+    r"|PATH|HOME|ENV|BASH_ENV",
+    re.I,
+)
+ENV_FILE = ".env"
+"""The file beside the settings with values of variables."""
+MOST_NAMES = 10  # of variables in a sentence
+
+
+def read_env_file(folder: Path, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The values of the `.env` of this folder that `environ` does not have, and notes on it."""
+    path = folder / ENV_FILE
+    if not path.is_file():
+        return {}, []
+    from dotenv import dotenv_values  # most folders have no such file
+
+    place = Place(str(path))
+    try:
+        text = bytes_of_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return {}, [place.note("it is not used: it is not UTF-8 text.")]
+    except SettingsError as problem:
+        return {}, [place.note(f"it is not used: {problem.problem}")]
+    pairs = dotenv_values(stream=io.StringIO(text), interpolate=False)
+    ignored = [name for name in pairs if _NEVER_FROM_A_FOLDER.fullmatch(name)]
+    names = [name for name in pairs if name not in ignored and name not in environ]
+    values = {name: value for name in names if (value := pairs[name])}
+    if not ignored:
+        return values, []
+    listing = listed(ignored, MOST_NAMES)
+    return values, [place.note(f"{listing}: ignored in this file. Set it before starting.")]

@@ -8,17 +8,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, ItemsView, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.names import did_you_mean, nearest
 from ..core.tools import MCP, SourceKind
 from ..secrets.secrets import Secrets
 from .approval import ApprovalWord, ApprovalWords
-from .document import without_frames
+from .document import Place, without_frames
 from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, SourceSettings
 from .openapi import OpenApiSettings
-from .parts import Guard, Part
 from .rules import Rule
 from .sections import (
     USUAL_REGISTRIES,
@@ -42,6 +41,40 @@ SECTIONS: dict[str, type[SourceSettings]] = {
     "workflows": WorkflowSettings,
 }
 """The parts of a settings file that hold sources, each of one kind."""
+
+
+SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
+"""The entries of one kind, and their place in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the file: the entry of a `source`, or a section.
+
+    `digest` changes with everything that needs a new agreement; `facts` are lines that say all of
+    it to a person. A part without a digest says which guards were lost.
+    """
+
+    key_path: str
+    digest: str
+    facts: tuple[str, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard: the section or the entry at `key_path` holds something back.
+
+    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes it to
+    a person, and `lost` describes its removal.
+    """
+
+    key_path: str
+    digest: str
+    strength: int
+    shown: str
+    lost: str
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from pydantic_core import PydanticKnownError
 from ..core.tools import OPENAPI
 from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
 from .auth import ClientAuthenticationKey, Scopes
-from .entry import START_TIMEOUT_SECONDS, SourceSettings
-from .fields import (
+from .entry import (
+    START_TIMEOUT_SECONDS,
     Count,
     Headers,
     OptionalUrl,
     Seconds,
     SecretText,
+    SourceSettings,
     Text,
     Texts,
     TrimmedText,

@@ -1,8 +1,11 @@
-"""The parts of a settings file that need a person's agreement, and their lines in that question.
+"""The parts of a settings file that need a person's agreement, and its guards.
 
 A part starts a program, loads code, reaches an address, or lets calls through. Every value of it
 has a line: a sentence, or `key: value`. Only values that look like secrets are masked: the author
 of the file could declare a command to be a secret.
+
+A guard holds something back. A file that loses one does more than its user agreed to. So the
+agreement remembers the guards, and the user is asked again when one is removed or weakened.
 """
 
 from __future__ import annotations
@@ -10,20 +13,26 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
 
+from ..core.json import JsonObject, as_list, as_object
 from ..core.names import listed
+from ..core.patterns import globs, with_groups
 from ..core.tools import digest_of_value
 from ..core.visible import escaped
 from ..secrets.redactor import Redactor, is_secret, redact_args
 from ..secrets.secrets import MASK, Secrets
-from .approval import EVERY_TOOL
+from .approval import EVERY_TOOL, WORDS, ApprovalWords, read_words
+from .conditions import DERIVED, EARLIER, Condition
 from .document import Place
-from .interpolation import split_variables, variables_in
+from .interpolation import ENV_FILE, MOST_NAMES, split_variables, variables_in
+from .models import Guard, Part, Settings, SourceSection
+from .rules import Rule
+from .sections import RECORD_VARIABLE, GroupSettings, GroupsSettings, ToolSearchSettings
 
 # Keys that start nothing, reach nothing and let nothing through.
 _HARMLESS = frozenset({
@@ -33,8 +42,6 @@ _HARMLESS = frozenset({
 })  # fmt: skip
 STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
 """Sections with an address or a file."""
-ENV_FILE = ".env"
-"""The file beside the settings with values of variables."""
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
 """Sections that hold calls back, let them through, or record them: see `guards`."""
@@ -66,37 +73,6 @@ _SCHEME = re.compile(r"\s*(?:bearer|basic|token)?\s*", re.I)
 _DEFAULT = re.compile(r"(?<=:-).+(?=\})", re.S)
 _HOST = re.compile(r"(?<=://)[^/?#\s'\"\\]+")
 _MOST_CHARS, _TAIL_CHARS = 2_000, 500
-_MOST_NAMES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the file: the entry of a `source`, or a section.
-
-    `digest` changes with everything that needs a new agreement; `facts` are lines that say all of
-    it to a person. A part without a digest says which guards were lost.
-    """
-
-    key_path: str
-    digest: str
-    facts: tuple[str, ...]
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """A guard: the section or the entry at `key_path` holds something back.
-
-    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes it to
-    a person, and `lost` describes its removal.
-    """
-
-    key_path: str
-    digest: str
-    strength: int
-    shown: str
-    lost: str
-    source: str = ""
 
 
 def part_of(
@@ -114,7 +90,7 @@ def part_of(
     used = {x: env[x] for x in names if x in env} if env else {}
     if not used:
         return Part(place.path, digest_of_value(written), facts, source)
-    fact = f"the file {ENV_FILE} gives {listed(sorted(used), _MOST_NAMES)}"
+    fact = f"the file {ENV_FILE} gives {listed(sorted(used), MOST_NAMES)}"
     return Part(place.path, digest_of_value([written, used]), (*facts, fact), source)
 
 
@@ -231,3 +207,168 @@ def _ascii_host(text: str) -> str:
         with suppress(UnicodeError):
             host = host.encode("idna").decode()
     return ascii(f"{user}{at}{host}{colon}{port}")[1:-1]
+
+
+_UNASKED = "calls it asked about are now made unasked"
+_REFUSED = "calls it refused are now made"
+_MOST_NAMES = 10
+_LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
+
+
+def with_parts(
+    settings: Settings,
+    entries: Sequence[SourceSection],
+    sections: Mapping[str, Any],
+    environ: Mapping[str, str],
+) -> Settings:
+    """The settings with their parts and guards."""
+    guards, wider = [*_guards_of_sections(settings)], [*_widening(settings, environ)]
+    if guards or wider:  # they may show a variable; secrets of the file hide nothing
+        hide = Redactor((), environ=environ)
+        guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
+        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
+    parts, own_guards = list[Part](), list[Guard]()
+    for _, written, place in entries:
+        for name, entry in written.items():
+            there, source = place.at(str(name)), str(name)
+            parts.append(part_of(entry, there, source, settings.env))
+            own_guards += _guards_of_entry(as_object(entry), there.path, source)
+    parts += (*_parts_of_sections(sections, settings.env), *wider)
+    return replace(settings, parts=tuple(parts), guards=(*own_guards, *guards))
+
+
+def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Part]:
+    """The sections with an address or a file, and the `.env` beside the file."""
+    for path in (STORE, REGISTRIES, EMBEDDINGS):
+        value: Any = sections
+        for key in path.split("."):
+            value = as_object(value).get(key)
+        if value:
+            yield part_of(value, Place("", path), env=env)
+    if env:
+        fact = f"gives the values of {listed(sorted(env), MOST_NAMES)}"
+        yield _part(ENV_FILE, sorted(env.items()), fact)
+
+
+def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
+    """The guards for all sources, and the tools that groups exclude."""
+    rules, groups = settings.rules, settings.groups.groups.values()
+    yield from _of_words(settings.approval, APPROVAL)
+    for rule in rules:
+        does, lost = _does(rule)
+        if lost:
+            shown = f"rule `{does} {_subject(rule)}`"
+            strength = -rule.limit.most if rule.limit else WORDS.index(cast(Any, rule.word))
+            subject = f"{rule.limit and rule.limit.period}: {_with_derived(rule, rules)}"
+            lost = f"{shown} is removed or weakened: {lost}"
+            yield _guard(RULES, subject, strength, shown, lost)
+    if settings.stored_rules is not None:
+        lost = "the rules of the store are not used any more, or older ones may be"
+        yield _guard(RULES, "store", settings.stored_rules, "the rules of the store", lost)
+    for word in _blocked(settings.search, settings.groups):
+        shown = f"`{word}` is blocked"
+        yield _guard(BLOCKED, word, 1, shown, f"{shown} no longer: agents may see and call it")
+    for group, word in ((x, word) for x in groups for word in x.exclude):
+        shown = f"`{word}` is excluded"
+        yield _guard(group_place(group.name), word, 1, shown, f"{shown} no longer")
+
+
+def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
+    """The parts that let calls through, add tools to groups, or record more of calls."""
+    words = [settings.approval, *(x.approval for x in settings.sources.values())]
+    strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
+    for pattern, word in settings.approval.items():
+        # A weaker word can override a stricter one, because a name counts more than a pattern.
+        if word == "allow" or WORDS.index(word) < strictest:
+            yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
+    for rule in (x for x in settings.rules if x.word == "allow"):
+        fact = f"rule `allow {_subject(rule)}`: these calls are made without your approval"
+        yield _part(RULES, _with_derived(rule, settings.rules), fact)
+    for group in settings.groups.groups.values():
+        for members in _members(group):
+            yield _part(group_place(group.name), members, f"has the tools with {members}")
+    if not environ.get(RECORD_VARIABLE, "").strip():
+        for what in sorted(settings.record):
+            yield _part(RECORD, what, f"the history keeps the {what} of calls")
+
+
+def word_digest(pattern: str, word: str) -> str:
+    """The digest of the part for a word of `approval`."""
+    return digest_of_value((pattern, word))
+
+
+def group_place(name: str) -> str:
+    """The path of a group in the file."""
+    return Place("").at("groups", name).path
+
+
+def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
+    with suppress(ValueError):  # such an entry is unusable
+        yield from _of_words(read_words(entry.get("approval") or {}), path, source)
+    if entry.get("lock"):
+        lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
+        yield _guard(path, "lock", 1 + (entry["lock"] is True), "", lost, source)
+    for key, state in _LISTS.items():
+        for name in as_list(entry.get(key)):
+            lost = f"`{name}` is {state} no longer"
+            yield _guard(path, f"{key}: {name}", 1, "", lost, source)
+
+
+def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Guard]:
+    for pattern, word in words.items():
+        if word != "allow":
+            lost = f"`approval` of `{pattern}` was `{word}`, and is removed or weakened: "
+            lost += _REFUSED if word == "deny" else _UNASKED
+            fact = approval_fact(word, pattern)
+            yield _guard(path, f"approval: {pattern}", WORDS.index(word), fact, lost, source)
+
+
+def _does(rule: Rule) -> tuple[str, str]:
+    """The effect of a rule, and the consequence of losing it; empty if it holds nothing back."""
+    if rule.limit is not None:
+        return f"at most {rule.limit.words}", "more calls are now made"
+    return rule.word, {"ask": _UNASKED, "deny": _REFUSED}.get(rule.word, "")
+
+
+def _subject(rule: Rule) -> str:
+    unless = f" unless {_conditions(rule.unless)}" if rule.unless else ""
+    return f"{_conditions(rule.when) or 'every call'}{unless}"
+
+
+def _with_derived(rule: Rule, rules: Iterable[Rule]) -> str:
+    """The subject of a rule, with the rules that set the words it tests for."""
+    fields = {x.field for x in (*rule.when, *rule.unless)}
+    derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
+    return "; ".join([_subject(rule), *sorted(f"{x.derived} is {_subject(x)}" for x in derived)])
+
+
+def _conditions(conditions: Iterable[Condition]) -> str:
+    tests = (f"{x.field} {' or '.join(sorted(y.words for y in x.checks))}" for x in conditions)
+    return " and ".join(sorted(tests))
+
+
+def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
+    """The blocked names and patterns, and the members of blocked groups."""
+    words = with_groups(search.blocked, search.groups)
+    yield from words
+    is_blocked = globs(words)
+    for group in (x for name, x in groups.groups.items() if is_blocked(name)):
+        beside = f" but {', '.join(sorted(group.exclude))}" if group.exclude else ""
+        yield from (f"{group.name}: {x}{beside}" for x in _members(group))
+
+
+def _members(group: GroupSettings) -> Iterator[str]:
+    for selector in group.selectors:
+        fields = sorted(selector.items())
+        yield " and ".join(f"{key} {' or '.join(sorted(x))}" for key, x in fields)
+    yield from (f"name {tool} and source {source}" for source, tool in group.include)
+
+
+def _part(path: str, what: Any, fact: str) -> Part:
+    return Part(path, digest_of_value(what), (line(fact),))
+
+
+def _guard(
+    path: str, subject: str, strength: int, shown: str, lost: str, source: str = ""
+) -> Guard:
+    return Guard(path, digest_of_value(subject), strength, line(shown), line(lost), source)

@@ -22,7 +22,7 @@ from ..core.names import did_you_mean
 from ..core.patterns import fits
 from .conditions import DERIVED, EARLIER, Condition, Conditions
 from .document import Place, bytes_of_file, kind_of, parse_yaml
-from .fields import Count
+from .entry import Count
 from .interpolation import Variables
 from .validation import (
     INTERNAL,
@@ -37,7 +37,6 @@ from .validation import (
 
 Period: TypeAlias = Literal["run", "minute", "hour", "day"]
 _LIMIT = re.compile(r"([1-9]\d{0,8}|0) (?:an?|per|each) (run|minute|hour|day)")
-_MOST_RULES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +175,6 @@ def read_rules(
         else:
             problem = "the rules of the store are already used."
             raise there.error(problem, 'Keep one {"from": "store"}.')
-        if len(rules) > _MOST_RULES:
-            raise place.error(f"there are more than {_MOST_RULES:,} rules.", "Merge some of them.")
     for name, times in Counter(x.name for x in rules).items():
         if times > 1:
             raise place.error(f"{times} rules have the name {name!r}.", "Rename all but one.")

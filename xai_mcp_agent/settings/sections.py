@@ -15,9 +15,12 @@ from ..core.errors import SettingsError
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
 from .approval import ApprovalWord
 from .document import Place, kind_of
-from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, Approval, NotNegative
-from .fields import (
+from .entry import (
+    KEEP_WARM_SECONDS,
+    WAIT_SECONDS,
+    Approval,
     Count,
+    NotNegative,
     OptionalUrl,
     Patterns,
     SecretText,

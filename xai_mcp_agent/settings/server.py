@@ -26,14 +26,15 @@ from ..secrets.redactor import (
 )
 from ..secrets.secrets import MASK
 from .auth import AuthSettings, read_auth
-from .entry import START_TIMEOUT_SECONDS, SourceSettings
-from .fields import (
+from .entry import (
+    START_TIMEOUT_SECONDS,
     Count,
     Environment,
     Flag,
     Headers,
     Path,
     Seconds,
+    SourceSettings,
     Text,
     Texts,
     ToolNames,

@@ -15,13 +15,15 @@ from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
 from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import MASK
-from .entry import START_TIMEOUT_SECONDS, NotNegative, SourceSettings
-from .fields import (
+from .entry import (
+    START_TIMEOUT_SECONDS,
     Environment,
     Headers,
     HeaderText,
+    NotNegative,
     Path,
     Seconds,
+    SourceSettings,
     Text,
     Texts,
     Url,

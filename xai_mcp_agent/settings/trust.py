@@ -21,20 +21,19 @@ from pathlib import Path
 from ..core.errors import SettingsError
 from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
-from .guards import group_place, word_digest
+from .interpolation import ENV_FILE
 from .load import user_settings_path
-from .models import Settings
+from .models import Guard, Part, Settings
 from .parts import (
     APPROVAL,
     BLOCKED,
     EMBEDDINGS,
-    ENV_FILE,
     RECORD,
     REGISTRIES,
     RULES,
     STORE,
-    Guard,
-    Part,
+    group_place,
+    word_digest,
 )
 from .rules import Rule
 from .sections import USUAL_REGISTRIES, GroupsSettings
@@ -55,7 +54,6 @@ _NOTHING_CALLED = Rule(
     because="the settings hold back less than their user agreed to",
 )  # fmt: skip
 _LOCK_SECONDS = 5.0
-_MOST_BYTES = 8_000_000
 
 
 @dataclass(slots=True)
@@ -210,8 +208,6 @@ class TrustStore:
     def _read(self) -> dict[str, Agreement]:
         """All agreements; none if the file cannot be read. The next agreement replaces it."""
         try:
-            if self._file.stat().st_size > _MOST_BYTES:
-                raise ValueError("it is too large")
             files = json.loads(self._file.read_bytes())["files"]
             return {x: adapter(Agreement).validate_python(y) for x, y in files.items()}
         except FileNotFoundError:

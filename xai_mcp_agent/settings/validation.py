@@ -100,7 +100,7 @@ class Section:
 
     `example` shows how to write one. `ignored_keys` are for other programs and people. In an
     `is_strict` object an unknown key is an error: without it, the object would let more through
-    than its author intended. `if_wrong` counts if the whole value is wrong.
+    than its author intended.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(
@@ -110,7 +110,6 @@ class Section:
     ignored_keys: ClassVar[tuple[str, ...]] = ()
     is_strict: ClassVar[bool] = False
     has_nulls: ClassVar[bool] = False
-    if_wrong: ClassVar[Any] = NOT_WRITTEN
 
     @model_validator(mode="before")
     @classmethod
@@ -119,7 +118,7 @@ class Section:
             return value
         if not isinstance(value, Mapping):
             problem = f"must be an object, but is {kind_of(value)}."
-            raise mistake(problem, f"Write {cls.example}.", instead=cls.if_wrong)
+            raise mistake(problem, f"Write {cls.example}.")
         items = cast(Mapping[Any, Any], value).items()
         written = {str(key): x for key, x in items if x is not None or cls.has_nulls}
         keys = known_keys(cls)
