@@ -113,6 +113,26 @@ def test_a_server_can_be_switched_off_in_both_spellings(entry: Any) -> None:
     assert read({"command": "a", **entry}).disabled
 
 
+@pytest.mark.parametrize(
+    ("section", "entry"),
+    [
+        ("functions", {"file": "x.py"}), ("builtin", {"tools": ["read_file"]}),
+        ("agents", {"url": "${NOPE}"}), ("openapiServices", {"spec": "${NOPE}"}),
+        ("workflows", {"file": "x.py"}),
+    ],
+)  # fmt: skip
+def test_a_source_of_any_kind_is_switched_off_as_a_server_is(section: str, entry: Any) -> None:
+    """Other clients write `enabled`; taken for unknown, it left the source on."""
+    for written in ({"disabled": True}, {"enabled": False}):
+        settings = settings_from({section: {"x": {**entry, **written}}}, environ=ENVIRON)
+        assert (settings.usable, settings.notes) == ((), ())
+        assert settings.source("x").disabled
+    wrong = settings_from(
+        {section: {"x": {**entry, "enabled": "no"}}}, environ={"NOPE": "http://h"}
+    )
+    assert "x.enabled: must be true or false" in str(wrong.problems["x"])
+
+
 def test_a_server_that_is_switched_off_does_not_need_its_variables() -> None:
     server = read({"url": "${BASE}/mcp", "disabled": True, "headers": {"A": "${NOPE}"}})
     assert (server.url, server.headers) == ("${BASE}/mcp", {"A": "${NOPE}"})

@@ -309,6 +309,8 @@ class SourceSettings(Section):
     transport: Annotated[str, INTERNAL] = ""  # how it is reached, in a word
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
+    # The opposite, as some clients write it; `read` turns it into `disabled`.
+    enabled: Flag = field(default=True, repr=False, compare=False)
     auto_approve: ToolNames = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
     disabled_tools: Annotated[Texts, AfterValidator(usable_patterns)] = ()
@@ -347,7 +349,7 @@ class SourceSettings(Section):
             text = f"ignored: a {cls.kind.noun} of type {source.transport} has no {key}."
             notes.append(place.at(key).note(text))
         variables.secrets.update(source.secret_texts())
-        return replace(source, name=name, secrets=variables.secrets)
+        return replace(source, name=name, disabled=is_off, enabled=True, secrets=variables.secrets)
 
     @classmethod
     def written_form(cls) -> type[Self]:

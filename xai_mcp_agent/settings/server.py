@@ -197,7 +197,6 @@ class ServerEntry(ServerSettings):
     type: _Transport = None
     server_url: Text = ""
     http_url: Text = ""
-    enabled: Flag = True
     always_allow: ToolNames = ()
 
     @model_validator(mode="wrap")

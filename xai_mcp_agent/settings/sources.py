@@ -123,7 +123,7 @@ class BuiltinSettings(SourceSettings):
     @model_validator(mode="after")
     def _check_workspace(self, info: ValidationInfo) -> Self:
         files = [x for x in FILE_TOOLS if x in self.tools]
-        if self.disabled or not files:
+        if context_of(info).is_off or not files:
             return self
         if not self.workspace:
             fix = 'Add "workspace": "notes", a folder that these tools may use.'
