@@ -18,7 +18,7 @@ from xai_mcp_agent.agent_components import (
     AgentRun,
     AgentUseMCPTools,
 )
-from xai_mcp_agent.canvas.approving import collect_approval, give_approval
+from xai_mcp_agent.canvas.node_answers import collect_approval, give_approval
 from xai_mcp_agent.canvas.lease import bridge_of
 
 from .conftest import UseServers

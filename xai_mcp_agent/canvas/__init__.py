@@ -14,14 +14,14 @@ from .interrupts import show_endings_shortly
 
 _HOMES = {
     "change_agent": "agents",
-    "collect_output": "tool_outputs",
+    "collect_output": "node_answers",
     "define_route": "routing",
     "define_tool": "toolbelts",
     "env_of": "model_settings",
     "follow_route": "routing",
     "gather_settings": "model_settings",
-    "give_approval": "approving",
-    "give_output": "tool_outputs",
+    "give_approval": "node_answers",
+    "give_output": "node_answers",
     "init_agent": "agents",
     "inputs": "ports",
     "learn": "agent_run",

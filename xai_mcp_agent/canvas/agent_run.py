@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 from anyio import to_thread
 
@@ -19,53 +20,36 @@ from ..agent.loop import AgentRun
 from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import Model, Usage, counts
+from ..agent.models.base import Usage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
-from ..bridge.source_toolset import Failure
-from ..bridge.transcript import new_run_id, workflow_name
+from ..bridge.transcript import Recorder, new_run_id
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals, RunFacts
 from ..core.calls import Caller
 from ..core.errors import BadSetting, NoTools
-from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
 from ..core.visible import visible
 from ..planning.plan import Plan
-from ..secrets.redactor import Redactor
-from ..sources.canvas import DrawnTool, drawn_tools
+from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from ..views.tools import review_text
-from .agents import (
-    agent_in,
-    agent_named,
-    learn_keys,
-    notes_on,
-    own_agents,
-    settings_of,
-    spec_of,
-)
-from .approving import BranchHost, as_dict, collect_approval
+from .agents import agent_in, agent_named, notes_on, settings_of, spec_of
+from .at_node import Stage, on_stage, recorder
 from .conversations import conversation_with, is_nothing
-from .drawn_tools import DrawnToolset
-from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
-from .lease import bridge_of, busy
-from .nesting import nested
+from .lease import BridgeLease, busy
+from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
 from .preferences import preferences_of
-from .run_state import KeptRun, kept_run
+from .run_state import kept_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, REQUIRED, tools_chosen
-from .transcript import recorder
-from .workflow_thread import WorkflowThread
-
-T = TypeVar("T")
 
 # In `ctx`: for the length of the workflow's run.
 _APPROVED, _FACTS = "approved_calls", "facts_for_rules"
@@ -136,43 +120,58 @@ def run_agent(
         raise BadSetting(
             "AgentRun has nothing to answer: set `question` to a text, or wire a `conversation`."
         )
-    outcome.conversation = Conversation(asked).messages
+    start = Conversation(asked)
+    outcome.conversation = start.messages
     name = agent_named(ctx, name, "AgentRun", runs=True)
-    agent, granted = agent_in(ctx, name, "AgentRun"), granted_in(ctx)
-    given = Conversation(outcome.conversation)
-    facts = facts_in(ctx)
-    with kept_run(run_state, wait_for_approval, name, given, granted, facts) as waiting:
-        workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
-        workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
-        env = bridge_of(ctx).settings.env
-        spec = spec_of(agent, name, env, metadata, output_schema)
-
-        notes = notes_on(ctx, name, agent)
+    with (
+        kept_run(
+            run_state, wait_for_approval, name, start, granted_in(ctx), facts_in(ctx)
+        ) as waiting,
+        _at_work(ctx, name, "AgentRun", show, waiting and waiting.approvals) as work,
+    ):
+        spec = spec_of(work.agent, name, work.stage.bridge.settings.env, metadata, output_schema)
+        notes = notes_on(ctx, name, work.agent)
 
         async def emit(event: RunEvent) -> None:
             if waiting is not None:
                 await waiting.note(event, lambda: run.progress)
-            workflow.show(event)
+            work.show(event)
             if isinstance(event, RunStarted):
                 for mark, note in notes:
-                    workflow.tell_in_card(note, mark)
-            if isinstance(event, ToolFinished) and workflow.on_thought:
-                await workflow.run_nodes(partial(branch, workflow.on_thought, event))
+                    work.tell(note, mark, in_card=True)
+            if isinstance(event, ToolFinished) and (run_branch := work.on_thought):
+                await work.stage.run_nodes(lambda ctx: branch(ctx, run_branch, event))
 
-        def branch(do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
+        def branch(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
             # Copied here: on the loop a long conversation would hold up all others.
             outcome.follow(run)
-            keep(workflow.ctx, run.state.kept)
+            keep(ctx, run.state.kept)
             do(event)
 
-        start = waiting.start if waiting else given
-        run = AgentRun(spec, start, emit, workflow.thread.caller)
-        workflow.lend_model(agent, name, run.count)
-        workflow.kept = kept_for(ctx, outcome.conversation)
-        go = partial(_go, workflow, agent, run, spec.model, waiting, needs_sources)
+        async def go(operations: Operations) -> RunFinished:
+            if waiting is not None:
+                waiting.mask = operations.engine.recorder.mask
+            try:
+                ready = await work.tools(operations, run.state)
+                no_tools = ready.no_tools if needs_sources else None
+                finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
+                if waiting is not None and finished.stopped == "waiting":
+                    for line in await waiting.wait(run.state):
+                        work.tell(line)
+                elif waiting is not None:
+                    await to_thread.run_sync(waiting.end)
+                return finished
+            finally:
+                await spec.model.aclose()
+
+        run = AgentRun(spec, waiting.start if waiting else start, emit, work.stage.caller)
+        work.lend_model(run.count)
+        work.on_thought = on_thought
+        if on_approval:
+            work.approve_by(on_approval)
+        work.results = kept_for(ctx, outcome.conversation)
         try:
-            with nested(name):
-                finished = workflow.perform(go)
+            finished = work.stage.perform(go)
             outcome.answer, outcome.stopped = finished.answer, finished.stopped
             outcome.structured = finished.structured
         finally:
@@ -270,155 +269,136 @@ def run_tool(
         SettingsError: the settings file cannot be read.
         RuntimeError: the bridge was closed meanwhile.
     """
-    name = agent_named(ctx, agent_name, "AgentRunTool")
-    agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
-    workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
-    workflow.call_for(agent, name)
-    workflow.lend_model(agent, name, _uncounted)
-
-    async def emit(event: RunEvent) -> None:
-        workflow.show(event)
-
-    async def go(operations: Operations) -> tuple[ToolResult, str]:
-        ready = await _usable_tools(workflow, agent, operations)
-        finds = Finds(said.asked, ready.tools.learn)
-        calls = PendingCalls(ready.tools, ready.pages, finds, emit, operations.caller)
-        asked = RunState(said, pending=(call,))
-        await ready.tools.available()
-        await calls.make(asked, "")
-        (event,) = calls.answers(asked, "")
-        (shown,) = ready.pages.shown([event.result])
-        keep(ctx, ready.pages.texts)
-        await emit(event)
-        return event.result, shown
-
+    name, said = agent_named(ctx, agent_name, "AgentRunTool"), Conversation(conversation)
     text = "" if tool_args is None else as_text(tool_args)
     call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool_name, text)
-    workflow.kept = kept_for(ctx, said.messages)
-    result, shown = workflow.perform(go)
+    with _at_work(ctx, name, "AgentRunTool") as work:
+
+        async def emit(event: RunEvent) -> None:
+            work.show(event)
+
+        async def go(operations: Operations) -> tuple[ToolResult, str]:
+            ready = await work.tools(operations)
+            finds = Finds(said.asked, ready.tools.learn)
+            calls = PendingCalls(ready.tools, ready.pages, finds, emit, operations.caller)
+            state = RunState(said, pending=(call,))
+            await ready.tools.available()
+            await calls.make(state, "")
+            (event,) = calls.answers(state, "")
+            (shown,) = ready.pages.shown([event.result])
+            keep(ctx, ready.pages.texts)
+            await emit(event)
+            return event.result, shown
+
+        work.lend_model(_uncounted)
+        work.results = kept_for(ctx, said.messages)
+        result, shown = work.stage.perform(go)
     said = said.with_said(call_message("", [call]), *result_messages([(call, shown, result)]))
     return CanvasRun(said.messages, visible(text_of_result(result)))
+
+
+def _uncounted(_: Usage) -> None:
+    """The node has no total to add it to."""
 
 
 def thought_of(event: ToolFinished) -> str:
     """What the model said when it used the tool; if it said nothing, what it did."""
     if event.thought:
         return event.thought
-    shown = short_arguments(event.arguments)
-    return f"Using {event.tool}({shown})."
+    return f"Using {event.tool}({short_arguments(event.arguments)})."
 
 
-class _Workflow:
-    """What belongs to the workflow's thread, for the time of one run; the loop has only this.
-
-    An error of some library may hold every frame it came through, for as long as it likes.
-    Through those it must not hold the workflow, whose servers close when its `ctx` is gone.
-    """
-
-    def __init__(
-        self,
-        ctx: Any,
-        who: Mapping[str, str],
-        console: Console,
-        on_thought: Callable[[ToolFinished], None] | None = None,
-    ) -> None:
-        self.ctx: Any = ctx
-        self.on_thought = on_thought
-        self.on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None
-        self.thread = WorkflowThread(console.tick)
-        self._person = InteractiveHost(self.thread, console)
-        self.failed: dict[str, Failure] = {}
-        self.kept: Mapping[str, str] = {}  # long results of nodes before
-        self._run_id = new_run_id()
-        self._console = console
-        self._who = who
-
-    def perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
-        """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
-        try:
-            with busy(self.ctx) as hold, self._console:
-                self.failed = hold.failed
-                secrets = hold.bridge.settings.secrets
-                learn_keys(self.ctx, secrets)
-                self._console.hide(Redactor([secrets]))
-                who = {"run_id": self._run_id, **self._who}
-                self._recorder = recorder(self.ctx, hold.bridge, **who)
-                return self.thread.perform(hold.bridge, do)
-        finally:
-            self.ctx = self.on_thought = self.on_approval = None
-
-    def call_for(
-        self,
-        agent: Mapping[str, Any],
-        name: str,
-        approvals: RunApprovals | None = None,
-        on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
-    ) -> None:
-        """Make the calls of this run in the name of an agent; a branch may approve them."""
-        locks, toolbelt = agent.get("lock_tools") or False, agent.get("toolbelt_name") or ""
-        self.on_approval = on_approval
-        self.thread.caller = Caller(
+@contextmanager
+def _at_work(
+    ctx: Any, name: str, node: str, show: Any = None, approvals: RunApprovals | None = None
+) -> Generator[_AgentWork]:
+    """An agent's work for a node, in the thread of its workflow."""
+    agent, run_id = agent_in(ctx, name, node), new_run_id()
+    running = name if node == "AgentRun" else ""
+    console = Console(name, show)
+    with (
+        busy(ctx) as lease,
+        on_stage(lease.bridge, console, ctx=ctx, node=node, run_id=run_id, agent=running) as stage,
+    ):
+        stage.caller = Caller(
             "agent",
             name,
-            toolbelt,
-            self._run_id,
-            BranchHost(self._person, self._ask_branch) if on_approval else self._person,
-            locks=locks,
+            agent.get("toolbelt_name") or "",
+            run_id,
+            stage.person,
+            locks=agent.get("lock_tools") or False,
             approval=agent.get("tool_approval") or {},
-            approvals=approvals or RunApprovals(granted_in(self.ctx)),
-            facts=facts_in(self.ctx),
-            workflow=workflow_name(),
-            node=self._who.get("node", "AgentRun"),
+            approvals=approvals or RunApprovals(granted_in(ctx)),
+            facts=facts_in(ctx),
+            workflow=stage.caller.workflow,
+            node=node,
         )
+        who = {"agent": name} if running else {"agent": name, "node": node}
+        work = _AgentWork(lease, stage, recorder(ctx, lease.bridge, run_id=run_id, **who), agent)
+        try:
+            yield work
+        finally:
+            work.on_thought = stage.person.branch = None  # they hold the workflow: see `on_stage`
 
-    def lend_model(
-        self, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
+
+class _AgentWork:
+    """What the run of an agent uses. `results` are long results of nodes before."""
+
+    def __init__(
+        self, lease: BridgeLease, stage: Stage, writing: Recorder, agent: Mapping[str, Any]
     ) -> None:
-        """Let servers ask the model of this agent, where the settings allow it."""
-        console = self._console
-
-        def tell(mark: str, text: str) -> None:
-            self.thread.post(lambda: console.note(mark, text))
-
-        self._person.sampler = AgentSampler(
-            agent,
-            name,
-            bridge_of(self.ctx).settings.env,
-            tell=tell,
-            count=count,
-            mask=lambda text: console.masked(text),
-        )
+        self.stage = stage
+        self.agent = agent
+        self.results: Mapping[str, str] = {}
+        self.on_thought: Callable[[ToolFinished], None] | None = None
+        self._failed = lease.failed
+        self._recorder = writing
 
     def show(self, event: RunEvent) -> None:
         """Have an event written on the screen, and in the transcript if there is one."""
-        self.thread.post(lambda: self._console.show(event))
-        self.thread.post(partial(self._recorder.event, event, time.time()))
+        self.stage.show(event)
+        self.stage.post(partial(self._recorder.event, event, time.time()))
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, mark: str = "!!", *, in_card: bool = False) -> None:
         """Have a person know this, however little is shown of the run."""
-        self.thread.post(lambda: self._console.tell("!!", text))
+        self.stage.post(lambda: self.stage.console.tell(mark, text, in_card=in_card))
 
-    def tell_in_card(self, text: str, mark: str) -> None:
-        """The same, in the card of the run where there is one."""
-        self.thread.post(lambda: self._console.tell(mark, text, in_card=True))
+    def lend_model(self, count: Callable[[Usage], None]) -> None:
+        """Let servers ask the model of this agent, where the settings allow it."""
+        self.stage.person.sampler = AgentSampler(
+            self.stage, self.agent, self.stage.caller.name, count
+        )
 
-    def show_waiting(self, servers: tuple[str, ...]) -> None:
-        """Have it known that these servers are waited for."""
-        self.thread.post(lambda: self._console.servers_awaited(servers))
+    def approve_by(self, branch: Callable[[ApprovalRequest], ApprovalScope | None]) -> None:
+        """Have a branch approve calls, in the workflow's thread."""
+        self.stage.person.branch = lambda request: branch_answer(
+            request, lambda: self.stage.run_nodes(lambda _: branch(request))
+        )
 
-    async def run_nodes(self, do: Callable[[], T]) -> T:
-        """Run a person's nodes in the workflow's thread, and wait for them."""
-        ctx = self.ctx
+    async def tools(self, operations: Operations, state: RunState | None = None) -> ReadyTools:
+        """The agent's tools, as far as its servers can be used; see `ready_tools`."""
+        agent, memory = self.agent, self.agent.get("agent_memory")
+        remembering = [] if memory is None else [MemoryToolset(memory)]
+        spec = ToolSpec(
+            tools_chosen(agent, operations),
+            [*remembering, self.stage.drawn(drawn_tools(agent.get("agent_toolbelt") or {}))],
+            preferences_of(agent),
+            settings_of(agent).get("tool_token_budget"),
+            self._failed,
+            _plan_for_model if agent.get(PLANNING_TOOLS) else None,
+            agent.get(REQUIRED) or (),
+        )
+        listener = Listener(self.tell, self._show_waiting, review_text)
+        return await ready_tools(
+            operations, spec, listener, state=state, earlier_results=self.results
+        )
 
-        def run() -> T:
-            with own_agents(ctx):
-                return self._console.aside(do)
+    def _show_waiting(self, servers: tuple[str, ...]) -> None:
+        self.stage.post(lambda: self.stage.console.servers_awaited(servers))
 
-        return await self.thread.run(run)
 
-    async def _ask_branch(self, request: ApprovalRequest) -> ApprovalScope | None:
-        ask = self.on_approval
-        return None if ask is None else await self.run_nodes(lambda: ask(request))
+def _plan_for_model(plan: Plan) -> str:
+    return plan_text(plan, _MODEL_WIDTH)
 
 
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
@@ -429,65 +409,3 @@ def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
 def facts_in(ctx: Any) -> RunFacts:
     """What happened in the workflow's run, as far as rules ask for it, by all its agents."""
     return ctx.setdefault(_FACTS, RunFacts())
-
-
-def _uncounted(_: Usage) -> None:
-    """The node has no total to add it to."""
-
-
-async def _go(
-    workflow: _Workflow,
-    agent: Mapping[str, Any],
-    run: AgentRun,
-    model: Model,
-    waiting: KeptRun | None,
-    needs_sources: bool,
-    operations: Operations,
-) -> RunFinished:
-    if waiting is not None:
-        waiting.mask = operations.engine.recorder.mask
-    try:
-        ready = await _usable_tools(workflow, agent, operations, run.state)
-        no_tools = ready.no_tools if needs_sources else None
-        finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
-        if waiting is not None and finished.stopped == "waiting":
-            for line in await waiting.wait(run.state):
-                workflow.tell(line)
-        elif waiting is not None:
-            await to_thread.run_sync(waiting.end)
-        return finished
-    finally:
-        await model.aclose()
-
-
-async def _usable_tools(
-    workflow: _Workflow,
-    agent: Mapping[str, Any],
-    operations: Operations,
-    state: RunState | None = None,
-) -> ReadyTools:
-    """The agent's tools, as far as its servers can be used; see `ready_tools`."""
-
-    async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        return await workflow.run_nodes(lambda: tool.call(workflow.ctx, arguments))
-
-    memory = agent.get("agent_memory")
-    remembering = [] if memory is None else [MemoryToolset(memory)]
-    drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
-    wanted = ToolSpec(
-        tools_chosen(agent, operations),
-        [*remembering, drawn],
-        preferences_of(agent),
-        settings_of(agent).get("tool_token_budget"),
-        workflow.failed,
-        _plan_for_model if agent.get(PLANNING_TOOLS) else None,
-        agent.get(REQUIRED) or (),
-    )
-    listener = Listener(workflow.tell, workflow.show_waiting, review_text)
-    return await ready_tools(
-        operations, wanted, listener, state=state, earlier_results=workflow.kept
-    )
-
-
-def _plan_for_model(plan: Plan) -> str:
-    return plan_text(plan, _MODEL_WIDTH)

@@ -30,7 +30,6 @@ from .model_settings import (
     settings_on,
     with_prices,
 )
-from .nesting import is_running
 from .ports import mapping, names, optional, raw_inputs, whole
 from .preferences import KEYS as PREFERENCES
 from .toolbelts import (
@@ -46,6 +45,7 @@ from .toolbelts import (
     declared_toolbelts,
     filter_in,
 )
+from .workflow_thread import is_running
 
 _PREFIX = "agent_"
 # Enough to look a thing up, act on it, check, and answer.

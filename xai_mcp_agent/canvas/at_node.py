@@ -1,9 +1,10 @@
-"""A node without a model at work: its bridge, its lines on the screen and in the transcript."""
+"""A node at work: its thread, its lines on the screen and in the transcript, its person."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Generator
+import uuid
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,22 +13,106 @@ from typing import Any, TypeVar
 from ..agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
+from ..bridge.transcript import Recorder, transcript_file, workflow_name
 from ..console.console import Console
+from ..core.calls import Caller
 from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..secrets.redactor import Redactor
-from .interactive_host import stage_for
+from ..sources.canvas import DrawnTool
+from .agents import learn_keys, own_agents
+from .drawn_tools import DrawnToolset
+from .lab_channel import is_in_lab
 from .lease import bridge_of
-from .transcript import recorder
+from .panel.recorder import PanelRecorder
+from .person import InteractiveHost
+from .workflow_thread import WorkflowThread
+from .workshop.run import lesson_run
 
 T = TypeVar("T")
 
 _CALL = "call"  # a node makes one
+_RUN_KEY = "mcp_run"
+
+
+class Stage(WorkflowThread):
+    """The thread of one run, with its console and the person in front of it. See `on_stage`."""
+
+    def __init__(
+        self, bridge: Bridge, console: Console, ctx: Any, node: str, run_id: str, agent: str
+    ) -> None:
+        super().__init__(bridge, console.tick, agent)
+        self.ctx = ctx
+        self.console = console
+        self.person = InteractiveHost(self, console)
+        workflow = workflow_name() if node else ""
+        self.caller = Caller("person", run=run_id, host=self.person, workflow=workflow, node=node)
+
+    def show(self, event: RunEvent) -> None:
+        """From the loop: have an event written on the screen."""
+        self.post(lambda: self.console.show(event))
+
+    async def run_nodes(self, do: Callable[[Any], T]) -> T:
+        """From the loop: run a person's nodes in the workflow's thread, and wait for them."""
+        ctx = self.ctx
+
+        def run() -> T:
+            with own_agents(ctx):
+                return self.console.aside(lambda: do(ctx))
+
+        return await self.run(run)
+
+    def drawn(self, tools: Mapping[str, DrawnTool]) -> DrawnToolset:
+        """Drawn tools, whose nodes run here."""
+
+        async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+            return await self.run_nodes(lambda ctx: tool.call(ctx, arguments))
+
+        return DrawnToolset(tools, run)
+
+
+@contextmanager
+def on_stage(
+    bridge: Bridge,
+    console: Console,
+    *,
+    ctx: Any = None,
+    node: str = "",
+    run_id: str = "",
+    agent: str = "",
+) -> Generator[Stage]:
+    """A stage for a run in this thread, whose console hides the secrets of the settings.
+
+    `node` is the one that calls a tool in it, if one does. At the end the workflow is let go of: an
+    error of some library may hold every frame it came through, for as long as it likes. Through
+    those it must not hold the workflow, whose servers close when its `ctx` is gone.
+    """
+    with console:
+        if ctx is not None:
+            learn_keys(ctx, bridge.settings.secrets)
+        console.hide(Redactor([bridge.settings.secrets]))
+        stage = Stage(bridge, console, ctx, node, run_id, agent)
+        try:
+            yield stage
+        finally:
+            stage.ctx = None
+
+
+def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
+    """The recorder for one agent or node of this run; it knows the keys of all agents in it."""
+    file, lesson = transcript_file(), lesson_run(ctx)
+    if not file and lesson is None and not is_in_lab():
+        return Recorder("", who)
+    run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
+    learn_keys(ctx, bridge.settings.secrets)
+    secrets, listen = [bridge.settings.secrets], lesson.note if lesson else None
+    kind = PanelRecorder if is_in_lab() else Recorder
+    return kind(file, {"run": run, **who}, secrets, listen)
 
 
 @dataclass
 class AtNode:
-    """What a node works with. `answer` is what the transcript says came of it."""
+    """What a node that asks no model works with; the transcript gets `answer`."""
 
     bridge: Bridge
     node: str
@@ -47,10 +132,10 @@ class AtNode:
         Raises:
             RuntimeError: the bridge is closed, or was closed meanwhile. And what `do` raises.
         """
-        with hiding_console(self.bridge, self.label) as console:
-            console.wait_for(waiting_for)
-            value = stage_for(console).perform(self.bridge, do)
-            console.note("--", f"{self.label}: {summary(value)}")
+        with on_stage(self.bridge, Console(self.label)) as stage:
+            stage.console.wait_for(waiting_for)
+            value = stage.perform(do)
+            stage.console.note("--", f"{self.label}: {summary(value)}")
         return value
 
     def call(
@@ -62,18 +147,14 @@ class AtNode:
             XaiMcpError: see `Bridge.call_tool`.
             RuntimeError: the bridge is closed, or was closed meanwhile.
         """
-        name = f"{server}.{tool}"
-        with hiding_console(self.bridge, server) as console:
-            stage = stage_for(console, self.node, self.run_id)
-
-            def show(event: RunEvent) -> None:
-                stage.post(partial(console.show, event))
+        name, console = f"{server}.{tool}", Console(server)
+        with on_stage(self.bridge, console, node=self.node, run_id=self.run_id) as stage:
 
             def on_progress(done: float, total: float | None, message: str) -> None:
-                show(ToolProgressed(_CALL, name, done, total, message))
+                stage.show(ToolProgressed(_CALL, name, done, total, message))
 
             async def do(operations: Operations) -> ToolResult:
-                show(ToolStarted(_CALL, name, arguments, server))
+                stage.show(ToolStarted(_CALL, name, arguments, server))
                 started = time.monotonic()
                 result = await operations.call_tool(
                     server,
@@ -83,10 +164,10 @@ class AtNode:
                     on_progress=on_progress,
                 )
                 seconds = time.monotonic() - started
-                show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
+                stage.show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
                 return result
 
-            return stage.perform(self.bridge, do)
+            return stage.perform(do)
 
 
 @contextmanager
@@ -97,16 +178,15 @@ def at_node(ctx: Any, node: str, label: str, run_id: str = "", **asked: Any) -> 
     """
     asked = {"run_id": run_id, **asked} if run_id else asked
     bridge, started = bridge_of(ctx), time.monotonic()
-    writing = recorder(ctx, bridge, node=node)
-    writing.note("NodeStarted", **asked)
+    note = partial(recorder(ctx, bridge, node=node).note, **asked)
+    note("NodeStarted")
     work = AtNode(bridge, node, label, run_id)
     try:
         yield work
     except BaseException as error:
-        words = str(error) or type(error).__name__
-        writing.note("NodeFailed", **asked, error=words, seconds=_since(started))
+        note("NodeFailed", error=str(error) or type(error).__name__, seconds=_since(started))
         raise
-    writing.note("NodeFinished", **asked, **work.answer, seconds=_since(started))
+    note("NodeFinished", **work.answer, seconds=_since(started))
 
 
 def call_here(
@@ -122,21 +202,12 @@ def call_here(
     Raises:
         XaiMcpError: see `Bridge.call_tool`.
     """
-    with hiding_console(bridge, server) as console:
-        return stage_for(console).perform(
-            bridge,
+    with on_stage(bridge, Console(server)) as stage:
+        return stage.perform(
             lambda operations: operations.call_tool(
                 server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
-            ),
+            )
         )
-
-
-@contextmanager
-def hiding_console(bridge: Bridge, name: str) -> Generator[Console]:
-    """A console that hides the secrets of the bridge's settings."""
-    with Console(name) as console:
-        console.hide(Redactor([bridge.settings.secrets]))
-        yield console
 
 
 def _since(started: float) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..agent.events import RunEvent
+from ..bridge.context import OwnTools
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.operations.runs import PLAN
@@ -16,20 +17,17 @@ from ..bridge.transcript import new_run_id
 from ..console.console import Console
 from ..console.text import count
 from ..core.errors import BadSetting, XaiMcpError
-from ..core.json import JsonObject
 from ..planning.plan import BadPlan, Plan, plan_as_json, plan_from_json, read_plan
 from ..planning.plan_run import PlanRun
-from ..sources.canvas import drawn_tools
+from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
 from .agents import tools_in
-from .at_node import at_node, hiding_console
-from .drawn_nodes import DrawnNodes
-from .interactive_host import stage_for
+from .at_node import Stage, at_node, on_stage, recorder
+from .drawn_tools import all_drawn
 from .ports import file_on, inputs, outputs
 from .preferences import preferences_of
 from .toolbelts import tools_chosen
-from .transcript import recorder
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
 _WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
@@ -93,10 +91,10 @@ def run_plan(
     """
     name, run_id = agent_name or PLAN, new_run_id()
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _RUN)
+    drawn = drawn_tools(agent["agent_toolbelt"]) if toolbelt_spec else all_drawn(ctx)
     with at_node(ctx, _RUN, name, run_id, agent=name) as work:
-        bridge = work.bridge
-        planned = _plan_on(plan, bridge)
-        writing = recorder(ctx, bridge, run_id=run_id, agent=name, node=_RUN)
+        planned = _plan_on(plan, work.bridge)
+        writing = recorder(ctx, work.bridge, run_id=run_id, agent=name, node=_RUN)
         options: dict[str, Any] = {
             "given": given,
             "resume": run_state or None,
@@ -107,59 +105,52 @@ def run_plan(
             "facts": facts_in(ctx),
             "preferences": preferences_of(agent),
         }
-        with hiding_console(bridge, name) as console:
+        with on_stage(work.bridge, Console(name), ctx=ctx, node=_RUN, run_id=run_id) as stage:
 
             def show(event: RunEvent, at: float) -> None:
-                console.show(event)
+                stage.console.show(event)
                 writing.event(event, at)
 
-            nodes = DrawnNodes(ctx, agent["agent_toolbelt"] if toolbelt_spec else None)
-            run = perform(bridge, planned, options, show, console, agent, _RUN, run_id, nodes)
-            console.note("--", f"{name}: {run.status}")
+            stage.caller = replace(
+                stage.caller,
+                toolbelt=agent["toolbelt_name"],
+                approval=agent["tool_approval"],
+                locks=agent["lock_tools"],
+            )
+            run = perform(stage, planned, options, show, drawn)
+            stage.console.note("--", f"{name}: {run.status}")
         work.answer.update(status=run.status, calls=len(run.made), problem=run.problem)
     return run
 
 
 def perform(
-    bridge: Bridge,
+    stage: Stage,
     plan: Plan,
     options: Mapping[str, Any],
     show: Callable[[RunEvent, float], None],
-    console: Console,
-    agent: JsonObject | None = None,
-    node: str = "",
-    run_id: str = "",
-    nodes: DrawnNodes | None = None,
+    drawn: Mapping[str, DrawnTool] | None = None,
 ) -> PlanRun:
-    """Run a plan for the person in front of this thread, who is asked what has to be asked.
+    """Run a plan for the person in front of this stage, who is asked what has to be asked.
 
     `options` are those of `Bridge.run_plan`. `show` is given each call and what came of it, with
-    the time, in this thread. Drawn tools, `canvas/name` in the plan, are those of the `nodes`.
+    the time, in this thread. `drawn` are the drawn tools, `canvas/name` in the plan.
 
     Raises:
         XaiMcpError: nothing was called; see `Bridge.run_plan`.
     """
-    stage, belt = stage_for(console, node, run_id), agent or {}
-    stage.caller = replace(
-        stage.caller,
-        toolbelt=belt.get("toolbelt_name") or "",
-        approval=belt.get("tool_approval") or {},
-        locks=belt.get("lock_tools") or False,
-    )
 
     def tell(event: RunEvent) -> None:
         stage.post(partial(show, event, time.time()))
 
-    if nodes is None:
-        return stage.perform(bridge, partial(Operations.run_plan, plan=plan, **options, tell=tell))
-    with nodes.on(stage, console) as own:
-
-        async def go(operations: Operations) -> PlanRun:
+    async def go(operations: Operations) -> PlanRun:
+        if drawn is not None:
+            toolset = stage.drawn(drawn)
+            own = OwnTools(tuple(toolset.known()), toolset.call)
             await operations.record_drawn(own.tools)
-            drawn = operations.for_caller(operations.caller, own)
-            return await drawn.run_plan(plan, **options, tell=tell)
+            operations = operations.for_caller(operations.caller, own)
+        return await operations.run_plan(plan, **options, tell=tell)
 
-        return stage.perform(bridge, go)
+    return stage.perform(go)
 
 
 def run_for_node(node: Any, ctx: Any) -> None:

@@ -31,33 +31,22 @@ from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
 from ..core.threads import beside_loop
 from ..core.visible import own_names
 from .agents import model_of, settings_of
+from .at_node import Stage
 from .model_settings import as_model_settings
-
-Tell = Callable[[str, str], None]
-"""Writes a line with a mark in front, from the bridge's loop."""
 
 _SHOWN_CHARS = 300
 
 
 class AgentSampler:
-    """Lends the model of this agent. `count` is told what it used, `tell` what goes on."""
+    """Lends the model of this agent, whose run is on the stage. `count` takes what it used."""
 
     def __init__(
-        self,
-        agent: Mapping[str, Any],
-        name: str,
-        env: Mapping[str, str],
-        *,
-        tell: Tell,
-        count: Callable[[Usage], None],
-        mask: Callable[[str], str],
+        self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
     ) -> None:
+        self._stage = stage
         self._agent = agent
         self._name = name
-        self._env = env
-        self._tell = tell
         self._count = count
-        self._mask = mask
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """What the model says.
@@ -65,24 +54,28 @@ class AgentSampler:
         Raises:
             SamplingRefused: it cannot take this request, or its service refused.
         """
-        model = model_of(self._agent, self._env, self._settings(request))
+        env = self._stage.bridge.settings.env
+        model = model_of(self._agent, env, self._settings(request))
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
             asked = self._asked(request)
             limit = f"{request.max_tokens} tokens at most"
             shown = _short(_last_words(request))
-            self._tell("??", f"{request.server} asks the model of {self._name} ({limit}): {shown}")
+            self._tell(f"{request.server} asks the model of {self._name} ({limit}): {shown}")
             try:
                 reply = await model.reply(asked, _unheard)
             except XaiMcpError as cause:
                 raise SamplingRefused(f"the model gave no answer: {cause}") from cause
             self._count(reply.usage)
-            self._tell("??", f"it answered {request.server}: {_short(reply.text or '(a tool)')}")
+            self._tell(f"it answered {request.server}: {_short(reply.text or '(a tool)')}")
             chars = sum(len(x.arguments) for x in reply.calls)
             return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))
         finally:
             await model.aclose()
+
+    def _tell(self, text: str) -> None:
+        self._stage.post(lambda: self._stage.console.note("??", text))
 
     def _settings(self, request: SamplingRequest) -> ModelSettings:
         own = as_model_settings(settings_of(self._agent))
@@ -119,7 +112,7 @@ class AgentSampler:
         if reply.finish == "length":
             stop = "maxTokens"
         # It knows no secret of ours; but what it was told may have come by one.
-        return SamplingReply(self._mask(reply.text), model, uses, stop)
+        return SamplingReply(self._stage.console.masked(reply.text), model, uses, stop)
 
 
 def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:

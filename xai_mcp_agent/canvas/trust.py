@@ -13,7 +13,7 @@ from ..core.questions import Question
 from ..policy.approval_trust import approvals_in
 from ..settings.models import Part, Settings
 from ..settings.trust import TrustStore, trust_command, without_parts
-from .interactive_host import ask_here
+from .person import ask_here
 
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 _WHY = (

@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import queue
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -30,9 +30,17 @@ _CHECK_SECONDS = 0.5
 # After an interrupt: long enough for calls in flight to be cancelled at their servers.
 _UNWIND_SECONDS = 3.0
 
+# An agent that hands a part of its work to itself needs two; more is a mistake in the drawing, and
+# with ten turns each, five such levels would already be a hundred thousand requests.
+_MOST_OF_ONE_AGENT = 3
+
 
 class OutOfTime(XaiMcpError):
     """A drawn tool ran over its limit, or an agent runs in one that did."""
+
+
+class NestedTooDeep(XaiMcpError):
+    """An agent's tools run the agent itself, over and over."""
 
 
 class _Here(threading.local):
@@ -44,19 +52,42 @@ class _Here(threading.local):
 _here = _Here()
 
 
-class WorkflowThread:
-    """Made in the workflow's thread, which then waits in `perform`.
+def is_inside_an_agent() -> bool:
+    """Whether this thread works for a run of an agent."""
+    return any(_running_agents())
 
-    `tick` is called there now and then while there is nothing to do.
+
+def is_running(agent: str) -> bool:
+    """Whether a run of this agent goes on in this thread."""
+    return agent in _running_agents()
+
+
+def _running_agents() -> Iterator[str]:
+    """The agents that run in this thread, the innermost first."""
+    run = _here.innermost
+    while run is not None:
+        if run.agent:
+            yield run.agent
+        run = run.outer
+
+
+class WorkflowThread:
+    """One run in the thread of a workflow. Made there; the thread then waits in `perform`.
+
+    `tick` is called there now and then while there is nothing to do. `agent` is the one that runs,
+    if it is an agent's run.
     """
 
-    def __init__(self, tick: Callable[[], None] | None = None) -> None:
+    def __init__(self, bridge: Bridge, tick: Callable[[], None], agent: str = "") -> None:
+        self.bridge = bridge
         self.caller = Caller("person")  # whoever makes the calls of this run
-        self._tick = tick or _nothing
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt came to
+        self.agent = agent
+        self.outer = _here.innermost
         self._inner: WorkflowThread | None = None
+        self._tick = tick
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._is_unwanted = False  # nobody waits any more for what the thread does now
+        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt came to
 
     async def run(self, do: Callable[[], T]) -> T:
         """From the loop: have the workflow's thread do this, and wait for its outcome.
@@ -78,29 +109,39 @@ class WorkflowThread:
         """From the loop: have the workflow's thread do this soon, in order, without waiting."""
         self._work.put(do)
 
-    def perform(self, bridge: Bridge, do: Callable[[Operations], Awaitable[T]]) -> T:
+    def perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
         """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
 
         An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
 
         Raises:
             RuntimeError: the bridge is closed, or was closed meanwhile.
+            NestedTooDeep: the agent's tools lead back to itself.
             OutOfTime: the drawn tool that this is part of ran over its limit.
         """
-        outer, _here.innermost = _here.innermost, self
-        try:
-            if outer is None:
-                return self._perform(bridge, do)
+        self._check_nesting()
+        _here.innermost, outer = self, self.outer
+        if outer is not None:
             outer._inner = self
-            if outer._is_unwanted:
+        try:
+            if outer is not None and outer._is_unwanted:
                 _out_of_time()
-            return self._perform(bridge, do)
+            return self._perform(do)
         finally:
             _here.innermost = outer
             if outer is not None:
                 outer._inner = None
 
-    def _perform(self, bridge: Bridge, do: Callable[[Operations], Awaitable[T]]) -> T:
+    def _check_nesting(self) -> None:
+        agents = [*_running_agents()][::-1]
+        if self.agent and agents.count(self.agent) >= _MOST_OF_ONE_AGENT:
+            raise NestedTooDeep(
+                f"Agent {self.agent!r} would run inside itself once more "
+                f"({' > '.join([*agents, self.agent])}). One of its tools leads back to it: have "
+                "that tool run another agent, with a toolbelt that lacks this tool."
+            )
+
+    def _perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
         ended = threading.Event()
 
         async def play(operations: Operations) -> T:
@@ -110,18 +151,21 @@ class WorkflowThread:
                 ended.set()
                 self._work.put(_nothing)
 
-        future = bridge.submit(play)
+        future = self.bridge.submit(play)
         try:
             while not (ended.is_set() or future.done()):
                 self._next_work()()
-            self._finish_work()
+            while not self._work.empty():  # what was posted last; nothing more can come
+                self._work.get()()
             return future.result()
         except concurrent.futures.CancelledError:
             raise closed_meanwhile() from None
         except BaseException as error:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
-            self._let_go(error)
+            # Now that the calls of the run are cancelled: they are not to be taken for failed ones.
+            if self._interrupted is not None and not self._interrupted.done():
+                self._interrupted.set_exception(RuntimeError(f"stopped by {type(error).__name__}"))
             raise
         finally:
             del future  # as in `run`
@@ -152,20 +196,6 @@ class WorkflowThread:
         while inner is not None:
             inner.post(_out_of_time)
             inner = inner._inner
-
-    def _let_go(self, error: BaseException) -> None:
-        """Answer who still waits for nodes: not a call of the run, which was cancelled first.
-
-        Such a call is not to be taken for one that failed.
-        """
-        done, self._interrupted = self._interrupted, None
-        if done is not None and not done.done():
-            done.set_exception(RuntimeError(f"stopped by {type(error).__name__}"))
-
-    def _finish_work(self) -> None:
-        """Do what was posted last; nothing more can come."""
-        while not self._work.empty():
-            self._work.get()()
 
     def _next_work(self) -> Callable[[], None]:
         try:

@@ -16,13 +16,12 @@ from ..agent.models.choice import OFFLINE, AgentModel
 from ..bridge.agent import Agent, AgentResult
 from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
-from ..canvas.interactive_host import stage_for
+from ..canvas.at_node import on_stage
 from ..console.console import Console
 from ..console.screen import Screen
 from ..console.surface import Detail, surface_of
 from ..core.errors import BadSetting, NoTools
 from ..core.json import JsonObject
-from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secret
 from ..settings.entry import WAIT_SECONDS
 from .conversations import last_conversation, remember
@@ -171,13 +170,11 @@ def _console_beside(show: str | None) -> Console:
 
 def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -> AgentResult:
     """Run the agent for the person in front of this thread."""
-    with console:
-        console.hide(Redactor([bridge.settings.secrets]))
-        stage = stage_for(console)
+    with on_stage(bridge, console) as stage:
 
         def tell(event: RunEvent) -> None:
             if not isinstance(event, RunFailed):  # the command reports that error itself
-                stage.post(lambda: console.show(event))
+                stage.show(event)
 
         def watch(servers: tuple[str, ...]) -> None:
             stage.post(lambda: console.servers_awaited(servers))
@@ -185,7 +182,7 @@ def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -
         async def do(operations: Operations) -> AgentResult:
             return await agent.aio.play(messages, tell, operations.caller.host, watch)
 
-        return stage.perform(bridge, do)
+        return stage.perform(do)
 
 
 def _result_json(result: AgentResult) -> JsonObject:

@@ -13,6 +13,7 @@ from ..agent.events import RunEvent, ToolFinished
 from ..agent.run_file import WaitingRun, held
 from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN
+from ..canvas.at_node import on_stage
 from ..canvas.fitting import calls_of_workflow, problems_json
 from ..canvas.planning import perform
 from ..console.approval import ask_approval, request_lines
@@ -184,9 +185,9 @@ def _run_shown(bridge: Bridge, plan: Plan, options: JsonObject, mask: Redactor) 
             name = plan.calls[number - 1].name
             say(f"{number}/{of} {name}: {how} in {event.seconds:.2f} s", to_stderr=True)
 
-    with Console(options["agent"]) as console:
-        console.hide(mask)
-        return perform(bridge, plan, options, show, console)
+    with on_stage(bridge, Console(options["agent"])) as stage:
+        stage.console.hide(mask)
+        return perform(stage, plan, options, show)
 
 
 def _print_end(run: PlanRun, plan: Plan, mask: Redactor) -> None:

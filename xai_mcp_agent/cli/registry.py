@@ -321,7 +321,7 @@ def _write(offer: Offer, file: Path) -> None:
 
 def _asked(offer: Offer) -> dict[str, str]:
     """Ask the person at the terminal for missing values; return none if nobody is there."""
-    from ..canvas.interactive_host import ask_here
+    from ..canvas.person import ask_here
     from ..console.console import Console
     from ..console.terminal_questions import why_not_here
     from ..core.questions import Question

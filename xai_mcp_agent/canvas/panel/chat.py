@@ -13,7 +13,7 @@ from typing import Any
 
 from ...agent.conversation import Conversation
 from ...agent.messages import Message
-from ..nesting import is_inside_an_agent
+from ..workflow_thread import is_inside_an_agent
 
 
 @dataclass

@@ -1,0 +1,133 @@
+"""What drawn nodes give back: the output of a tool, and the answer of the branch on_approval.
+
+A tool may run another agent with drawn tools of its own, and several threads may use tools with
+one `ctx`; so what is given belongs to the innermost use that is going on in its thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anyio
+
+from ..core.approval import (
+    SCOPES,
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalScope,
+    approval_too_late,
+    scope_of,
+)
+from ..core.errors import BadSetting
+from ..core.json import JsonObject
+
+logger = logging.getLogger(__name__)
+
+# Nodes of other libraries leave outputs there, as xai-agent does: they count where nothing else is
+# given.
+_KEY = "tool_output"
+_BY = "the branch on_approval"
+
+
+@dataclass
+class _Use:
+    """One use of a drawn tool."""
+
+    ctx: Any
+    is_given: bool = False
+    output: Any = None
+
+
+@dataclass
+class _Approval:
+    """One call that a branch is asked for."""
+
+    answer: ApprovalScope | None = None
+
+
+class _Here(threading.local):
+    """The innermost of this thread. A context variable would be kept by the timers of a loop."""
+
+    use: _Use | None = None
+    approval: _Approval | None = None
+
+
+_here = _Here()
+
+
+def collect_output(ctx: Any, run: Callable[[], None]) -> Any:
+    """Run the nodes of a drawn tool, and return what they gave with `give_output`, or None."""
+    use, around = _Use(ctx), ctx.pop(_KEY, None)
+    outer, _here.use = _here.use, use
+    try:
+        run()
+    finally:
+        _here.use = outer
+        left = ctx.pop(_KEY, None)
+        if around is not None:
+            ctx[_KEY] = around
+    return use.output if use.is_given else left
+
+
+def give_output(ctx: Any, values: Sequence[Any]) -> None:
+    """Give this back from the drawn tool that is running: one value, or several as a list."""
+    output = values[0] if len(values) == 1 else (list(values) or None)
+    use = _here.use
+    if use is not None and use.ctx is ctx:
+        use.is_given, use.output = True, output
+    else:  # for a tool that is not ours, or runs in another thread
+        ctx[_KEY] = output
+
+
+def collect_approval(run: Callable[[], None]) -> ApprovalScope | None:
+    """Run the nodes of a branch, and return what they answered with `give_approval`."""
+    approval = _Approval()
+    outer, _here.approval = _here.approval, approval
+    try:
+        run()
+    finally:
+        _here.approval = outer
+    return approval.answer
+
+
+def give_approval(answer: str) -> None:
+    """Answer the call that waits. Of several answers no counts, else the last.
+
+    Raises:
+        BadSetting: no call waits, or it is no answer.
+    """
+    approval, scope = _here.approval, scope_of(answer.casefold())
+    if approval is None:
+        raise BadSetting("AgentApprove answers nothing here: draw it in on_approval of AgentRun.")
+    if scope is None:
+        raise BadSetting(f"`answer` of AgentApprove must be one of {', '.join(SCOPES)}.")
+    if approval.answer != "no":
+        approval.answer = scope
+
+
+async def branch_answer(
+    request: ApprovalRequest, ask: Callable[[], Awaitable[ApprovalScope | None]]
+) -> ApprovalAnswer:
+    """What a branch answers within the limit; whatever goes wrong in it is a no."""
+    try:
+        with anyio.fail_after(request.limit_seconds):
+            scope = await ask()
+    except TimeoutError:
+        return approval_too_late(request)
+    except Exception as cause:
+        logger.exception("The branch on_approval raised")
+        return ApprovalAnswer.no(f"{_BY} failed: {type(cause).__name__}: {cause}", _BY)
+    if scope is None:
+        return ApprovalAnswer.no(f"{_BY} gave no answer", _BY)
+    return ApprovalAnswer(scope, f"{_BY} said no" if scope == "no" else "", by=_BY)
+
+
+def as_dict(request: ApprovalRequest) -> JsonObject:
+    """What the branch reads of a call, as plain values."""
+    names = ("server", "tool", "arguments", "description", "agent", "reason")
+    said = {name: x for name, x in asdict(request.annotations).items() if x is not None}
+    return {x: getattr(request, x) for x in names} | {"annotations": said, "title": request.title}

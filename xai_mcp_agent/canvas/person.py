@@ -1,0 +1,222 @@
+"""The person in front of a run: asked at the terminal, or in the lab's panel, else on a page.
+
+Xircuits' output panel shows no place to type (a run that asks there waits for ever, unseen). The
+page is served by this process, to this machine only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from ..bridge.transcript import workflow_name
+from ..console.approval import ApprovalPage, ask_approval
+from ..console.console import Console
+from ..console.question_page import Page
+from ..console.question_words import host_of, words_of
+from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
+from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
+from ..core.calls import NO_MODEL
+from ..core.questions import (
+    Answer,
+    Question,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
+    too_late,
+)
+from .lab_channel import kernel
+from .lab_questions import asking, is_attended
+from .workflow_thread import WorkflowThread
+
+T = TypeVar("T")
+
+_OTHERWISE = (
+    'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
+    "settings"
+)
+
+
+class Sampler(Protocol):
+    """Lends a model to servers."""
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """As `Host.sample`."""
+        ...
+
+
+def ask_here(question: Question, console: Console) -> Answer:
+    """Ask the person in front of this thread, which waits; at once no where nobody is there."""
+    if why_not := _why_nobody():
+        return Answer.declined(f"nobody can be asked: {why_not}")
+    if not kernel():
+        return ask_in_terminal(question, console.tell, _reader(console, question.limit_seconds))
+    page, in_panel = Page(question, _origin()), is_attended()
+    with asking(page, in_panel=in_panel):
+        _invite(question, page.url, console, in_panel=in_panel)
+        try:
+            return page.answer.result(question.limit_seconds)
+        except TimeoutError:
+            return too_late(question)
+
+
+class InteractiveHost:
+    """Whoever sits in front of one run. Made in its thread; the rest is for the bridge's loop.
+
+    `sampler` lends the model of the agent that makes the calls of the run. With `branch`, drawn
+    nodes approve calls in place of the person.
+    """
+
+    def __init__(self, thread: WorkflowThread, console: Console) -> None:
+        self._thread = thread
+        self._console = console
+        self._one_at_a_time = anyio.Lock()
+        self._in_lab = bool(kernel())
+        self.sampler: Sampler | None = None
+        self.branch: Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]] | None = None
+        self.why_nobody = _why_nobody()
+        """Why there is nobody to be asked; empty if there is."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Ask, when all earlier questions are answered; at once no where nobody is there."""
+        if self.why_nobody:
+            return Answer.declined(f"nobody can be asked: {self.why_nobody}. {_OTHERWISE}")
+        if question.schema is None and not host_of(question.url):
+            return Answer.declined("the address that it wants opened is no page of the web")
+        if self._in_lab and question.is_sign_in:
+            # Beside other questions: it may take long, and its page may be left for good.
+            return await self._answer_on_page(question)
+        async with self._one_at_a_time:
+            if self._in_lab:
+                return await self._answer_on_page(question)
+            ask = partial(ask_in_terminal, question, self._console.tell)
+            return await self._at_the_terminal(ask, question.limit_seconds)
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Ask, when all earlier questions are answered; nobody's word where nobody is there."""
+        if self.branch:
+            return await self.branch(request)
+        if self.why_nobody:
+            return ApprovalAnswer.nobody(self.why_nobody)
+        try:
+            # With the wait for other questions, and for nodes that the thread is busy with.
+            with anyio.fail_after(request.limit_seconds):
+                async with self._one_at_a_time:
+                    if self._in_lab:
+                        return await self._approve_on_page(request)
+                    ask = partial(ask_approval, request, self._console.tell)
+                    return await self._at_the_terminal(ask, request.limit_seconds)
+        except TimeoutError:
+            return approval_too_late(request)
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """What the model of the run's agent says."""
+        if self.sampler is None:
+            raise SamplingRefused(NO_MODEL)
+        return await self.sampler.sample(request)
+
+    async def _at_the_terminal(self, ask: Callable[[Read], T], limit_seconds: float) -> T:
+        over = threading.Event()
+        try:
+            return await self._thread.run(lambda: ask(_reader(self._console, limit_seconds, over)))
+        finally:
+            over.set()  # its call has ended: nobody needs an answer any more
+
+    async def _answer_on_page(self, question: Question) -> Answer:
+        page = Page(question, _origin())
+        try:
+            with anyio.fail_after(question.limit_seconds):
+                answer: Answer = await self._on_page(
+                    page, question.server, partial(_invite, question)
+                )
+        except TimeoutError:
+            answer = too_late(question)
+        words = {"accept": "answered", "decline": "declined"}
+        self._tell(
+            f"{question.server}: {words.get(answer.action, f'not answered: {answer.reason}')}"
+        )
+        return answer
+
+    async def _approve_on_page(self, request: ApprovalRequest) -> ApprovalAnswer:
+        def invite(url: str, console: Console, *, in_panel: bool) -> None:
+            if not in_panel:
+                console.tell("??", request.title)
+                console.link(f"Approve {request.tool} here, or not", url)
+            console.person_awaited(request.server, f"your approval of {request.tool}")
+
+        answer = ApprovalAnswer.no("nobody answered")
+        try:
+            answer = await self._on_page(ApprovalPage(request, _origin()), request.server, invite)
+        finally:
+            how = f"not approved: {answer.reason}" if answer.scope == "no" else "approved"
+            self._tell(f"{request.tool}: {how}")
+        return answer
+
+    async def _on_page(
+        self, page: Page | ApprovalPage, server: str, invite: Callable[..., None]
+    ) -> Any:
+        """Wait for the answer on a page or in the panel, to which `invite` leads the person."""
+        in_panel = await to_thread.run_sync(is_attended)
+        with asking(page, in_panel=in_panel):
+            url, console = page.url, self._console
+            self._thread.post(lambda: invite(url, console, in_panel=in_panel))
+            try:
+                return await asyncio.wrap_future(page.answer)
+            finally:
+                self._thread.post(lambda: console.person_awaited(server))
+
+    def _tell(self, text: str) -> None:
+        self._thread.post(lambda: self._console.tell("??", text))
+
+
+def _reader(console: Console, limit_seconds: float, over: threading.Event | None = None) -> Read:
+    """Reads at the terminal for so long from now on, until it is `over`."""
+    deadline, over = time.monotonic() + limit_seconds, over or threading.Event()
+    return lambda prompt: console.ask(prompt, lambda: read_line(deadline, over))
+
+
+def _invite(question: Question, url: str, console: Console, *, in_panel: bool) -> None:
+    server, words = question.server, words_of(question)
+    waits_for = f"your answer to {server}"
+    title, link = (
+        question.heading or f"{server} asks: {words.message}",
+        f"{words.yes} or not: answer here",
+    )
+    if question.is_sign_in:
+        waits_for, link = f"you to sign in to {server}", f"Sign in to {server} here"
+        title = f"{server} wants you to sign in at {host_of(question.url)}."
+    if not in_panel:
+        console.tell("??", title)
+        console.link(link, url)
+    console.person_awaited(server, waits_for)
+
+
+def _origin() -> str:
+    workflow = workflow_name()
+    asker = f"the workflow {workflow}" if workflow else "a program"
+    return f"This page comes from {asker} that runs in {Path.cwd()}."
+
+
+def _why_nobody() -> str:
+    """Why nobody can be asked in this thread; empty if somebody can.
+
+    Whoever asked for the run of a kernel said whether questions can be answered: a lab says yes, a
+    program that runs a notebook says no. The variable `CI` tells less; some labs in containers have
+    it.
+    """
+    if not kernel():
+        return why_not_here()
+    if not getattr(kernel(), "_allow_stdin", False):
+        return "nobody attends this kernel"
+    if os.environ.get("JUPYTERHUB_API_TOKEN") and not is_attended():
+        return "the lab runs on another machine, whose pages your browser cannot reach"
+    return ""
