@@ -18,8 +18,8 @@ from xai_mcp_agent.agent_components import (
     AgentRun,
     AgentUseMCPTools,
 )
-from xai_mcp_agent.canvas.node_answers import collect_approval, give_approval
 from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.canvas.node_answers import collect_approval, give_approval
 
 from .conftest import UseServers
 
