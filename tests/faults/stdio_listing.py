@@ -59,7 +59,7 @@ def _listing(tool: str) -> Entry:
     return speaking(on={"tools/list": [["line", line]]})
 
 
-_DEEP = "[" * 10_000 + "]" * 10_000
+_DEEP = "[" * 600 + "]" * 600
 
 
 def _called(name: str, **arguments: Any) -> Call:
@@ -173,7 +173,7 @@ LISTING = (
     ),
     Fault(
         "tool_too_deep",
-        "a tool is nested 10,000 levels deep",
+        "a tool is nested 600 levels deep",
         _listing(f'{{"name": "deep", "inputSchema": {{}}, "_meta": {{"x": {_DEEP}}}}}'),
         status_notes="Tool 'deep' was left out: it is nested too deeply",
     ),

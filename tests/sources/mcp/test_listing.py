@@ -272,8 +272,8 @@ def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galler
 
 
 ABSURD = {
-    "nested 10,000 deep": ("[" * 10_000 + "]" * 10_000, "it is nested too deeply"),
-    "objects 10,000 deep": ('{"a": ' * 10_000 + "1" + "}" * 10_000, "it is nested too deeply"),
+    "nested 600 deep": ("[" * 600 + "]" * 600, "it is nested too deeply"),
+    "objects 600 deep": ('{"a": ' * 600 + "1" + "}" * 600, "it is nested too deeply"),
     "larger than any float": ("1e999", "it has a number that JSON cannot represent"),
     "not a number": ("NaN", "it has a number that JSON cannot represent"),
 }

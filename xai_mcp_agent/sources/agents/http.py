@@ -28,7 +28,7 @@ from ..http import (
     following,
     read_body,
 )
-from ..web.large_json import TooMuch, read_large
+from ..web.json_text import LONG_BYTES, read_json
 from ..web.origins import origin_of
 
 T = TypeVar("T")
@@ -38,7 +38,6 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 _MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in its first lines
 _MAX_WORDS = 300  # characters of what an agent says in an error
-_LONG_BYTES = 64 * 1024  # read in a thread above this: it takes a hundredth of a second
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_MODIFIED = 304
 _TRACEBACK = "Traceback (most recent call last)"
@@ -132,11 +131,9 @@ class AgentHttp:
     async def parse(self, body: bytes, read: Callable[[Any], T]) -> T:
         """Return the JSON in a body as `read` gives it; long ones are read in a thread."""
         try:
-            if len(body) > _LONG_BYTES:
-                return await anyio.to_thread.run_sync(lambda: read(read_large(body)))
-            return read(json.loads(body))
-        except TooMuch as cause:
-            raise self.unreadable(str(cause)) from None
+            if len(body) > LONG_BYTES:
+                return await anyio.to_thread.run_sync(lambda: read(read_json(body)))
+            return read(read_json(body))
         except (ValueError, RecursionError):
             raise self.unreadable(_instead_of_json(body)) from None
 

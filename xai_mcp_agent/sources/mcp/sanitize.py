@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ...core.json import JsonObject, as_object, children, is_list, is_object
-from ..web.large_json import TOO_DEEP
 
 Note: TypeAlias = Callable[[str], None]
 
@@ -86,10 +85,10 @@ def _problem_of(tool: JsonObject) -> str:
     if _is_deep(tool):
         return "it is nested too deeply"
     try:
-        text = json.dumps(tool, allow_nan=False)
+        json.dumps(tool, allow_nan=False)
     except ValueError:
         return "it has a number that JSON cannot represent"
-    return "it is nested too deeply" if TOO_DEEP in text else ""
+    return ""
 
 
 def _is_deep(value: Any) -> bool:

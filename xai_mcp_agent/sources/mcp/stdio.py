@@ -11,7 +11,6 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from math import inf
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import anyio
@@ -20,7 +19,7 @@ from pydantic_core import from_json
 
 from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
-from ..web.large_json import SHORT_BYTES, TooMuch, read_large
+from ..web.json_text import LONG_BYTES, read_json
 from .traffic import unreadable_answer
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 _ANSWER = {"jsonrpc", "id", "result"}
 _NOISE_CHARACTERS = 200
 _NOISE_BYTES = 4 * _NOISE_CHARACTERS
-_MAX_CONTAINERS = 10_000  # what nests more deeply than this is slow to read
 # Where every library puts it: an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
 # Escapes from left to right; the group catches half a pair. Servers in JavaScript send those when
@@ -88,11 +86,10 @@ class Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
-            containers = line.count(b"[") + line.count(b"{") if len(line) <= SHORT_BYTES else inf
-            if containers <= _MAX_CONTAINERS:
+            if len(line) <= LONG_BYTES:
                 self._messages.extend(self._messages_in(line))
             else:
-                # In a thread, and there in small steps: others on the loop go on meanwhile.
+                # In a thread, so that the loop goes on.
                 # Shielded: a wait that is given up must not cost the line.
                 with anyio.CancelScope(shield=True):
                     self._messages.extend(await anyio.to_thread.run_sync(self._messages_in, line))
@@ -119,8 +116,6 @@ class Incoming(_Stream):
                 )
                 for x in batch
             ]
-        except TooMuch as cause:
-            return list(self._refused(line, str(cause)))
         except ValueError:
             why = "too large" if isinstance(line, CutLine) else "not a valid message"
             return list(self._refused(line, f"it is {why}"))
@@ -143,14 +138,12 @@ def _json_in(line: bytes) -> Any:
     if not isinstance(line, CutLine):
         try:
             # Read, then checked: faster than both at once.
-            return from_json(line) if len(line) <= SHORT_BYTES else read_large(line)
-        except TooMuch:
-            raise
+            return from_json(line)
         except ValueError:
             # Old encodings, byte order marks, half characters, texts nested very deeply.
             text = line.decode("utf-8", "replace").strip("\ufeff\0 \r\n\t")
             if text[:1] in ("{", "["):
-                return read_large(_ESCAPES.sub(_whole, text).encode())
+                return read_json(_ESCAPES.sub(_whole, text))
     raise ValueError("no JSON")
 
 

@@ -28,7 +28,6 @@ from ...core.json import (
 )
 from ...core.visible import visible_text
 from ...core.yaml import YamlError, parse_yaml
-from ..web.large_json import read_in_steps
 from ..web.origins import origin_of
 
 Read: TypeAlias = Callable[[str], bytes]
@@ -37,8 +36,6 @@ Read: TypeAlias = Callable[[str], bytes]
 MAX_BYTES = 64 * 1024 * 1024
 """Of one file. The largest that are published have about 40 MB."""
 
-_MAX_PARTS = 5_000_000  # some hundreds of megabytes
-_LARGE_CHARS = 1_000_000  # Python's reader would hold all other threads for longer
 _BLANK = 10_000  # characters in which a text shows what it is; JSON is YAML, too
 # Half of a surrogate pair, which JSON can say and nobody can send.
 _HALF = re.compile(
@@ -95,8 +92,7 @@ def _parse(text: str) -> Any:
     problem = ""
     if text[:_BLANK].lstrip()[:1] in ("{", "["):
         try:
-            is_large = len(text) > _LARGE_CHARS
-            return read_in_steps(text, _MAX_PARTS) if is_large else json.loads(text)
+            return json.loads(text)
         except RecursionError:
             raise NotReadable("it is nested too deeply") from None
         except ValueError as cause:  # it may be YAML

@@ -34,7 +34,7 @@ from ...core.results import (
 )
 from ...secrets.private_files import make_private_folder, replace_private
 from ...secrets.secrets import Mask, masked_and_cut
-from ..web.large_json import SHORT_BYTES, TooMuch, read_large
+from ..web.json_text import LONG_BYTES, read_json
 from .client import ServiceResponse
 
 _MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning
@@ -63,7 +63,7 @@ async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
 
     A large one is read in a thread, so that others on the loop go on.
     """
-    if len(response.body) < SHORT_BYTES:
+    if len(response.body) < LONG_BYTES:
         return _result(response, mask)
     return await anyio.to_thread.run_sync(_result, response, mask)
 
@@ -120,11 +120,7 @@ def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
 def _json_result(response: ServiceResponse, mask: Mask) -> ToolResult:
     text = response_text(response)
     try:
-        value = json.loads(text) if len(text) <= SHORT_BYTES else read_large(text.encode())
-    except TooMuch as cause:
-        return ToolResult(
-            (TextPart(text),), notes=(f"it is shown as text and not as JSON: {cause}",)
-        )
+        value = read_json(text)
     except (ValueError, RecursionError):
         notes = ("it claims to be JSON, but is not",) if response.media_type else ()
         is_text = response.media_type or b"\0" not in response.body

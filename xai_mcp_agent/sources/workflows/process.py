@@ -16,7 +16,7 @@ import anyio.to_thread
 from ...core.json import JsonObject
 from ...core.results import OnProgress
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_process
-from ..web.large_json import TooMuch, read_large, takes_long
+from ..web.json_text import LONG_BYTES, read_json
 from .child import BOOTSTRAP
 
 # What a workflow has opened is closed after its answer: an agent's servers take some seconds.
@@ -127,10 +127,6 @@ async def _answer(process: ChildProcess, line: bytes | None) -> Answer:
 
 
 async def _value(line: bytes) -> Any:
-    if takes_long(line):
-        # In a thread, and there in small steps: others on the loop go on meanwhile.
-        try:
-            return await anyio.to_thread.run_sync(read_large, line, abandon_on_cancel=True)
-        except TooMuch as cause:
-            return {"failed": {"text": f"its result cannot be used: {cause}"}}
-    return json.loads(line)
+    if len(line) > LONG_BYTES:
+        return await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True)
+    return read_json(line)
