@@ -58,15 +58,12 @@ def settings_schema() -> dict[str, Any]:
         for key, cls in SECTIONS.items()
     }
     rule = {"anyOf": [text, of(RuleEntry), of(StoredRules)]}
-    registry = map_of(text, {"const": False}, of(RegistrySettings))
     of(OtherSections)
     others = definitions.pop("OtherSections")["properties"]
     properties = {
         "$schema": text,
         **sources,
         "servers": sources["mcpServers"],
-        "groups": map_of(of(GroupSettings)),
-        "registries": registry,
         "rules": {"anyOf": [text, {"type": "array", "items": rule}]},
         **others,
     }

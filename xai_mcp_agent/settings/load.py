@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.json import as_object
@@ -34,18 +33,11 @@ from .models import SECTIONS, Settings, SourceSection
 from .parts import with_parts
 from .rules import holds_rules, read_rules
 from .sections import (
-    USUAL_REGISTRIES,
-    GroupSettings,
-    GroupsSettings,
     OtherSections,
-    RegistrySettings,
     read_other_sections,
 )
 from .server import URL_KEYS, ServerSettings
-from .validation import UNTIL_THEN, ValidationContext, known_keys, read
-
-T = TypeVar("T")
-N = TypeVar("N", GroupSettings, RegistrySettings)
+from .validation import ValidationContext, known_keys
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
@@ -145,108 +137,46 @@ def _settings(
 ) -> Settings:
     try:
         layout = layout_of(document, place)
-        settings = _Reader(layout, place, ValidationContext(variables)).settings(searched)
+        settings = _read_sections(layout, place, ValidationContext(variables))
         variables.secrets.update(secrets_in_env(env := variables.env or {}))
-        settings = replace(settings, env=env)
-        return with_parts(settings, layout.sources, layout.sections, variables.environ)
+        settings = replace(settings, env=env, searched=searched)
+        return with_parts(settings, layout.sources, layout.others, variables.environ)
     except RecursionError:
         raise too_deep(place) from None
 
 
-class _Reader:
-    """Reads the sections of one file."""
-
-    def __init__(self, layout: Layout, place: Place, context: ValidationContext) -> None:
-        self._layout = layout
-        self._place = place
-        self._context = context
-        self._notes = [*layout.notes]
-
-    def settings(self, searched: tuple[str, ...]) -> Settings:
-        """All sections; a wrong entry is one of the problems."""
-        variables, sections = self._context.variables, self._layout.sections
-        settings = Settings(self._place.file, secrets=variables.secrets, searched=searched)
-        for cls, entries, place in self._layout.sources:
-            read_one = partial(cls.read, variables=variables, notes=self._notes)
-            noun = cls.kind.noun
-            sources, problems = _read_named(entries, place, noun, settings.names, read_one)
-            settings.sources.update(sources)
-            for name, problem in problems.items():  # the later entry of a name is the wrong one
-                settings.problems.setdefault(name, problem)
+def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> Settings:
+    """All sections; a wrong entry is one of the problems."""
+    settings, notes = Settings(place.file, secrets=context.variables.secrets), [*layout.notes]
+    for cls, entries, section in layout.sources:
+        for key, value in entries.items():
+            name, there = str(key), section.at(str(key))
+            is_taken = settings.kind_of(name) is not None
+            try:
+                if wrong := _wrong_with_name(key, cls.kind.noun, entries, is_taken):
+                    raise there.error(*wrong)
+                settings.sources[name] = cls.read(name, value, there, context.variables, notes)
+            except SettingsError as raised:  # the later entry of a name is the wrong one
+                settings.problems.setdefault(name, without_frames(raised))
                 settings.problem_kinds.setdefault(name, cls.kind)
-        rules, revision = read_rules(sections.get("rules"), self._place.at("rules"), self._context)
-        others = read_other_sections(self._layout.others, self._place, self._context, self._notes)
-        return replace(
-            settings, rules=rules, stored_rules=revision, required=self._layout.required,
-            groups=self._groups(settings.names), registries=self._registries(),
-            notes=tuple(self._notes), **{x.name: getattr(others, x.name) for x in fields(others)},
-        )  # fmt: skip
-
-    def _groups(self, sources: Collection[str]) -> GroupsSettings:
-        """The groups. One with a mistake is unusable: otherwise it would have other tools."""
-        written, place = self._map("groups", '{"name": {"selectors": [...]}}')
-        read_one = partial(self._named, GroupSettings)
-        groups, problems = _read_named(written, place, "group", sources, read_one)
-        for name, problem in problems.items():
-            self._notes.append(f"{problem} Until then the group {name!r} cannot be used.")
-        return GroupsSettings(groups, problems)
-
-    def _registries(self) -> dict[str, RegistrySettings]:
-        """The usual registries and those of the file; `false` removes one."""
-        written, place = self._map("registries", '{"name": {"url": ...}}')
-        registries, problems = _read_named(written, place, "registry", (), self._registry)
-        self._notes += (f"{x} {UNTIL_THEN}" for x in problems.values())
-        usual = {name: x for name, x in USUAL_REGISTRIES.items() if name not in written}
-        return {**usual, **{name: x for name, x in registries.items() if x}}
-
-    def _registry(self, name: str, value: Any, place: Place) -> RegistrySettings | None:
-        is_removed = value is False or value is None
-        return None if is_removed else self._named(RegistrySettings, name, value, place)
-
-    def _named(self, cls: type[N], name: str, value: Any, place: Place) -> N:
-        return replace(read(cls, value, place, self._context, self._notes), name=name)
-
-    def _map(self, key: str, example: str) -> tuple[Mapping[Any, Any], Place]:
-        """A section that is a map of names; another value is noted."""
-        written, place = self._layout.sections.get(key), self._place.at(key)
-        if isinstance(written, Mapping):
-            return cast(Mapping[Any, Any], written), place
-        if written is not None:
-            problem = f"must be an object, but is {kind_of(written)}."
-            self._notes.append(f"{place.error(problem, f'Write {example}.')} {UNTIL_THEN}")
-        return {}, place
-
-
-def _read_named(
-    entries: Mapping[Any, Any],
-    place: Place,
-    noun: str,
-    taken: Collection[str],
-    read_one: Callable[[str, Any, Place], T],
-) -> tuple[dict[str, T], dict[str, SettingsError]]:
-    """The entries of a section by their names, and the errors of the unusable ones."""
-    values, problems = dict[str, T](), dict[str, SettingsError]()
-    for key, value in entries.items():
-        name, there = str(key), place.at(str(key))
-        try:
-            if wrong := _wrong_with_name(key, noun, repeated_in(entries), taken):
-                raise there.error(*wrong)
-            values[name] = read_one(name, value, there)
-        except SettingsError as raised:
-            problems[name] = without_frames(raised)
-    return values, problems
+    rules, revision = read_rules(layout.rules, place.at("rules"), context)
+    others = read_other_sections(layout.others, place, context, notes, settings.names)
+    return replace(
+        settings, rules=rules, stored_rules=revision, required=layout.required,
+        notes=tuple(notes), **others,
+    )  # fmt: skip
 
 
 def _wrong_with_name(
-    key: Any, noun: str, repeated: Collection[str], taken: Collection[str]
+    key: Any, noun: str, entries: Mapping[Any, Any], is_taken: bool
 ) -> tuple[str, str] | None:
     if not isinstance(key, str):
         return f"the name of a {noun} must be a text.", "Put it in quotes."
-    if key in repeated:
+    if key in repeated_in(entries):
         return "this name is written more than once.", "Rename or remove all but one."
     if not key.strip():
         return f"the name of a {noun} must not be empty.", "Write one before the colon."
-    if key in taken:
+    if is_taken:
         return "another section of this file uses this name too.", "Rename one of them."
     return None
 
@@ -304,8 +234,8 @@ def _current_folder() -> Path:
 
 
 _SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
-_OTHERS = (*known_keys(OtherSections), "groups", "rules", "registries")
-_KEYS = (*SECTIONS, *_OTHERS)
+_OTHERS = known_keys(OtherSections)
+_KEYS = (*SECTIONS, *_OTHERS, "rules")
 # Keys beside VS Code's servers, and in a bare map, that are not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 
@@ -315,14 +245,9 @@ class Layout:
     """The entries of a file by kinds, its other sections by their keys, and what is ignored."""
 
     sources: tuple[SourceSection, ...]
-    sections: Mapping[str, Any]
+    rules: Any
+    others: Mapping[str, Any]
     notes: tuple[str, ...]
-
-    @property
-    def others(self) -> Mapping[str, Any]:
-        """The sections that `OtherSections` reads."""
-        keys = known_keys(OtherSections)
-        return {key: x for key, x in self.sections.items() if key in keys}
 
     @property
     def required(self) -> frozenset[str]:
@@ -352,7 +277,8 @@ def layout_of(document: Any, place: Place) -> Layout:
     for name in (x for x in top if x != "rules" and isinstance(x, str) and holds_rules(top[x])):
         raise place.at(name).error("this list has rules.", "Rename it to 'rules'.")
     notes = tuple(_notes(top, place)) if key else ()
-    return Layout(sources, {x: top[x] for x in keys if x in _OTHERS}, notes)
+    others = {x: top[x] for x in keys if x in _OTHERS}
+    return Layout(sources, top["rules"] if "rules" in keys else None, others, notes)
 
 
 def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from ..core.errors import SettingsError
+from ..core.json import as_object
 from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
 from .approval import ApprovalWord
 from .document import Place, kind_of
@@ -33,7 +34,10 @@ from .entry import (
 )
 from .validation import (
     INTERNAL,
+    NOT_WRITTEN,
+    UNTIL_THEN,
     KeyPath,
+    Mistake,
     Section,
     ValidationContext,
     adapter,
@@ -157,66 +161,6 @@ class ToolSearchSettings(Section):
     groups: Mapping[str, Patterns] = field(default_factory=dict[str, tuple[str, ...]])
     learns: _Learns = True
     embeddings: EmbeddingSettings | None = None
-
-
-# All of these sections
-
-
-@dataclass(frozen=True)
-class OtherSections(Section):
-    """The sections that are read as a whole: a mistake in one is noted, and the default counts."""
-
-    search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
-    retention: Annotated[Retention, written_as("history")] = Retention()
-    approval: Approval = field(default_factory=dict[str, ApprovalWord])
-    store: Annotated[str, read_by(_store)] = ""
-    project: Annotated[str, read_by(read_text)] = ""
-    record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
-        frozenset()
-    )
-    wait_seconds: NotNegative = WAIT_SECONDS
-    keep_warm_seconds: NotNegative = KEEP_WARM_SECONDS
-
-    @classmethod
-    def is_fatal(cls, path: KeyPath, value: Any) -> bool:
-        """Mistakes in approval and in what is blocked, with its groups, could let calls through."""
-        section, key, *_ = (*path, "", "")
-        if section != "toolSearch":
-            return section == "approval"
-        return key in ("", "blocked") or (key == "groups" and bool(value[section].get("blocked")))
-
-
-def read_other_sections(
-    written: Mapping[str, Any], place: Place, context: ValidationContext, notes: list[str]
-) -> OtherSections:
-    """The sections that are written there; variables of the environment count for more.
-
-    Raises:
-        SettingsError: what is to be blocked or approved is unclear.
-    """
-    read_sections = read(OtherSections, written, place, context, notes, is_lenient=True)
-    search, record = read_sections.search, read_sections.record
-    environ = context.variables.environ
-    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
-        search = replace(search, learns=_SWITCH.get(named, False))
-        if named not in _SWITCH:
-            fix = "Set it to on or off. Until then it counts as off."
-            notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
-    if named := environ.get(BUDGET_VARIABLE, "").strip():
-        if named.isascii() and named.isdecimal() and int(named[:9]) > 0:
-            search = replace(search, budget_tokens=int(named[:9]))
-        else:
-            notes.append(
-                f"{BUDGET_VARIABLE}={named[:40]} is not a whole number above 0, so "
-                f"{search.budget_tokens} is used. Set it to the most tokens that the definitions "
-                "of tools may take, such as 3800, or unset it."
-            )
-    if named := environ.get(RECORD_VARIABLE, "").strip():
-        words = named.replace(",", " ").lower().split()
-        record = frozenset(x for x in RECORDED if x in words)
-        if any(x not in (*RECORDED, "none") for x in words):
-            notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))
-    return replace(read_sections, search=search, record=record)
 
 
 # Groups of tools
@@ -402,3 +346,126 @@ class RegistrySettings(Section):
 
 USUAL_REGISTRIES = {"official": RegistrySettings("official", "api", _OFFICIAL_URL)}
 """The registries where the settings say nothing."""
+
+
+# All of these sections
+
+
+def _named(example: str) -> Any:
+    """Annotation: the value is a map of names."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return cast(Any, value)
+        problem = f"must be an object, but is {kind_of(value)}."
+        raise mistake(problem, f'Write {{"name": {example}}}.')
+
+    return BeforeValidator(check)
+
+
+def _removed(value: Any) -> Any:
+    return None if value is False else value
+
+
+_Registry = Annotated[
+    RegistrySettings | None,
+    prepared_by(_removed, RegistrySettings | str | Literal[False]),
+]
+
+
+@dataclass(frozen=True)
+class OtherSections(Section):
+    """The sections that are read as a whole: a mistake in one is noted, and the default counts."""
+
+    search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
+    retention: Annotated[Retention, written_as("history")] = Retention()
+    approval: Approval = field(default_factory=dict[str, ApprovalWord])
+    store: Annotated[str, read_by(_store)] = ""
+    project: Annotated[str, read_by(read_text)] = ""
+    record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
+        frozenset()
+    )
+    wait_seconds: NotNegative = WAIT_SECONDS
+    keep_warm_seconds: NotNegative = KEEP_WARM_SECONDS
+    groups: Annotated[dict[str, GroupSettings], _named(GroupSettings.example)] = field(
+        default_factory=dict[str, GroupSettings]
+    )
+    registries: Annotated[dict[str, _Registry], _named('{"url": ...}')] = field(
+        default_factory=dict[str, RegistrySettings | None]
+    )
+
+    @classmethod
+    def is_fatal(cls, path: KeyPath, value: Any) -> bool:
+        """Mistakes in approval and in what is blocked, with its groups, could let calls through."""
+        section, key, *_ = (*path, "", "")
+        if section != "toolSearch":
+            return section == "approval"
+        return key in ("", "blocked") or (key == "groups" and bool(value[section].get("blocked")))
+
+
+def read_other_sections(
+    written: Mapping[str, Any],
+    place: Place,
+    context: ValidationContext,
+    notes: list[str],
+    sources: Collection[str],
+) -> dict[str, Any]:
+    """The sections that are written there, by their fields in `Settings`.
+
+    Variables of the environment count for more. A group with a mistake, or with the name of one of
+    the `sources`, cannot be used: otherwise it would have other tools.
+
+    Raises:
+        SettingsError: what is to be blocked or approved is unclear.
+    """
+    mistakes = list[Mistake]()
+    sections = read(OtherSections, written, place, context, notes, mistakes)
+    problems = dict[str, SettingsError]()
+    for name in (x for x in sections.groups if x in sources):
+        taken = "another section of this file uses this name too.", "Rename one of them."
+        problems[name] = place.at("groups", name).error(*taken)
+    for wrong in mistakes:
+        section, name, *_ = (*map(str, wrong.path), "")
+        if section == "groups" and name:
+            problems.setdefault(name, wrong.error)
+        else:
+            until_then = f" {UNTIL_THEN}" if wrong.instead is NOT_WRITTEN else ""
+            notes.append(f"{wrong.error}{until_then}")
+    for name, problem in problems.items():
+        notes.append(f"{problem} Until then the group {name!r} cannot be used.")
+    groups = {x: replace(y, name=x) for x, y in sections.groups.items() if x not in problems}
+    usual = USUAL_REGISTRIES.keys() - as_object(written.get("registries")).keys()
+    registries = {x: USUAL_REGISTRIES[x] for x in usual}
+    registries |= {x: replace(y, name=x) for x, y in sections.registries.items() if y}
+    of_environment = _of_environment(sections, context.variables.environ, notes)
+    return {
+        **vars(sections), **of_environment, "registries": registries,
+        "groups": GroupsSettings(groups, problems),
+    }  # fmt: skip
+
+
+def _of_environment(
+    sections: OtherSections, environ: Mapping[str, str], notes: list[str]
+) -> Mapping[str, Any]:
+    """The sections with what variables of the environment say."""
+    search, record = sections.search, sections.record
+    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
+        search = replace(search, learns=_SWITCH.get(named, False))
+        if named not in _SWITCH:
+            fix = "Set it to on or off. Until then it counts as off."
+            notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
+    if named := environ.get(BUDGET_VARIABLE, "").strip():
+        if named.isascii() and named.isdecimal() and int(named[:9]) > 0:
+            search = replace(search, budget_tokens=int(named[:9]))
+        else:
+            notes.append(
+                f"{BUDGET_VARIABLE}={named[:40]} is not a whole number above 0, so "
+                f"{search.budget_tokens} is used. Set it to the most tokens that the definitions "
+                "of tools may take, such as 3800, or unset it."
+            )
+    if named := environ.get(RECORD_VARIABLE, "").strip():
+        words = named.replace(",", " ").lower().split()
+        record = frozenset(x for x in RECORDED if x in words)
+        if any(x not in (*RECORDED, "none") for x in words):
+            notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))
+    return {"search": search, "record": record}

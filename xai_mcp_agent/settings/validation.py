@@ -141,18 +141,26 @@ class Section:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake at a path; the value `instead` counts until it is corrected, if there is one."""
+
+    path: KeyPath
+    error: SettingsError
+    instead: Any
+
+
 def read(
     cls: type[T],
     value: Any,
     place: Place,
     context: ValidationContext,
     notes: list[str],
-    *,
-    is_lenient: bool = False,
+    mistakes: list[Mistake] | None = None,
 ) -> T:
     """The value at `place` as an instance of `cls`; its unknown keys are added to the notes.
 
-    With `is_lenient` mistakes are noted too, and a wrong value counts as not written.
+    With a list of `mistakes` these are added to it, and a wrong value counts as not written.
 
     Raises:
         SettingsError: something in it is wrong; says what, where and how to correct it.
@@ -171,22 +179,18 @@ def read(
         unknown = [x for x in errors if x["type"] in _UNKNOWN_KEY]
         for error in unknown:
             key = str(error["loc"][-1])
-            path = (*(x for x in error["loc"][:-1] if x != ""), key)
-            keys = context.keys.get(key, ())
-            meant = nearest(key, keys, count=1) if is_lenient else []
+            path, keys = (*_path_of(error)[:-1], key), context.keys.get(key, ())
+            meant = nearest(key, keys, count=1) if mistakes is not None else []
             if meant and section.is_fatal((*path[:-1], *meant), value):
-                fix = f"Rename it to {meant[0]!r}."
-                raise place.at(*path).error("unknown key.", fix)
+                raise place.at(*path).error("unknown key.", f"Rename it to {meant[0]!r}.")
             hint = did_you_mean(key, keys)
             notes.append(place.at(*path).note(f"unknown key, ignored. {hint}".rstrip()))
         for error in (x for x in errors if x not in unknown):
-            path = _path_of(error)
-            if not is_lenient or section.is_fatal(path, value):
+            path, instead = _path_of(error), error.get("ctx", {}).get("instead", NOT_WRITTEN)
+            if mistakes is None or section.is_fatal(path, value):
                 # Never in a variable: its frame would keep the whole run alive.
                 raise _settings_error(error, place)
-            note = str(_settings_error(error, place))
-            instead = error.get("ctx", {}).get("instead", NOT_WRITTEN)
-            notes.append(f"{note} {UNTIL_THEN}" if instead is NOT_WRITTEN else note)
+            mistakes.append(Mistake(path, _settings_error(error, place), instead))
             value = _replaced(value, path[:2], instead)
         errors = list[ErrorDetails]()
 
