@@ -27,12 +27,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("project") / "history.db"
     place = Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)
     writer = ReportWriter(open_history(place), str)
-    for number in range(30):
-        at = NOON + timedelta(minutes=number)
-        writer.record([Called(Subject(MCP, "library", "search"), at, 0.012)])
     fails = Subject(MCP, "library", "lend")
     writer.record([Called(fails, NOON, 0.001, "no") for _ in range(3)])
     writer.record([Called(Subject(MCP, "web", ODD), NOON, 70.0)])
+    for number in range(30):
+        at = NOON + timedelta(minutes=number)
+        writer.record([Called(Subject(MCP, "library", "search"), at, 0.012)])
     writer.close()
     return file
 

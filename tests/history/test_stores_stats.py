@@ -1,10 +1,8 @@
-"""How often tools were called is counted by the database, and is what the events come to."""
+"""How often tools were called is what the events come to, of all time and since a time."""
 
 from __future__ import annotations
 
 import random
-import sqlite3
-from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,9 +11,9 @@ import pytest
 from tests.support.recorded import NOON
 from xai_mcp_agent import CallStats, Subject
 from xai_mcp_agent.core.tools import MCP
-from xai_mcp_agent.history.database import add_functions
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, refusal
+from xai_mcp_agent.history.records import NO_USAGE, Call
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
 GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
@@ -95,23 +93,13 @@ def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None
         assert writer.history.stats(since).sources == []
 
 
-def test_sqlite_without_a_logarithm_is_given_one() -> None:
-    class Bare:
-        """One that was built without mathematics."""
-
-        def __init__(self, connection: sqlite3.Connection) -> None:
-            self.connection = connection
-            self.given: list[str] = []
-
-        def execute(self, statement: str) -> None:
-            raise sqlite3.OperationalError(f"no such function: {statement}")
-
-        def create_function(self, name: str, *options: Any, **more: Any) -> None:
-            self.given.append(name)
-            self.connection.create_function(name, *options, **more)
-
-    with closing(sqlite3.connect(":memory:")) as connection:
-        bare = Bare(connection)
-        add_functions(bare)
-        assert bare.given == ["ln", "floor"]
-        assert connection.execute("SELECT floor(ln(0.5))").fetchone() == (-1,)
+@pytest.mark.parametrize("earlier", [0, 3, 499, 500, 501, 999, 1000, 1400, 1499, 1500, 1501, 1700])
+def test_recent_calls_since_a_time_are_those_that_came_after_it(earlier: int) -> None:
+    """Of the last 500 to 1,000 calls, those from before do not count."""
+    call = Call(NOON, 1.0, "")
+    slow, quick = [call] * earlier, [call._replace(seconds=0.001)] * (1700 - earlier)
+    before = NO_USAGE.with_calls(slow)
+    since = before.with_calls(quick).since(before)
+    assert since.calls == len(quick)
+    most = since.p95_seconds
+    assert most is None if earlier == 1700 else most is not None and most < 0.0011

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,16 +116,6 @@ def _limit(connection: Any, _: Any) -> None:
 
 def _leave_begin_to_us(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # Python's module would begin transactions when it likes
-    add_functions(connection)
-
-
-def add_functions(connection: Any) -> None:
-    """Add `ln` and `floor`, which SQLite may be built without."""
-    for name, function in (("ln", math.log), ("floor", math.floor)):
-        try:
-            connection.execute(f"SELECT {name}(1)")
-        except sqlite3.OperationalError:
-            connection.create_function(name, 1, function, deterministic=True)
 
 
 def _prepare(connection: Any, record: Any) -> None:

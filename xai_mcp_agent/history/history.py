@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Connection, case, cast, func, select
+from sqlalchemy import Connection, select
 
 from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
 from ..core.json import JsonObject
@@ -25,20 +25,13 @@ from .log import (
     LogRow,
     begin_of,
     definitions_of,
+    first_since,
     last_position,
     position_at,
 )
 from .place import Place
-from .records import (
-    BUCKET_GROWTH,
-    SHORTEST_SECONDS,
-    Fold,
-    Records,
-    ToolRecord,
-    is_offered,
-    last_seen,
-)
-from .stats import CountedCalls, Stats, sorted_stats, stats_of_records
+from .records import NO_USAGE, Fold, Records, ToolRecord, is_offered, last_seen
+from .stats import Stats, stats_of
 from .store import Store, open_store
 from .tables import events
 
@@ -46,8 +39,6 @@ from .tables import events
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
 _OF_TOOLS: tuple[Change, ...] = (*_DEFINING, "returned", "unavailable")
 _MOST_NAMES = 10  # of those that are told to somebody who wrote another one
-# A duration of a day is in bucket 233, of a microsecond in -284: there is room between two tools.
-_BUCKETS, _FIRST_BUCKET = 1024, -400
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,13 +310,15 @@ class History:
         return differences(known.get(found[0]), known.get(event.definition))
 
     def stats(self, since: datetime | None = None) -> Stats:
-        """All calls since then, or all there ever were; percentiles are of recent ones then."""
+        """All calls since then, or all there ever were; percentiles are of the recent ones."""
         with self.reading() as connection:
-            if since is None:
-                return stats_of_records(self.log.catch_up(connection).plain_tools())
-            return sorted_stats(
-                calls.stats(tool) for tool, calls in self._counted(connection, since).items()
-            )
+            now, then = self.log.catch_up(connection), Fold()
+            if since is not None:
+                first = first_since(connection, self.project_id, since)
+                then = self.log.fold_at(connection, first - 1)
+        before = {x.subject: x.usage for x in then.plain_tools()}
+        usages = ((x.subject, x.usage) for x in now.plain_tools())
+        return stats_of((x, usage.since(before.get(x, NO_USAGE))) for x, usage in usages)
 
     def check_agent(self, agent: str | None) -> None:
         """Refuse the name of an agent that never called a tool.
@@ -389,32 +382,6 @@ class History:
                 "Ask for a later time; `history` in the settings says how long it is kept.",
             )
         return position
-
-    def _counted(self, connection: Connection, since: datetime) -> dict[Subject, CountedCalls]:
-        """The calls since then. One key for tool and size: two take SQLite six times as long."""
-        seconds = func.coalesce(events.c.seconds, 0.0)
-        size = func.floor(func.ln(seconds + SHORTEST_SECONDS) / BUCKET_GROWTH)
-        bucket = cast(size, BigInteger) - _FIRST_BUCKET
-        key = (cast(events.c.subject, BigInteger) * _BUCKETS + bucket).label("key")
-        errors = func.sum(case((events.c.failed.is_(True), 1), else_=0)).label("errors")
-        total, last = func.sum(seconds).label("seconds"), func.max(events.c.time).label("last")
-        query = select(key, func.count().label("calls"), errors, total, last).where(
-            events.c.project == self.project_id,
-            events.c.change == "called",
-            events.c.time >= since,
-        )
-        rows = connection.execute(query.group_by("key")).all()
-        tools = self.log.subjects_of(connection, (int(x.key) // _BUCKETS for x in rows))
-        counted: dict[Subject, CountedCalls] = {}
-        for row in rows:
-            number, bucket = divmod(int(row.key), _BUCKETS)
-            if (tool := tools.get(number)) is not None:
-                calls = counted.setdefault(tool, CountedCalls(last=row.last))
-                calls.last = max(calls.last or row.last, row.last)
-                calls.errors += int(row.errors)
-                calls.seconds += float(row.seconds or 0)
-                calls.durations[bucket + _FIRST_BUCKET] += row.calls
-        return counted
 
 
 def open_history(place: Place, *, is_to_read: bool = False) -> History:

@@ -411,6 +411,17 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
     return connection.execute(query.limit(1)).scalar() or 0
 
 
+def first_since(connection: Connection, project: int, moment: datetime) -> int:
+    """The position of the first event that is not earlier than this; the next one if there is none.
+
+    What was written after it came later, whatever its clock said.
+    """
+    is_since = events.c.project == project, events.c.time >= moment
+    query = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
+    first = connection.execute(query).scalar()
+    return last_position(connection, project) + 1 if first is None else first
+
+
 def begin_of(connection: Connection, project: int) -> int:
     """The position before the first event that is kept."""
     query = select(func.min(events.c.position)).where(events.c.project == project)

@@ -74,6 +74,28 @@ class Usage:
         """What half of the recent calls stay below, as `p95_seconds`."""
         return percentile(self._recent, MEDIAN)
 
+    def since(self, before: Usage) -> Usage:
+        """The calls that came after `before`, which is an earlier state of it."""
+        durations, durations_before = Counter(self.durations), Counter(self.durations_before)
+        # A window has as many calls as the last one, so it is known which of them had begun then.
+        match _window(self) - _window(before):
+            case 0:
+                durations -= Counter(before.durations)
+                durations_before.clear()
+            case 1:
+                durations_before -= Counter(before.durations)
+            case _:
+                pass
+        return replace(
+            self,
+            calls=self.calls - before.calls,
+            errors=self.errors - before.errors,
+            total_seconds=self.total_seconds - before.total_seconds,
+            durations=durations,
+            durations_before=durations_before,
+            unknown=self.unknown - before.unknown,
+        )
+
     @property
     def _recent(self) -> Counter[int]:
         recent = Counter(self.durations_before)
@@ -100,6 +122,11 @@ class Usage:
         return Usage(
             calls, errors, last_error, last_executed, total_seconds, durations, before, self.unknown
         )  # fmt: skip
+
+
+def _window(usage: Usage) -> int:
+    """The number of the window that its last call is in."""
+    return max(usage.calls - 1, 0) // _RECENT
 
 
 def percentile(durations: Counter[int], part: float) -> float | None:

@@ -1,18 +1,13 @@
-"""How often tools were called, how often they failed, and how long that took.
-
-All that ever was is in the records of tools. Since a time the database counts, in one pass over
-the calls: by tool and by size, so that no row of them has to be loaded.
-"""
+"""How often tools were called, how often they failed, and how long that took."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from .event import Subject
-from .records import MEDIAN, MOST, ToolRecord, percentile
+from .records import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +40,18 @@ class Stats:
     sources: list[CallStats] = field(default_factory=list[CallStats])
 
 
-@dataclass(slots=True)
-class CountedCalls:
-    """The calls of one tool, as they are counted by size."""
-
-    errors: int = 0
-    seconds: float = 0.0
-    last: datetime | None = None
-    durations: Counter[int] = field(default_factory=Counter[int])
-
-    def stats(self, tool: Subject) -> CallStats:
-        """What they come to."""
-        return CallStats(
-            tool, self.durations.total(), self.errors, self.seconds, self.last,
-            percentile(self.durations, MEDIAN), percentile(self.durations, MOST),
-        )  # fmt: skip
-
-
-def stats_of_records(records: Iterable[ToolRecord]) -> Stats:
-    """All calls there ever were; percentiles are of the recent ones."""
-    return sorted_stats(
+def stats_of(usages: Iterable[tuple[Subject, Usage]]) -> Stats:
+    """The calls of these tools by name, and the sums for their sources."""
+    tools = [
         CallStats(
-            x.subject, x.usage.calls, x.usage.errors, x.usage.total_seconds, x.usage.last_executed,
-            x.usage.median_seconds, x.usage.p95_seconds,
+            tool, usage.calls, usage.errors, usage.total_seconds, usage.last_executed,
+            usage.median_seconds, usage.p95_seconds,
         )
-        for x in records
-        if x.usage.calls
-    )  # fmt: skip
-
-
-def sorted_stats(tools: Iterable[CallStats]) -> Stats:
-    """By name, with the sums for their sources."""
-    found = sorted(
-        tools, key=lambda x: (x.subject.shown_source, x.subject.tool or "", x.subject.kind.name)
-    )
-    return Stats(found, list(_sums_of(found)))
+        for tool, usage in usages
+        if usage.calls
+    ]  # fmt: skip
+    tools.sort(key=lambda x: (x.subject.shown_source, x.subject.tool or "", x.subject.kind.name))
+    return Stats(tools, list(_sums_of(tools)))
 
 
 def _sums_of(tools: Iterable[CallStats]) -> Iterable[CallStats]:
