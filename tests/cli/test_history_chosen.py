@@ -21,16 +21,17 @@ from xai_mcp_agent.cli import history as shown_history
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
-    Called,
     Listed,
     Lost,
     Report,
+    call_event,
     kept_use,
-    refusal,
+    refusal_event,
     used_by,
 )
 
@@ -65,11 +66,11 @@ def session(
     return [Listed(source, at, tools, True, "stdio"), Lost(source, ended, reason)]
 
 
-def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Called:
+def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:
     caller = Caller("agent", agent, run=run_id, workflow="my_agent") if agent else Caller("program")
     at = NOON + timedelta(minutes=minute)
     by = kept_use(used_by(caller, "call_1"), str)
-    return Called(Subject(MCP, "library", tool), at, 0.5, error, by=by)
+    return call_event(Subject(MCP, "library", tool), at, 0.5, error, by=by)
 
 
 def command(capsys: Any, file: Path, *words: str) -> str:
@@ -181,8 +182,8 @@ def test_what_failed_can_be_chosen(file: Path, capsys: Any) -> None:
     tool, given = Subject(MCP, "library", "search"), {"error": "no"}
     record(
         file,
-        called("search", 1), Called(tool, NOON, 0.5, arguments=given), called("lend", 2, "no"),
-        refusal(tool, NOON, "It is switched off."),
+        called("search", 1), call_event(tool, NOON, 0.5, arguments=given), called("lend", 2, "no"),
+        refusal_event(tool, NOON, "It is switched off."),
     )  # fmt: skip
     lines = told(capsys, file, "--failed")
     assert [x.partition(": ")[0] for x in lines] == ["web", "library.lend", "library.search"]

@@ -16,7 +16,7 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called
+from xai_mcp_agent.history.recording.reports import call_event
 
 ODD = "\x1b]0;x\x07\u202e" + "long " * 40
 
@@ -28,11 +28,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)
     writer = ReportWriter(open_history(place), str)
     fails = Subject(MCP, "library", "lend")
-    writer.record([Called(fails, NOON, 0.001, "no") for _ in range(3)])
-    writer.record([Called(Subject(MCP, "web", ODD), NOON, 70.0)])
+    writer.record([call_event(fails, NOON, 0.001, "no") for _ in range(3)])
+    writer.record([call_event(Subject(MCP, "web", ODD), NOON, 70.0)])
     for number in range(30):
         at = NOON + timedelta(minutes=number)
-        writer.record([Called(Subject(MCP, "library", "search"), at, 0.012)])
+        writer.record([call_event(Subject(MCP, "library", "search"), at, 0.012)])
     writer.close()
     return file
 

@@ -6,10 +6,10 @@ from tests.support.recorded import NOON
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import META
-from xai_mcp_agent.history.event import subject_of
+from xai_mcp_agent.history.event import Event, subject_of
 from xai_mcp_agent.history.followers import followers
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, used_by
+from xai_mcp_agent.history.recording.reports import call_event, used_by
 
 STEP, OTHER_STEP = Caller("person", run="s1"), Caller("person", run="s2")
 
@@ -18,11 +18,11 @@ def agent(run: str) -> Caller:
     return Caller("agent", "helper", run=run)
 
 
-def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Called:
-    return Called(subject_of(kind, "shop", tool), NOON, 0.1, error, by=used_by(caller))
+def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Event:
+    return call_event(subject_of(kind, "shop", tool), NOON, 0.1, error, by=used_by(caller))
 
 
-def after(writer: ReportWriter, *calls: Called) -> dict[str, int]:
+def after(writer: ReportWriter, *calls: Event) -> dict[str, int]:
     writer.record(list(calls))
     found = followers(writer.history, ToolKey("mcp", "shop", "find"))
     return {key.name: times for key, times in found.items()}

@@ -27,7 +27,7 @@ from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Failed, Listed, Lost, Report
+from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report, call_event
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ANSWER_SECONDS = 20
@@ -110,7 +110,7 @@ def report_of(step: Step, time: datetime) -> Report:
         case "fails":
             return Failed(subject, time, "out of memory")
         case "is called":
-            return Called(Subject(MCP, step.source, "c"), time, 0.25)
+            return call_event(Subject(MCP, step.source, "c"), time, 0.25)
         case what:
             is_new, is_forced = what == "connects", what == "is forced"
             prompts = tuple(Prompt(*x) for x in step.tools.items())

@@ -22,7 +22,7 @@ from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Listed, Seeded
+from xai_mcp_agent.history.recording.reports import Listed, Seeded, call_event
 from xai_mcp_agent.history.tables import runs
 
 IT = Subject(MCP, "it")
@@ -88,7 +88,7 @@ def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
         pretend(first, **looks)
         with recorder(tmp_path) as second:
             assert changes(second)[2:] == ["disconnected", "unavailable"]
-            first.record([Called(Subject(MCP, "it", "tool"), now(), 0.1)])
+            first.record([call_event(Subject(MCP, "it", "tool"), now(), 0.1)])
             assert changes(second)[4:] == ["reconnected", "confirmed", "called"]
             records = second.history.records()
             assert records.tools[Subject(MCP, "it", "tool")].is_available
@@ -157,7 +157,7 @@ def test_a_run_says_that_it_is_there_with_everything_it_writes(tmp_path: Path):
     with recorder(tmp_path) as first:
         first.record([listed(connected=True)])
         pretend(first, host="elsewhere", seen=now() - LONG_AGO)
-        first.record([Called(Subject(MCP, "it", "tool"), now(), 0.1)])
+        first.record([call_event(Subject(MCP, "it", "tool"), now(), 0.1)])
         with recorder(tmp_path) as second:
             assert changes(second) == ["connected", "discovered", "called"]
 

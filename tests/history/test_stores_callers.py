@@ -14,7 +14,13 @@ from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Use, kept_use, refusal, used_by
+from xai_mcp_agent.history.recording.reports import (
+    Use,
+    call_event,
+    kept_use,
+    refusal_event,
+    used_by,
+)
 
 LOG = Subject(MCP, "git", "log")
 HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")
@@ -30,8 +36,8 @@ def by(caller: Caller = HELPER, call_id: str = "call_1") -> Use:
 
 
 def test_an_event_tells_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter) -> None:
-    writer.record([Called(LOG, NOON, 0.5, "There is no shelf 9.", by=by())])
-    writer.record([refusal(LOG, NOON, "It was not approved.", by=by())])
+    writer.record([call_event(LOG, NOON, 0.5, "There is no shelf 9.", by=by())])
+    writer.record([refusal_event(LOG, NOON, "It was not approved.", by=by())])
     called, refused = events(writer)
     who = {
         "caller": "agent", "agent": "helper", "workflow": "my_agent", "node": "AgentRun",
@@ -44,7 +50,9 @@ def test_an_event_tells_agent_workflow_node_toolbelt_run_and_call(writer: Report
 
 
 def test_of_a_program_nothing_more_is_known(writer: ReportWriter) -> None:
-    writer.record([Called(LOG, NOON, 0.5, by=by(Caller("program"), "")), Called(LOG, NOON, 0.5)])
+    writer.record(
+        [call_event(LOG, NOON, 0.5, by=by(Caller("program"), "")), call_event(LOG, NOON, 0.5)]
+    )
     known, unknown = events(writer)
     assert known.payload == {"status": "ok", "seconds": 0.5, "caller": "program"}
     assert unknown.payload == {"status": "ok", "seconds": 0.5}
@@ -52,7 +60,7 @@ def test_of_a_program_nothing_more_is_known(writer: ReportWriter) -> None:
 
 def test_odd_and_long_names_are_kept_as_they_look_and_cut(writer: ReportWriter) -> None:
     odd = Caller("agent", ODD, ODD, ODD, workflow=ODD, node=ODD)
-    writer.record([Called(LOG, NOON, 0.5, by=by(odd, ODD))])
+    writer.record([call_event(LOG, NOON, 0.5, by=by(odd, ODD))])
     (event,) = events(writer)
     assert event.payload["agent"].startswith("ö\ufffd\ufffd'\"%_")
     assert all(len(str(x)) <= 100 for x in event.payload.values())
@@ -73,7 +81,7 @@ def test_a_call_takes_less_than_four_hundred_bytes(tmp_path: Path) -> None:
         for first in range(0, 6000, 500):
             runs = [chance.randbytes(6).hex() for _ in range(500)]
             writer.record([
-                Called(LOG, NOON, 0.5, by=by(
+                call_event(LOG, NOON, 0.5, by=by(
                     Caller("agent", "helper", "default", runs[x // 3], workflow="my_agent"),
                     f"call_{chance.randbytes(12).hex()}",
                 ))

@@ -6,6 +6,7 @@ import errno
 import json
 import subprocess
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording import call_journal
 from xai_mcp_agent.history.recording.call_journal import CallJournal, left_behind
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.recording.reports import Begun, Called
+from xai_mcp_agent.history.recording.reports import begun_event, call_event
 from xai_mcp_agent.views.history import event_json, events_text
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +48,9 @@ def numbers(found: list[Event], change: str) -> list[int]:
 
 def line(**told: Any) -> str:
     """One of the file of calls, as we write it but for what is told."""
-    ours = {"n": 7, "was": "called", "time": "2026-11-23T12:00:00+00:00", "seconds": 0.1}
-    return json.dumps({**ours, "tool": ["mcp", "notes", "save"], **told})
+    ours = {"n": 7, "change": "called", "time": "2026-11-23T12:00:00+00:00"}
+    ours |= {"tool": ["mcp", "notes", "save"], "payload": {"status": "ok", "seconds": 0.1}}
+    return json.dumps(ours | told)
 
 
 def _is_full(*_: object) -> None:
@@ -119,13 +121,13 @@ def test_what_another_process_is_still_doing_is_not_told(lasting_place: Place) -
 def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) -> None:
     journal = CallJournal(lasting_place, "run")
     subject, now = Subject(MCP, "notes", "save"), datetime.now(UTC)
-    first, second = (journal.begin(Begun(subject, now)) for _ in range(2))
-    call = Called(subject, now, 0.1, entry=first)
-    journal.end(call)
+    first, second = (journal.note(begun_event(subject, now)) for _ in range(2))
+    call = call_event(subject, now, 0.1)
+    journal.note(call, first)
     journal.withdraw(second)
     journal.close()  # before the store has the first one
     (left,) = left_behind(lasting_place)
-    assert left.calls == [Called(subject, now, 0.1)]
+    assert left.calls == [replace(call, run="run")]
     left.let_go()
     with recorder_in(lasting_place) as again:
         assert [x.change for x in events(again)] == ["called"]
@@ -135,11 +137,11 @@ def test_all_that_is_kept_of_a_call_is_read_back(lasting_place: Place) -> None:
     journal, subject = CallJournal(lasting_place, "run"), Subject(MCP, "notes", "save")
     now, by = datetime.now(UTC), (("run_id", "7"), ("caller", "program"))
     arguments, data = {"number": 7, "none": None}, {"saved": [1], "left": None}
-    call = Called(subject, now, 0.0, "Full.", arguments, "", data, by=by)
-    journal.end(call)
+    call = call_event(subject, now, 0.0, "Full.", arguments, "", data, by=by)
+    journal.note(call)
     journal.close()
     (left,) = left_behind(lasting_place)
-    assert left.calls == [call]
+    assert left.calls == [replace(call, run="run")]
     left.remove()
 
 
@@ -188,27 +190,27 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None
         recorder.begun(SAVE, {"number": -1})
         assert b'"number":-1' in file.read_bytes()
     left = left_behind(place)
-    assert [x.arguments for one in left for x in one.calls] == [{"number": -1}]
+    assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
 
 
 def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
-        journal.end(Called(Subject(MCP, "notes", "save"), datetime.now(UTC), 0.1))
+        journal.note(call_event(Subject(MCP, "notes", "save"), datetime.now(UTC), 0.1))
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
-            opened.write(b'{"n":9,"was":"cal')
+            opened.write(b'{"n":9,"change":"cal')
     (left,) = left_behind(place)
-    assert [x.tool.tool for x in left.calls] == ["save"]
+    assert [x.subject.tool for x in left.calls] == ["save"]
     left.remove()
 
 
 NOT_OURS = {
     "a list": "[]",
     "half a character": line(tool=["mcp", "\ud800", "x"]),
-    "no numbers": line(seconds="long"),
+    "no numbers": line(payload={"seconds": "long"}),
     "no texts": line(tool=["mcp", 5, None]),
-    "long": line(arguments={"a": "x" * 1_000_000}),
+    "no number": line(payload={"seconds": float("nan")}),
 }
 
 
@@ -227,7 +229,10 @@ def test_lines_that_are_none_of_ours_cost_no_other(hostile: str, tmp_path: Path)
 def test_lines_say_neither_more_than_we_do_nor_another_outcome(tmp_path: Path) -> None:
     folder = tmp_path / ".xircuits"
     folder.mkdir()
-    text = line(time="2026-11-23T12:00:00", by=[["status", "fine"], ["agent", "clerk"]])
+    text = line(
+        time="2026-11-23T12:00:00",
+        payload={"status": "error", "seconds": 0.1, "agent": "clerk", "by": "us"},
+    )
     for number in range(2):
         (folder / f"history.db.calls-{number}").write_text(text, encoding="utf-8")
     with recorder_in(place_of("", tmp_path)) as recorder:

@@ -9,7 +9,7 @@ from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.catalog.records import records_of
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Decided, Listed, refusal
+from xai_mcp_agent.history.recording.reports import Listed, decision_event, refusal_event
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ODD = 'o"dd\\ "is_disabled":true \u20ac_%'
@@ -30,7 +30,7 @@ def decide(
     writer: ReportWriter, key: ToolKey, what: Any, definition: str = "", **more: Any
 ) -> None:
     """Something is decided about a tool."""
-    writer.record([Decided(subject_of(key), NOON, what, definition, **more)])
+    writer.record([decision_event(subject_of(key), NOON, what, definition, **more)])
 
 
 def subject_of(key: ToolKey) -> Subject:
@@ -72,7 +72,7 @@ def test_it_outlives_loss_change_and_return(writer: ReportWriter):
 
 def test_what_a_source_says_of_its_use_is_noted_with_the_source(writer: ReportWriter):
     lists(writer, "a", tool("a", "one"))
-    writer.record([Decided(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
+    writer.record([decision_event(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
     assert noted(writer) == {}
     last = writer.history.events()[-1]
     assert (last.context_id, last.change, last.definition) == ("mcp:a", "accepted", DIGEST)
@@ -81,7 +81,7 @@ def test_what_a_source_says_of_its_use_is_noted_with_the_source(writer: ReportWr
 
 def test_a_refusal_is_an_event_and_changes_nothing(writer: ReportWriter):
     lists(writer, "a", tool("a", "one"))
-    writer.record([refusal(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
+    writer.record([refusal_event(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
     last = writer.history.events()[-1]
     assert (last.context_id, last.change, last.reason) == (
         "mcp_tool:a_one", "refused", "It is switched off.",

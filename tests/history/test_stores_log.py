@@ -57,6 +57,7 @@ def as_read(store: History, event: Event, position: int) -> Event:
 
 def append(store: History, *events: Event, bodies: dict[str, str] | None = None) -> None:
     with store.writing() as connection:
+        store.log.catch_up(connection)
         store.log.append(connection, events, bodies or {})
 
 

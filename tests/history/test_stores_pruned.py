@@ -15,7 +15,7 @@ from xai_mcp_agent.history import retention
 from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import History, When
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Listed, Lost
+from xai_mcp_agent.history.recording.reports import Listed, Lost, call_event
 from xai_mcp_agent.history.retention import prune
 from xai_mcp_agent.history.tables import definitions
 from xai_mcp_agent.settings.sections import Retention
@@ -31,7 +31,7 @@ def live(writer: ReportWriter, days: int) -> None:
         words = {7: f"since day {day}"}
         tools = tuple(tool("many", f"t{n}", words.get(n, "")) for n in range(100))
         writer.record([Listed(MANY, time, tools, connected=True)])
-        writer.record([Called(Subject(MCP, "many", "t7"), time, 0.25)])
+        writer.record([call_event(Subject(MCP, "many", "t7"), time, 0.25)])
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
 
 

@@ -21,13 +21,13 @@ from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
-    Called,
-    Decided,
     Failed,
     Listed,
     Lost,
     Report,
     Seeded,
+    call_event,
+    decision_event,
 )
 from xai_mcp_agent.history.records import last_seen, records_of
 
@@ -54,9 +54,9 @@ def life(seed: int) -> list[Report]:
             Lost(subject.anchor, NOON, "closed"),
             Failed(subject.anchor, NOON, chance.choice(("slow", "gone"))),
             Seeded(STATIC, NOON, (tool("", name, chance.choice("12")),)),
-            Called(subject, NOON, chance.random(), chance.choice(("", "", "no"))),
-            Called(subject, NOON, chance.random()),
-            Decided(subject, NOON, chance.choice(("enabled", "disabled"))),
+            call_event(subject, NOON, chance.random(), chance.choice(("", "", "no"))),
+            call_event(subject, NOON, chance.random()),
+            decision_event(subject, NOON, chance.choice(("enabled", "disabled"))),
         ]
         reports.append(replace(chance.choice(what), time=NOON + timedelta(minutes=minute)))
     return reports
@@ -107,7 +107,7 @@ def test_tools_of_any_name_have_records_of_their_own(writer: ReportWriter) -> No
     named = [*((x, x) for x in ODD_NAMES), *alike]
     for source, name in named:
         writer.record([listed(source, tool(source, name, name), connected=True)])
-        writer.record([Called(Subject(MCP, source, name), NOON, 0.1, name)])
+        writer.record([call_event(Subject(MCP, source, name), NOON, 0.1, name)])
     records = writer.history.records().tools
     assert records.keys() == {Subject(MCP, *x) for x in named}
     assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())

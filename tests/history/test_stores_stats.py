@@ -11,8 +11,9 @@ import pytest
 from tests.support.recorded import NOON
 from xai_mcp_agent import CallStats, Subject
 from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, refusal
+from xai_mcp_agent.history.recording.reports import call_event, refusal_event
 from xai_mcp_agent.history.records import NO_USAGE, Call
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
@@ -20,10 +21,10 @@ GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
 FIRST = datetime.min.replace(year=1970, tzinfo=NOON.tzinfo)
 
 
-def some_calls(count: int = 400) -> list[Called]:
+def some_calls(count: int = 400) -> list[Event]:
     chance = random.Random(15)
     return [
-        Called(
+        call_event(
             Subject(MCP, chance.choice(("git", "files")), chance.choice(NAMES)),
             NOON + timedelta(seconds=number),
             chance.choice((0.0, 2e-7, 0.004, 0.03, 1.0, 100.0)) * chance.uniform(1, 2),
@@ -44,13 +45,13 @@ def test_calls_errors_and_the_last_use_are_those_of_the_events(
     writer.record(some_calls())
     wanted = [x for x in some_calls() if since is None or x.time >= since]
     found = counted(writer, since)
-    assert found.keys() == {x.tool for x in wanted}
+    assert found.keys() == {x.subject for x in wanted}
     for tool, of in found.items():
-        mine = [x for x in wanted if x.tool == tool]
-        assert (of.calls, of.errors) == (len(mine), sum(bool(x.error) for x in mine))
+        mine = [x for x in wanted if x.subject == tool]
+        assert (of.calls, of.errors) == (len(mine), sum("error" in x.payload for x in mine))
         assert of.last_used == max(x.time for x in mine)
-        assert of.total_seconds == pytest.approx(sum(round(x.seconds, 6) for x in mine))
-        seconds = sorted(x.seconds for x in mine)
+        assert of.total_seconds == pytest.approx(sum(x.payload["seconds"] for x in mine))
+        seconds = sorted(x.payload["seconds"] for x in mine)
         assert of.median_seconds is not None
         assert of.p95_seconds is not None
         half, most = seconds[(len(mine) - 1) // 2], seconds[-(len(mine) // 20) - 1]
@@ -78,8 +79,8 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
     tool = Subject(MCP, "git", "log")
     given: Any = {"error": "x", "status": "error"}
     writer.record([
-        Called(tool, NOON, 0.5, arguments=given), Called(tool, NOON, 0.5, "bad", given),
-        Called(tool, NOON, 1, "bad"), refusal(tool, NOON, "It is switched off."),
+        call_event(tool, NOON, 0.5, arguments=given), call_event(tool, NOON, 0.5, "bad", given),
+        call_event(tool, NOON, 1, "bad"), refusal_event(tool, NOON, "It is switched off."),
     ])  # fmt: skip
     for since in (None, FIRST):
         of = counted(writer, since)[tool]
@@ -87,7 +88,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 
 
 def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None:
-    writer.record([refusal(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
+    writer.record([refusal_event(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
     for since in (None, FIRST):
         assert writer.history.stats(since).tools == []
         assert writer.history.stats(since).sources == []

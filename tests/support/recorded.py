@@ -15,13 +15,13 @@ from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
-    Called,
-    Decided,
     Failed,
     Listed,
     Lost,
     Report,
     Seeded,
+    call_event,
+    decision_event,
 )
 
 NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
@@ -75,11 +75,11 @@ class History:
 
     def called(self, source: str, tool: str, seconds: float, error: str = "") -> None:
         """A tool was called."""
-        self._record(Called(Subject(MCP, source, tool), self._next(), seconds, error))
+        self._record(call_event(Subject(MCP, source, tool), self._next(), seconds, error))
 
     def disabled(self, source: str, tool: str) -> None:
         """A person switched a tool off."""
-        self._record(Decided(Subject(MCP, source, tool), self._next(), "disabled"))
+        self._record(decision_event(Subject(MCP, source, tool), self._next(), "disabled"))
 
     def close(self) -> None:
         """Let go of it."""

@@ -50,6 +50,7 @@ class Subject:
     tool: str | None = None
     # Asked for several times while an event is written.
     _digest: str = field(default="", init=False, repr=False, compare=False)
+    _anchor: Subject | None = field(default=None, init=False, repr=False, compare=False)
 
     def __hash__(self) -> int:
         """Quick: every event is looked up by it. Kinds that share names are few."""
@@ -100,7 +101,11 @@ class Subject:
     @property
     def anchor(self) -> Subject:
         """The source it belongs to; itself, if it is one."""
-        return self if self.tool is None else _anchor(self.kind, self.source)
+        if self.tool is None:
+            return self
+        if self._anchor is None:
+            object.__setattr__(self, "_anchor", _anchor(self.kind, self.source))
+        return self._anchor or _anchor(self.kind, self.source)
 
 
 @dataclass(frozen=True, slots=True)

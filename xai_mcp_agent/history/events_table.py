@@ -55,9 +55,9 @@ class Range:
 
 
 def row_of(
-    project: int, position: int, event: Event, numbers: Mapping[Subject, int], run: int | None
+    project: int, position: int, event: Event, numbers: Mapping[str, int], run: int | None
 ) -> JsonObject:
-    """The row of an event at a position."""
+    """The row of an event at a position; `numbers` are those of subjects, by their digests."""
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
     if is_told_by_definition(event) or payload == usual_payload(change):
@@ -73,8 +73,8 @@ def row_of(
         "time": event.time,
         "run": run,
         "change": change,
-        "subject": numbers[event.subject],
-        "anchor": numbers[event.subject.anchor],
+        "subject": numbers[event.subject.digest],
+        "anchor": numbers[event.subject.anchor.digest],
         "followed_by": event.followed_by,
         "definition": event.definition,
         "reason": event.reason or None,

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from ..core.json import JsonObject
 from .database import insert_missing, portions
@@ -86,14 +86,16 @@ class EventLog:
 
     def __init__(self, project: Project, number: int) -> None:
         self.project, self.number = project, number
-        self._subjects: dict[int, Subject] = {}
-        self._runs: dict[int, str] = {}
         self.forget()
 
     def forget(self) -> None:
         """Read the state anew the next time: a transaction that failed may be in it."""
         self._fold: Fold | None = None
         self._position = self._snapshot_at = 0
+        self._subjects: dict[int, Subject] = {}
+        self._number_of: dict[str, int] = {}  # by the digests of subjects
+        self._runs: dict[int, str] = {}
+        self._run_number_of: dict[str, int] = {}
 
     def catch_up(self, connection: Connection) -> Fold:
         """The state now: what others wrote since the last time is folded in."""
@@ -117,41 +119,41 @@ class EventLog:
         return self._fold
 
     def append(
-        self, connection: Connection, new: Iterable[Event], bodies: Mapping[str, str]
+        self,
+        connection: Connection,
+        new: Sequence[Event],
+        bodies: Mapping[str, str],
+        run: str = "",
     ) -> None:
-        """Add events at the end. In a transaction for writing that caught up.
+        """Add events at the end, of this `run` unless they name one. The state has caught up.
 
         `bodies` are definitions as JSON text by their digests; one that is there is left as it is.
         """
-        fold = self.catch_up(connection)
-        added = [*new]
-        if not added:
-            return
-        numbers = self._numbers(
-            connection, {y: None for x in added for y in (x.subject, x.subject.anchor)}
-        )
-        known_runs = self._run_numbers(connection, {x.run: x.time for x in added if x.run})
+        fold = self.state
+        about = {x.subject.digest: x.subject for x in new}
+        about |= {x.anchor.digest: x.anchor for x in about.values()}
+        numbers = self._numbers(connection, about)
+        run_numbers = self._run_numbers(connection, {x.run or run: x.time for x in new})
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
         rows = [
-            row_of(self.number, position, x, numbers, known_runs.get(x.run))
-            for position, x in enumerate(added, self._position + 1)
+            row_of(self.number, position, x, numbers, run_numbers.get(x.run or run))
+            for position, x in enumerate(new, self._position + 1)
         ]
         connection.execute(insert(events), rows)
-        fold.take(added)
-        self._position += len(added)
+        fold.take(new)
+        self._position += len(new)
         self.take_snapshot(connection)
 
     def take_snapshot(self, connection: Connection, *, part: float = 1.0) -> None:
         """Write a snapshot of the state, unless the last one is nearer than `part` of the usual."""
-        fold = self.catch_up(connection)
-        least = part * (ROWS_BETWEEN_SNAPSHOTS + fold.count)
+        least = part * (ROWS_BETWEEN_SNAPSHOTS + self.state.count)
         if self._position - self._snapshot_at < least:
             return
         last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self.number)
         self._snapshot_at = connection.execute(last).scalar() or 0
         if self._position - self._snapshot_at >= least:  # else others wrote one
-            keep_snapshot(connection, self.number, self._position, fold)
+            keep_snapshot(connection, self.number, self._position, self.state)
             self._snapshot_at = self._position
 
     def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
@@ -231,7 +233,7 @@ class EventLog:
         self, connection: Connection, source: Subject, changes: Sequence[Change], until: int | None
     ) -> Event | None:
         """The newest row of a source or its tools with one of these changes, up to a position."""
-        number = self.numbers_of(connection, [source]).get(source, 0)
+        number = self._number(connection, source)
         last = LARGEST_POSITION if until is None else until
         query = select(events).where(
             events.c.project == self.number, events.c.anchor == number,
@@ -244,53 +246,58 @@ class EventLog:
         """The subjects with these numbers."""
         numbers = set(numbers)
         for some in portions(numbers - self._subjects.keys()):
-            for x in connection.execute(select(subjects).where(subjects.c.id.in_(some))):
-                self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
+            self._learn_numbers(connection, subjects.c.id.in_(some))
         return {x: self._subjects[x] for x in numbers & self._subjects.keys()}
 
-    def numbers_of(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
-        """The numbers of these subjects, where they have one."""
-        by_digest = {x.digest: x for x in wanted}
-        found: dict[Subject, int] = {}
-        for some in portions(by_digest):
-            mine = subjects.c.project == self.number, subjects.c.digest.in_(some)
-            query = select(subjects.c.digest, subjects.c.id).where(*mine)
-            found |= {by_digest[digest]: number for digest, number in connection.execute(query)}
-        return found
+    def _number(self, connection: Connection, subject: Subject) -> int:
+        """The number of a subject; 0 if it has none."""
+        return self._known_numbers(connection, [subject.digest]).get(subject.digest, 0)
 
-    def _numbers(self, connection: Connection, wanted: Iterable[Subject]) -> dict[Subject, int]:
-        """The numbers of these subjects; a new subject gets one."""
-        wanted = list(wanted)
-        found = self.numbers_of(connection, wanted)
+    def _known_numbers(self, connection: Connection, digests: Iterable[str]) -> Mapping[str, int]:
+        """The numbers of subjects by their digests, of these where they have one."""
+        for some in portions(x for x in digests if x not in self._number_of):
+            self._learn_numbers(connection, subjects.c.digest.in_(some))
+        return self._number_of
+
+    def _learn_numbers(self, connection: Connection, where: ColumnElement[bool]) -> None:
+        query = select(subjects).where(subjects.c.project == self.number, where)
+        for x in connection.execute(query):
+            self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
+            self._number_of[x.digest] = x.id
+
+    def _numbers(self, connection: Connection, wanted: Mapping[str, Subject]) -> Mapping[str, int]:
+        """The numbers of these subjects by their digests; a new subject gets one."""
+        known = self._known_numbers(connection, wanted)
         new = [
             {
-                "project": self.number, "digest": x.digest, "kind": x.kind.name,
+                "project": self.number, "digest": digest, "kind": x.kind.name,
                 "source_name": x.source, "tool": x.tool,
             }
-            for x in wanted if x not in found
+            for digest, x in wanted.items() if digest not in known
         ]  # fmt: skip
         if new:
             connection.execute(insert(subjects), new)
-            found = self.numbers_of(connection, wanted)
-        return found
+        return self._known_numbers(connection, wanted)
 
     def _run_numbers(
         self, connection: Connection, wanted: Mapping[str, datetime]
-    ) -> dict[str, int]:
+    ) -> Mapping[str, int]:
         """The numbers of runs. A run without a row gets one, as ended at this time."""
-        query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(wanted))
-        found: dict[str, int] = {x.id: x.number for x in connection.execute(query)}
-        lost = [
-            {
-                "id": run, "project": self.number, "host": "", "pid": 0, "pid_started": 0.0,
-                "seen": time, "ended": time,
-            }
-            for run, time in wanted.items() if run not in found
-        ]  # fmt: skip
-        if lost:
-            connection.execute(insert(runs), lost)
-            found |= {x.id: x.number for x in connection.execute(query)}
-        return found
+        new = {x: time for x, time in wanted.items() if x and x not in self._run_number_of}
+        if new:
+            query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
+            known = {x.id for x in connection.execute(query)}
+            lost = [
+                {
+                    "id": run, "project": self.number, "host": "", "pid": 0, "pid_started": 0.0,
+                    "seen": time, "ended": time,
+                }
+                for run, time in new.items() if run not in known
+            ]  # fmt: skip
+            if lost:
+                connection.execute(insert(runs), lost)
+            self._run_number_of |= {x.id: x.number for x in connection.execute(query)}
+        return self._run_number_of
 
     def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
         """The last snapshot up to a position, and its own; an empty state before the first."""
@@ -304,10 +311,9 @@ class EventLog:
 
     def _found(self, connection: Connection, wanted: Range) -> list[Event]:
         """The events of a range's own rows, oldest first."""
-        both = [x for x in (wanted.subject, wanted.anchor) if x is not None]
-        numbers = self.numbers_of(connection, {y for x in both for y in (x, x.anchor)})
-        subject = numbers.get(wanted.subject, 0) if wanted.subject else 0
-        anchor = numbers.get(both[0].anchor, 0) if both else 0
+        about = wanted.subject or wanted.anchor
+        subject = self._number(connection, about) if about else 0
+        anchor = self._number(connection, about.anchor) if about else 0
         query = query_of(self.number, wanted, subject, anchor)
         return self._events(connection, connection.execute(query).all()[::-1])
 

@@ -181,7 +181,8 @@ class SourceRecord:
     `others` counts its prompts, resources and templates, where it has any of these.
     `inventory` is the digest of what it listed last, at `last_sync`; the time before was
     `synced_before`. `reason` says why it is not connected, and `disconnected_since` since when;
-    `last_error` what went wrong last since it was listed well, and `failures` how often.
+    `last_error` what went wrong last since it was listed well, and `failures` how often that
+    was another thing.
     """
 
     subject: Subject
@@ -393,8 +394,7 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
         case "disconnected":
             return replace(record, runs=(), disconnected_since=event.time, reason=event.reason)
         case "failed":
-            times = record.failures + event.payload.get("times", 1)
-            return replace(record, last_error=event.reason, failures=times)
+            return replace(record, last_error=event.reason, failures=record.failures + 1)
         case _:
             return record
 
@@ -425,7 +425,8 @@ def fold_tool(
 
 
 def _call(event: Event) -> Call:
-    return Call(event.time, event.payload["seconds"], event.payload.get("error", ""))
+    payload = event.payload
+    return Call(event.time, payload.get("seconds", 0.0), payload.get("error", ""))
 
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:

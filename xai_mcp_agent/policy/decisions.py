@@ -42,7 +42,7 @@ from ..core.tools import (
 from ..history.diff import difference_in_full
 from ..history.event import Subject, Teller
 from ..history.recording.recorder import HistoryRecorder
-from ..history.recording.reports import Decided
+from ..history.recording.reports import decision_event
 from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
 from .approval_trust import ApprovalTrust
@@ -328,7 +328,8 @@ class Decisions:
             return lock
 
         for tool in tools:
-            self._recorder.decided(Decided(tool, _now(), "enabled" if is_enabled else "disabled"))
+            decision = "enabled" if is_enabled else "disabled"
+            self._recorder.decided(decision_event(tool, _now(), decision))
         await self._decide(change)
 
     async def accept(
@@ -375,7 +376,8 @@ class Decisions:
         if instructions:
             subjects[Subject(self._kind_of(source), source)] = instructions
         for subject, digest in subjects.items():
-            self._recorder.decided(Decided(subject, _now(), "accepted", digest, teller=teller))
+            event = decision_event(subject, _now(), "accepted", digest, teller)
+            self._recorder.decided(event)
 
     def _seen_definition(self, key: ToolKey) -> JsonObject | None:
         """The accepted definition of a tool, if this process saw it."""

@@ -293,7 +293,7 @@ def _of_source(line: HistoryLine) -> str:
         case "accepted":
             return "what it says of its use is accepted"
         case "failed":
-            failed = sum(int(x.payload.get("times", 1)) for x in line.events)
+            failed = len(line.events)
             times = f" {failed:,} times" if failed > 1 else ""
             return f"failed{times}: {_short(event.reason)}"
         case _:

@@ -21,7 +21,7 @@ from ...core.questions import Question
 from ...core.tools import STATIC, Tool, ToolKey, digest_of
 from ...core.visible import escaped
 from ...history.event import NAMELESS
-from ...history.recording.reports import Decided as DecidedReport
+from ...history.recording.reports import decision_event
 from ...policy.decisions import Choice, changes_between
 from ...policy.review import Review, digest_of_reviews, require_read, waiting_of
 from ...sources.canvas import CANVAS
@@ -235,7 +235,7 @@ class Deciding(Tools):
             keys = [x for x in approved if x.name == name]
             for key in keys:
                 now, subject = datetime.now(UTC), engine.recorder.subject(key)
-                engine.recorder.decided(DecidedReport(subject, now, "withdrawn"))
+                engine.recorder.decided(decision_event(subject, now, "withdrawn"))
                 trouble = await _trouble_of(engine.decisions.approve(key, "")) or trouble
             choices.append(Choice(server, name, "withdrawn", bool(keys)))
         return _written(choices, trouble)

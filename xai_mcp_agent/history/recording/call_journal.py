@@ -23,23 +23,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from ...core.json import JsonObject
-from ...core.tools import kind_named
 from ...secrets.private_files import make_private_folder, open_private, take_lock
-from ..event import Subject
+from ..event import Event, subject_of
 from ..place import Place
-from .reports import CALLER_KEYS, Begun, Called
+from .reports import UNKNOWN
 
 logger = logging.getLogger(__name__)
 
 _LARGEST_BYTES = 32 * 2**20  # some hundred thousand calls, which wait for a store that is away
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_MOST_ERROR_CHARS = 500
-_MOST_LINE_BYTES = 200_000  # ten times the longest of ours
 
 
 class CallJournal:
@@ -59,19 +56,17 @@ class CallJournal:
         self._opened: int | None = None
         self._pending: set[int] = set()  # what the store does not have yet
         self._size = 0
-        self.numbers = count(1)  # for calls
+        self._numbers = count(1)
         self._changing = threading.RLock()
         _all.add(self)
 
-    def begin(self, call: Begun) -> int:
-        """Note that a call is about to be sent; its number, 0 where it is not noted."""
-        number = next(self.numbers)
-        return number if self._add(number, _line(number, call)) else 0
+    def note(self, call: Event, number: int = 0) -> int:
+        """Note that a call is about to be sent, or is over; its number, 0 where it has none.
 
-    def end(self, call: Called) -> None:
-        """Note that a call is over, under the number in its `entry`."""
-        if self._file is not None:
-            self._add(call.entry, _line(call.entry, call))
+        `number` is what the note of its begin gave.
+        """
+        new = number or next(self._numbers)
+        return new if self._file and self._add(new, _line(new, call)) else number
 
     def written(self, numbers: Iterable[int]) -> None:
         """The store has these calls, or they were never made."""
@@ -85,7 +80,7 @@ class CallJournal:
     def withdraw(self, number: int) -> None:
         """Note that this call was not made."""
         if number in self._pending:
-            self._add(number, to_json({"n": number, "was": "withdrawn"}) + b"\n")
+            self._add(number, to_json({"n": number, "change": "withdrawn"}) + b"\n")
             self.written([number])
 
     def close(self) -> None:
@@ -165,22 +160,24 @@ if hasattr(os, "register_at_fork"):
 
 
 class LeftBehind:
-    """What a process noted that is not there any more. To be let go of, or removed."""
+    """The calls that a process noted which is not there any more. To be let go of, or removed.
+
+    Those that were begun and are not known to have ended are `begun`, the others `called`.
+    """
 
     def __init__(self, file: Path, opened: int) -> None:
         self._file, self._opened = file, opened
-        self.run = ""
-        self._calls: dict[int, Begun | Called] = {}
+        calls: dict[int, Event] = {}
+        run = ""
         with os.fdopen(os.dup(opened), "rb") as lines:
-            for line in lines.read(_LARGEST_BYTES).splitlines():
-                if len(line) <= _MOST_LINE_BYTES:
-                    with suppress(OverflowError, ValueError):  # cut off, or not ours
-                        self._read(_Line.model_validate_json(line))
-
-    @property
-    def calls(self) -> list[Begun | Called]:
-        """Those that were begun and are not known to have ended, and those that did."""
-        return [*self._calls.values()]
+            for text in lines.read(_LARGEST_BYTES).splitlines():
+                with suppress(OverflowError, ValueError):  # cut off, or not ours
+                    line = _Line.model_validate_json(text)
+                    run = line.run or run
+                    calls.pop(line.n, None)
+                    if line.change in ("begun", "called"):
+                        calls[line.n] = line.event(run)
+        self.calls = list(calls.values())
 
     def remove(self) -> None:
         """The store has them all."""
@@ -191,14 +188,6 @@ class LeftBehind:
     def let_go(self) -> None:
         """Leave it for somebody else."""
         os.close(self._opened)
-
-    def _read(self, line: _Line) -> None:
-        if line.run:
-            self.run = line.run
-        elif line.was == "withdrawn":
-            self._calls.pop(line.n, None)
-        else:
-            self._calls[line.n] = line.call()
 
 
 def left_behind(place: Place) -> list[LeftBehind]:
@@ -235,47 +224,57 @@ def _stem(place: Place) -> Path | None:
     return user_state_path("xai-mcp-agent", appauthor=False) / "calls" / f"{digest}-"
 
 
-def _line(number: int, call: Begun | Called) -> bytes:
-    subject = call.tool
+def _line(number: int, call: Event) -> bytes:
+    tool = call.subject
     value: JsonObject = {
-        "n": number, "was": "begun", "time": call.time,
-        "tool": (subject.kind.name, subject.source, subject.tool),
+        "n": number, "change": call.change, "time": call.time,
+        "tool": (tool.kind.name, tool.source, tool.tool), "payload": call.payload,
     }  # fmt: skip
-    if isinstance(call, Called):
-        value |= {"was": "called", "seconds": call.seconds, "error": call.error}
-        value |= {"result": call.result, "structured": call.structured}
-    value |= {"arguments": call.arguments, "by": call.by}
     try:
-        return to_json(value, exclude_none=True) + b"\n"
+        return to_json(value) + b"\n"
     except ValueError:  # halves of surrogate pairs
         return json.dumps(value, default=str).encode() + b"\n"
 
 
-class _Line(BaseModel):
-    """A line as it is read back. The file may have come with a clone: only what fits is taken."""
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+class _Payload(BaseModel):
+    """The payload of a call. Of a file that came with a clone nothing else is taken."""
+
+    model_config = _STRICT
+
+    status: Literal["", "ok", "error", "unknown"] = ""
+    seconds: float = 0.0
+    error: str = ""
+    arguments: JsonObject | str = ""
+    result: str = ""
+    structured: Any = None
+    run_id: str = ""
+    call_id: str = ""
+    caller: str = ""
+    agent: str = ""
+    workflow: str = ""
+    node: str = ""
+    toolbelt: str = ""
+
+
+class _Line(BaseModel):
+    """A line as it is read back."""
+
+    model_config = _STRICT
 
     run: str = ""
     n: int = 0
-    was: Literal["begun", "called", "withdrawn"] = "withdrawn"
+    change: Literal["", "begun", "called", "withdrawn"] = ""
     time: datetime = datetime.min
     tool: tuple[str, str, str] = ("", "", "")
-    seconds: float = 0.0
-    error: str = Field("", max_length=_MOST_ERROR_CHARS)
-    arguments: JsonObject | str | None = None
-    result: str | None = None
-    structured: Any = None
-    by: tuple[tuple[str, str], ...] = ()
+    payload: _Payload = _Payload()
 
-    def call(self) -> Begun | Called:
-        """The call of this line."""
-        kind, source, tool = self.tool
-        subject, time = Subject(kind_named(kind), source, tool), self.time.astimezone(UTC)
-        by = tuple(x for x in self.by if x[0] in CALLER_KEYS)
-        if self.was == "begun":
-            return Begun(subject, time, self.arguments, by)
-        return Called(
-            subject, time, self.seconds, self.error, self.arguments, self.result, self.structured,
-            by=by,
-        )  # fmt: skip
+    def event(self, run: str) -> Event:
+        """The event of this line."""
+        assert self.change in ("begun", "called")
+        tool, time = subject_of(*self.tool), self.time.astimezone(UTC)
+        payload = self.payload.model_dump(exclude_unset=True)
+        reason = UNKNOWN if self.change == "begun" else ""
+        return Event(tool, self.change, time, payload, reason=reason, run=run)

@@ -30,14 +30,11 @@ from ...core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
-from ..event import Subject
+from ..event import Event, Subject
 from ..forks import unforked
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
-    Begun,
-    Called,
-    Decided,
     Failed,
     Listed,
     Lost,
@@ -46,8 +43,10 @@ from .reports import (
     Taught,
     Use,
     answer_event,
+    begun_event,
+    call_event,
     kept_use,
-    refusal,
+    refusal_event,
     used_by,
 )
 from .writer import HistoryWriter
@@ -96,7 +95,7 @@ class HistoryRecorder:
             place,
             lambda: _open(place, mask, began, tell, redact, keep, run),
             warn,
-            lambda written: journal.written(x.entry for x in written if isinstance(x, Called)),
+            journal.written,
         )
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
@@ -105,7 +104,8 @@ class HistoryRecorder:
         self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
-        self._mask_name = lru_cache(maxsize=256)(mask)  # one agent makes many calls
+        # One agent makes many calls.
+        self._kept_use = lru_cache(maxsize=256)(partial(kept_use, mask=mask))
         self._record = record
 
     @property
@@ -157,8 +157,8 @@ class HistoryRecorder:
         What comes back is for `called`, or for `not_called`. `by` says who makes it, see
         `use_of`.
         """
-        given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.begin(Begun(_subject(key), datetime.now(UTC), given, by))
+        kept = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        return self._journal.note(begun_event(_subject(key), datetime.now(UTC), kept, by))
 
     def not_called(self, begun: int) -> None:
         """A call that was begun was not sent."""
@@ -181,23 +181,20 @@ class HistoryRecorder:
         """
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
-        given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        kept = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = data = None
         if result is not None and RESULTS in self._record:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
-        entry = begun or next(self._journal.numbers)
-        report = Called(
-            _subject(key), datetime.now(UTC), seconds, error, given, text, data, entry, by
-        )
-        self._journal.end(report)
-        self._writer.report(report)
+        call = call_event(_subject(key), datetime.now(UTC), seconds, error, kept, text, data, by)
+        self._writer.report(call, self._journal.note(call, begun))
 
     def use_of(self, caller: Caller, call_id: str = "") -> Use:
         """What events tell of who makes a call, without secrets."""
         if caller is PROGRAM and not call_id:
             return _BY_PROGRAM
-        return kept_use(used_by(caller, call_id), self._mask_name)
+        use = self._kept_use(used_by(caller))
+        return (*use, *kept_use((("call_id", call_id),), self.mask)) if call_id else use
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Have something learned, in the writer thread. Returns at once."""
@@ -210,8 +207,8 @@ class HistoryRecorder:
         """
         return self._writer.ask(lambda writer: writer.forget(forget))
 
-    def decided(self, decision: Decided) -> None:
-        """Something was decided about a tool."""
+    def decided(self, decision: Event) -> None:
+        """Something was decided about a tool; see `decision_event`."""
         self._writer.report(decision)
 
     def answered(
@@ -226,7 +223,9 @@ class HistoryRecorder:
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
         """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
-        self._writer.report(refusal(self.subject(key), datetime.now(UTC), reason, definition, by))
+        self._writer.report(
+            refusal_event(self.subject(key), datetime.now(UTC), reason, definition, by)
+        )
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.

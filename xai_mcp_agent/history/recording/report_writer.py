@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,16 +20,20 @@ from ...settings.sections import Retention
 from ..event import Change, Event, Subject
 from ..history import History, open_history
 from ..learned_rows import Learning
-from ..log import calls_at, definitions_of
-from ..records import ENDED, Fold, Known, ToolRecord
+from ..log import EventLog, calls_at, definitions_of
+from ..records import ENDED, Fold, Known, SourceRecord, ToolRecord
 from ..renames import likely_renames
 from ..retention import is_due, prune
 from ..runs import Runs
 from .call_journal import LeftBehind, left_behind
-from .event_builder import EventBuilder
+from .event_builder import (
+    failure_event,
+    listing_events,
+    loss_events,
+    seed_events,
+    source_event,
+)
 from .reports import (
-    Called,
-    Decided,
     Failed,
     Listed,
     ListingDigest,
@@ -43,32 +46,33 @@ from .reports import (
     digest_listing,
 )
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 _LOOK_SECONDS = 3600.0
-_REPEATED_SECONDS = 3600.0  # a failure that comes again and again is counted for so long
 _PART_AT_CLOSE = 0.2  # of the usual distance: who opens it next has less to fold
 
 
 class _Batch:
-    """The events of one transaction, folded in as they are added."""
+    """The events of one transaction. They are written before somebody asks what is known."""
 
-    def __init__(self, connection: Connection, history: History) -> None:
+    def __init__(self, connection: Connection, log: EventLog, run: str) -> None:
         self.connection = connection
         self.changed: set[Subject] = set()
         """The tools of which the record is another one, and sources of which all tools may be."""
-        self._log = history.log
-        self._log.catch_up(connection)
+        self._log, self._run = log, run
         self._new: list[Event] = []
         self._bodies: dict[str, str] = {}
+        log.catch_up(connection)
 
     @property
     def fold(self) -> Fold:
         """What is known now."""
         self.write()
         return self._log.state
+
+    def source(self, source: Subject) -> SourceRecord | None:
+        """What is known of a source now."""
+        return self.fold.sources.get(source)
 
     def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
         """Have these written; `bodies` are definitions that they name and that may be new."""
@@ -80,10 +84,10 @@ class _Batch:
 
     def write(self) -> None:
         """Write all that was added."""
-        new, self._new = self._new, []
-        bodies, self._bodies = self._bodies, {}
+        new, bodies = self._new, self._bodies
+        self._new, self._bodies = [], {}
         if new:
-            self._log.append(self.connection, new, bodies)
+            self._log.append(self.connection, new, bodies, self._run)
 
 
 class ReportWriter:
@@ -100,26 +104,21 @@ class ReportWriter:
         history: History,
         mask: Callable[[str], str],
         began: datetime | None = None,
-        publish: Callable[[RecordUpdate], None] | None = None,
+        publish: Callable[[RecordUpdate], None] = lambda _: None,
         redact: Callable[[str], str] | None = None,
         keep: Retention | None = None,
         run: str = "",
     ) -> None:
         self.history = history  # another one takes its place when it has to be opened anew
+        self._mask, self._redact, self._publish = mask, redact or mask, publish
         self._retention = keep
         self._looked: float | None = None  # for what is too old
         self._used: History | None = None  # by the last transaction
-        self._mask = mask
-        self._publish = publish
-        self._redact = redact or mask
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
-        # Failures like the one that was written down last of their sources, and since when.
-        self._repeated: dict[Subject, tuple[Failed, float]] = {}
         self._began = began
         self._runs = Runs(history.project_id, run)  # not begun
-        self._changes = EventBuilder(self._runs.own)
         self.record(())
 
     def open_again(self) -> None:
@@ -138,13 +137,9 @@ class ReportWriter:
         with self._batch() as batch:
             for report in taken:
                 self._take_in(batch, report)
-            for source, (_, since) in tuple(self._repeated.items()):
-                if time.monotonic() - since >= _REPEATED_SECONDS:
-                    self._write_repeated(batch, source, datetime.now(UTC))
             self._learn(batch, [x for x in taken if isinstance(x, Taught)])
             update = self._update(batch, taken)
-        if self._publish is not None:
-            self._publish(update)
+        self._publish(update)
 
     def forget(self, forget: Callable[[Learning], T]) -> T:
         """Forget something that was learned; what `forget` returns.
@@ -189,8 +184,6 @@ class ReportWriter:
             with self._batch() as batch:
                 for source in tuple(self._connected):  # usually none is left
                     self._take_in(batch, Lost(source, datetime.now(UTC), ENDED))
-                for source in tuple(self._repeated):
-                    self._write_repeated(batch, source, datetime.now(UTC))
                 self._runs.end(batch.connection)
                 batch.write()
                 self.history.log.take_snapshot(batch.connection, part=_PART_AT_CLOSE)
@@ -209,120 +202,91 @@ class ReportWriter:
 
     @contextmanager
     def _batch(self) -> Generator[_Batch]:
-        connected, repeated = dict(self._connected), dict(self._repeated)
+        connected = dict(self._connected)
         left: list[LeftBehind] = []
         try:
             with self.history.writing() as connection:
-                batch = _Batch(connection, self.history)
-                if not self._runs.beat(connection):
-                    left = self._begin(batch)
-                elif self._used is not self.history:
-                    self._end_what_is_over(batch, datetime.now(UTC))
+                is_new, now = not self._runs.beat(connection), datetime.now(UTC)
+                if is_new:
+                    self._begin_run(connection)
+                    now, self._began = self._began or now, None
+                batch = _Batch(connection, self.history.log, self._runs.own)
+                if is_new or self._used is not self.history:
+                    self._end_what_is_over(batch, now)
+                if is_new:
+                    left = left_behind(self.history.place)
+                    self._take_in_left_behind(batch, left)
+                    # What this process has connected it had in a run that others took for ended.
+                    for report in tuple(self._connected.values()):
+                        self._listed(batch, replace(report, time=now))
                 yield batch
                 batch.write()
             self._used = self.history
         except BaseException:
-            self._connected, self._repeated = connected, repeated
+            self._connected = connected
             for one in left:
                 one.let_go()
             raise
         for one in left:
             one.remove()
 
-    def _begin(self, batch: _Batch) -> list[LeftBehind]:
-        """Begin a run, and note what those had that ended without a word.
-
-        What this process has connected it had in a run that others took for ended, because the
-        machine slept, say. Gives what processes left behind that were killed.
-        """
-        if not self._runs.begin(batch.connection):  # others took it for ended
+    def _begin_run(self, connection: Connection) -> None:
+        """Begin a run; a new one if others took this for ended, because the machine slept, say."""
+        if not self._runs.begin(connection):
             self._runs = Runs(self.history.project_id)
-            self._runs.begin(batch.connection)
-            self._changes = EventBuilder(self._runs.own)
-        began, self._began = self._began or datetime.now(UTC), None
-        self._end_what_is_over(batch, began)
-        left = self._take_in_left_behind(batch)
-        for report in tuple(self._connected.values()):
-            self._listed(batch, replace(report, time=began))
-        return left
+            self._runs.begin(connection)
 
     def _end_what_is_over(self, batch: _Batch, time: datetime) -> None:
         """Note the loss of what runs had that are over."""
-        known = {x for source in batch.fold.sources.values() for x in source.runs}
-        for run, end in self._runs.over(batch.connection, known - {self._runs.own}).items():
-            for source in [x.subject for x in batch.fold.sources.values() if run in x.runs]:
-                lost = Lost(source, time, end, run)
-                batch.add(self._changes.of_loss(lost, batch.fold.sources.get(source)))
+        sources = batch.fold.sources
+        others = {x for source in sources.values() for x in source.runs} - {self._runs.own}
+        for run, end in self._runs.over(batch.connection, others).items():
+            for source in [x for x in sources.values() if run in x.runs]:
+                batch.add(loss_events(Lost(source.subject, time, end), source, run))
+                batch.write()
             self._runs.end(batch.connection, run)
 
-    def _take_in_left_behind(self, batch: _Batch) -> list[LeftBehind]:
+    def _take_in_left_behind(self, batch: _Batch, left: Iterable[LeftBehind]) -> None:
         """Add the calls of processes that were killed before the store had them."""
-        found = left_behind(self.history.place)
-        calls = [(call, left.run) for left in found for call in left.calls]
-        times = [call.time for call, _ in calls]
+        calls = sorted((call for one in left for call in one.calls), key=lambda x: x.time)
+        times = [x.time for x in calls]
         known = calls_at(batch.connection, self.history.project_id, times)
-        for call, run in sorted(calls, key=lambda x: x[0].time):
-            is_over = isinstance(call, Called)
-            if (call.tool.digest, call.time) not in known:
-                event = self._changes.of_call(call) if is_over else self._changes.of_begun(call)
-                batch.add([replace(event, run=run)])
-        return found
+        batch.add(x for x in calls if (x.subject.digest, x.time) not in known)
 
     def _take_in(self, batch: _Batch, report: Report) -> None:
-        if isinstance(report, Listed | Lost):
-            self._write_repeated(batch, report.source, report.time)
         match report:
+            case Event():
+                batch.add([report])
             case Listed():
                 self._listed(batch, report)
-            case Lost():
-                self._seen.pop(report.source, None)
-                self._connected.pop(report.source, None)
-                batch.add(self._changes.of_loss(report, batch.fold.sources.get(report.source)))
-            case Failed():
-                self._failed(batch, report)
+            case Lost(source):
+                self._seen.pop(source, None)
+                self._connected.pop(source, None)
+                batch.add(loss_events(report, batch.source(source), self._runs.own))
+            case Failed(source, _, problem):
+                known = batch.source(source)
+                if known is None or known.last_error != problem:  # the same again is no news
+                    batch.add([failure_event(report)])
             case Seeded():
                 self._seeded(batch, report)
-            case Called():
-                batch.add([self._changes.of_call(report)])
             case Taught():
                 pass  # all of them together, see `record`
-            case Decided():
-                batch.add([self._changes.of_decision(report)])
-            case Event():
-                batch.add([replace(report, run=self._runs.own)])
-
-    def _failed(self, batch: _Batch, report: Failed) -> None:
-        """Written down, or counted if it is what went wrong before."""
-        source = batch.fold.sources.get(report.source)
-        if source is not None and source.last_error == report.problem:
-            before, since = self._repeated.get(report.source, (None, time.monotonic()))
-            times = report.times + (before.times if before else 0)
-            self._repeated[report.source] = replace(report, times=times), since
-            return
-        self._write_repeated(batch, report.source, report.time)
-        batch.add([self._changes.of_failure(report)])
-
-    def _write_repeated(self, batch: _Batch, source: Subject, now: datetime) -> None:
-        """As of now: who looks back at the time before must see what was known then."""
-        if source in self._repeated:
-            held, _ = self._repeated.pop(source)
-            batch.add([self._changes.of_failure(replace(held, time=max(held.time, now)))])
 
     def _listed(self, batch: _Batch, report: Listed) -> None:
         self._connected[report.source] = report
         features = tools_of_features(report.source.source, report.features)
         seen = digest_listing((*report.tools, *features), self._seen.get(report.source))
         self._seen[report.source] = replace(seen, texts={})
-        source = batch.fold.sources.get(report.source)
+        source = batch.source(report.source)
         if source is None or self._runs.own not in source.runs:
             report = replace(report, connected=True)
         is_as_before = source is not None and source.inventory == seen.inventory
         if is_as_before and not (report.connected or report.is_forced):
-            batch.add([self._changes.of_source(report, seen, source)])
+            batch.add([source_event(report, seen, source, self._runs.own)])
             return
         known = batch.fold.known(report.source)
         renames = self._renames(batch, known.vanished(seen.tools), known.came(seen.tools))
-        events = self._changes.of_listing(report, seen, known, renames)
+        events = listing_events(report, seen, known, renames, self._runs.own)
         batch.add(events, self._bodies(seen, known))
 
     def _renames(
@@ -357,7 +321,7 @@ class ReportWriter:
         new = [x for x in report.tools if self._is_new(batch, report, x, digests[x.name])]
         bodies = {digests[tool.name]: self._body(tool) for tool in new}
         report = replace(report, tools=tuple(new))
-        batch.add(self._changes.of_seeds(report, digests), bodies)
+        batch.add(seed_events(report, digests), bodies)
 
     def _is_new(self, batch: _Batch, report: Seeded, tool: Tool, digest: str) -> bool:
         """Whether it is not what it was when this process, in whatever run, said so last."""
@@ -377,7 +341,7 @@ class ReportWriter:
 
     def _learning(self, batch: _Batch, since: datetime) -> Learning:
         def note(change: Change, tool: Subject, time: datetime, payload: JsonObject) -> None:
-            batch.add([self._changes.of_learning(change, tool, time, payload)])
+            batch.add([Event(tool, change, time, payload)])
 
         return Learning(
             batch.connection, self.history.project_id, redact=self._redact, note=note, since=since

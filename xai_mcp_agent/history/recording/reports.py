@@ -1,4 +1,7 @@
-"""Reports to the writer thread, digests of listings, and the record updates it publishes."""
+"""Reports to the writer thread, digests of listings, and the record updates it publishes.
+
+What needs no look at the state is an event already: a call, a decision, an answer.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +31,20 @@ if TYPE_CHECKING:
     from ..learned_rows import Learning
 
 
+UNKNOWN = "Its process ended before it was over: it is not known whether it was carried out."
+
 Use: TypeAlias = tuple[tuple[str, str], ...]
 """Who makes a call: keys of a payload, and their values."""
 
-_NAMES, _IDS = ("caller", "agent", "workflow", "node", "toolbelt"), ("run_id", "call_id")
-CALLER_KEYS = {*_NAMES, *_IDS}
 _MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
 
 
 def used_by(caller: Caller, call_id: str = "") -> Use:
     """The caller as an event has it; what is unknown is left out."""
     pairs = (
-        ("run_id", caller.run), ("call_id", call_id), ("caller", caller.kind),
-        ("agent", caller.name), ("workflow", caller.workflow), ("node", caller.node),
-        ("toolbelt", caller.toolbelt),
+        ("run_id", caller.run), ("caller", caller.kind), ("agent", caller.name),
+        ("workflow", caller.workflow), ("node", caller.node), ("toolbelt", caller.toolbelt),
+        ("call_id", call_id),
     )  # fmt: skip
     return tuple(x for x in pairs if x[1])
 
@@ -52,7 +55,7 @@ def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
     return tuple(
         (key, text if key == "caller" else visible_text(mask(text[: 10 * most]), most))
         for key, text in use
-        for most in (_MOST_ID_CHARS if key in _IDS else _MOST_NAME_CHARS,)
+        for most in (_MOST_ID_CHARS if key.endswith("_id") else _MOST_NAME_CHARS,)
     )
 
 
@@ -87,12 +90,11 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A source could not be reached, or not listed, so many times. What was known of it stays."""
+    """A source could not be reached, or not listed. What was known of it stays."""
 
     source: Subject
     time: datetime
     problem: str
-    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,52 +107,71 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A call that is about to be sent; its arguments, and who makes it, as with `Called`."""
+class Taught:
+    """A tool or a run taught something; `learn` writes it, in the transaction of the reports."""
 
-    tool: Subject
     time: datetime
-    arguments: JsonObject | str | None = None
-    by: Use = ()
+    learn: Callable[[Learning, datetime], None] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Taught | Event
+
+
+def begun_event(
+    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: Use = ()
+) -> Event:
+    """A call that is sent now: kept if its process ends before the call does."""
+    payload = usual_payload("begun")
+    if arguments:
+        payload["arguments"] = arguments
+    payload |= by
+    return Event(tool, "begun", time, payload, reason=UNKNOWN)
+
+
+def call_event(
+    tool: Subject,
+    time: datetime,
+    seconds: float,
+    error: str = "",
+    arguments: JsonObject | str | None = None,
+    result: str | None = None,
+    structured: Any = None,
+    by: Use = (),
+) -> Event:
     """A call that is over. `error` is empty when it went well.
 
     `arguments`, `result` (as text) and `structured` (the same as data, where the tool gave it) are
     None unless somebody asked for them to be kept. They are without secrets; what is long is the
-    beginning of a text. `entry` is its number in the journal, `by` says who made it.
+    beginning of a text. `by` says who made it.
     """
-
-    tool: Subject
-    time: datetime
-    seconds: float
-    error: str = ""
-    arguments: JsonObject | str | None = None
-    result: str | None = None
-    structured: Any = None
-    entry: int = 0
-    by: Use = ()
+    payload: JsonObject = {"status": "error" if error else "ok", "seconds": round(seconds, 6)}
+    if error:
+        payload["error"] = error
+    for name, value in (("arguments", arguments), ("result", result), ("structured", structured)):
+        if value is not None:
+            payload[name] = value
+    payload |= by
+    return Event(tool, "called", time, payload)
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a person decided about a tool. `accepted` goes with a definition's digest.
+def decision_event(
+    tool: Subject,
+    time: datetime,
+    decision: Literal["enabled", "disabled", "accepted", "withdrawn"],
+    definition: str = "",
+    teller: Teller = "user",
+) -> Event:
+    """What was decided about a tool. `accepted` goes with a definition's digest.
 
     Also about a source: what it says of its use is accepted. The teller is the `executor` where
     the first listing of a source was taken as a whole. It is noted here; who asks what counts
     asks `policy.decisions`.
     """
-
-    tool: Subject
-    time: datetime
-    decision: Literal["enabled", "disabled", "accepted", "withdrawn"]
-    definition: str = ""
-    teller: Teller = "user"
+    payload = usual_payload(decision)
+    return Event(tool, decision, time, payload, definition=definition or None, teller=teller)
 
 
-def refusal(
+def refusal_event(
     tool: Subject, time: datetime, reason: str, definition: str = "", by: Use = ()
 ) -> Event:
     """A call that was not made, because of what people decided; `reason` says why.
@@ -176,17 +197,6 @@ def answer_event(
         tool, change, time, payload, definition=definition or None, reason=answer.reason,
         teller="user",
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """A tool or a run taught something; `learn` writes it, in the transaction of the reports."""
-
-    time: datetime
-    learn: Callable[[Learning, datetime], None] = field(repr=False)
-
-
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Taught | Event
 
 
 @dataclass(frozen=True, slots=True)

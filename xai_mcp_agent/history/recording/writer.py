@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
+from ..event import Event
 from ..place import NOTHING_KEPT, OFF, Place
-from .reports import Called, Report, Taught
+from .reports import Report, Taught
 
 if TYPE_CHECKING:
     from .report_writer import ReportWriter
@@ -66,7 +67,7 @@ class HistoryWriter:
     """Used from any thread. Its own begins with the first report or question.
 
     `open_writer` is called in that thread and may raise `StoreFailed`. What a person should know
-    of its trouble is given to `warn`, and what the store has now to `written`.
+    of its trouble is given to `warn`, and the numbers of calls that the store has now to `written`.
     """
 
     def __init__(
@@ -74,14 +75,14 @@ class HistoryWriter:
         place: Place,
         open_writer: Callable[[], ReportWriter],
         warn: Callable[[str], None] = logger.warning,
-        written: Callable[[Iterable[Report]], None] = lambda _: None,
+        written: Callable[[Iterable[int]], None] = lambda _: None,
     ) -> None:
         self._is_off = place.is_off
         self._warn = warn
         self._written = written
         self._open_writer = open_writer
         self._writer: ReportWriter | None = None
-        self._waiting: deque[Report | _Question] = deque()
+        self._waiting: deque[tuple[Report, int] | _Question] = deque()
         self._left_out = 0
         # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
         self._changing = threading.RLock()
@@ -97,12 +98,13 @@ class HistoryWriter:
         """Why nothing can be written down now; empty while all is well."""
         return str(self._trouble or "")
 
-    def report(self, report: Report) -> None:
-        """Have this written down soon."""
+    def report(self, report: Report, number: int = 0) -> None:
+        """Have this written down soon. `number` is that of a call in the journal."""
         if self._is_off or self._is_over():
             return
-        self._put(report)
-        if not isinstance(report, Called | Taught):
+        self._put((report, number))
+        is_call = isinstance(report, Event) and report.change == "called"
+        if not (is_call or isinstance(report, Taught)):
             self._is_urgent.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
@@ -167,7 +169,7 @@ class HistoryWriter:
         """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
         return self._is_closing.is_set() or self._pid != os.getpid()
 
-    def _put(self, item: Report | _Question) -> None:
+    def _put(self, item: tuple[Report, int] | _Question) -> None:
         with self._changing:
             self._waiting.append(item)
             if len(self._waiting) > _MOST_WAITING:
@@ -264,7 +266,7 @@ class HistoryWriter:
 
     def _record(self, writer: ReportWriter) -> None:
         """Write down the reports before the next question; until that is done they wait."""
-        batch: list[Report] = []
+        batch: list[tuple[Report, int]] = []
         with self._changing:
             while self._waiting and len(batch) < _MOST_AT_ONCE:
                 if isinstance(item := self._waiting[0], _Question):
@@ -278,21 +280,21 @@ class HistoryWriter:
                 self._waiting.extendleft(reversed(batch))
                 self._leave_out()
             raise
-        self._written(batch)
 
-    def _record_all(self, writer: ReportWriter, batch: list[Report]) -> None:
+    def _record_all(self, writer: ReportWriter, batch: list[tuple[Report, int]]) -> None:
         """Write all of them; if one is more than we can write, the others without it."""
         try:
-            writer.record(batch)
+            writer.record(report for report, _ in batch)
         except StoreFailed:
             raise
         except Exception:
-            if len(batch) == 1:
-                logger.exception("A report was not written into the history: %.200r", batch[0])
+            if len(batch) > 1:
+                while batch:
+                    self._record_all(writer, batch[:1])
+                    del batch[0]
                 return
-            while batch:
-                self._record_all(writer, batch[:1])
-                self._written([batch.pop(0)])
+            logger.exception("A report was not written into the history: %.200r", batch[0][0])
+        self._written(number for _, number in batch if number)
 
     def _refuse_questions(self, reason: StoreFailed) -> None:
         with self._changing:
