@@ -123,14 +123,12 @@ class HistoryRecorder:
             case InventoryChanged(source, inventory):
                 self._listed(source, inventory)
             case SourceLost(source, reason):
-                self._writer.report(
-                    Lost(self._subject(source), datetime.now(UTC), self.mask(reason))
-                )
+                lost = Lost(self._subject(source), datetime.now(UTC), self.mask(reason))
+                self._writer.report(lost)
             case SourceUnreachable(source, problem, kind):
                 self._kinds[source] = kind
-                self._writer.report(
-                    Failed(self._subject(source), datetime.now(UTC), self.mask(problem))
-                )
+                failed = Failed(self._subject(source), datetime.now(UTC), self.mask(problem))
+                self._writer.report(failed)
 
     @contextmanager
     def writing_all(self, source: str) -> Generator[None]:
@@ -217,9 +215,8 @@ class HistoryRecorder:
         """Somebody said whether a call of this tool may be made, or said so beforehand."""
         answer = replace(answer, reason=self.mask(answer.reason))
         subject, call = self.subject(key), call[:_MOST_ID_CHARS]
-        self._writer.report(
-            answer_event(subject, datetime.now(UTC), answer, definition, agent, call)
-        )
+        now = datetime.now(UTC)
+        self._writer.report(answer_event(subject, now, answer, definition, agent, call))
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
         """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
