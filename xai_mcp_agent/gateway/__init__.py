@@ -1,1 +1,1 @@
-"""The gateway: everything that an agent can use, served to other programs as one MCP server."""
+"""The gateway: serves everything an agent can use to other programs, as one MCP server."""

@@ -1,7 +1,7 @@
-"""Tools with which an assistant draws workflows for a person, below one folder.
+"""Tools for an assistant to draw, check and run workflows below one folder.
 
-They draw, check and run with what the commands use. To draw and to run may ask for approval: both
-say that they may destroy something.
+They use the same code as the commands. Drawing and running are marked as destructive, so that they
+ask for approval.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from ..steps.references import Step, step_text
 from ..views.fitting import checked_text
 
 _SUFFIX = ".xircuits"
-_INNER = "xircuits_workflow"  # the type of a node that is a workflow itself
+_INNER = "xircuits_workflow"  # the node type of a nested workflow
 _LONGEST_SECONDS = 3600.0
 _MOST_CALLS = 50
-_WIDTH = 1_000  # of a line: whoever shows it breaks it
+_WIDTH = 1_000  # columns of a line; the client wraps it
 _NO_PLAN = "No tool fits {!r}. Say it in other words, or give the `calls`."
 _FILE = Field(
     description=f"The workflow, below the working folder, such as `drawn/orders{_SUFFIX}`. Its "
@@ -55,7 +55,7 @@ _FILE = Field(
 
 
 class Call(BaseModel):
-    """One call of a tool."""
+    """Step of the workflow to draw: one call of a tool."""
 
     tool: str = Field(description="The name of a tool, or its id, `server/tool`.")
     arguments: dict[str, Any] = Field({}, description="Arguments that are known, by parameter.")
@@ -89,7 +89,7 @@ class _Run(BaseModel):
 
 def _tool(name: str, does: str, takes: type[BaseModel], annotations: ToolAnnotations) -> Tool:
     schema = takes.model_json_schema(schema_generator=ToolSchema)
-    del schema["title"]  # the name of the class
+    del schema["title"]  # class name of the workflow
     return Tool(ToolKey(STATIC.name, "", name), does, schema, annotations=annotations)
 
 
@@ -117,7 +117,7 @@ _TOOLS = (_MAKE, _CHECK, _RUN)
 class AuthoringToolset(Toolset):
     """`make_workflow`, `check_workflow` and `run_workflow`, on files below `folder`.
 
-    A workflow may call the tools that are `available`. What the settings start is not redrawn.
+    A workflow may call the `available` tools. Files that the settings start are not overwritten.
     """
 
     def __init__(self, operations: Operations, folder: Path, available: AskAvailable) -> None:
@@ -128,15 +128,15 @@ class AuthoringToolset(Toolset):
         self._workspace = Workspace(str(self._folder), started)
 
     async def tools(self) -> Sequence[Tool]:
-        """All three."""
+        """Return the three tools."""
         return _TOOLS
 
     def known(self) -> Sequence[Tool]:
-        """All three."""
+        """Return the three tools."""
         return _TOOLS
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them. What is wrong with a workflow is a result with `is_error`."""
+        """Call one of them. A problem of a workflow is a result with `is_error`."""
         arguments, key = invocation.arguments, invocation.tool.key
         operations = self._operations.for_caller(invocation.caller)
         try:
@@ -202,9 +202,9 @@ class AuthoringToolset(Toolset):
         return ToolResult((TextPart("\n".join(lines)),), structured=report)
 
     def _look_at(self, place: Path) -> tuple[list[str], bool]:
-        """What is wrong with the file, and whether its compiler may be started.
+        """Return the problems of a file, and whether it may be compiled.
 
-        A check runs nothing, and the compiler evaluates literals, also of workflows inside.
+        A check runs nothing, but the compiler evaluates literals, also in nested workflows.
         """
         try:
             document = load(place)
@@ -222,7 +222,7 @@ class AuthoringToolset(Toolset):
         return [f"{x}." for x in lines], not (code or inner)
 
     def _classes(self, document: Document) -> Mapping[str, ComponentClass]:
-        """The components of the nodes, as far as their files are in the working folder."""
+        """Return the components of the nodes whose files are in the working folder."""
         classes = dict(our_components())
         ours = {x.path for x in classes.values()}
         paths = {str(x["extras"].get("path") or "") for x in nodes_of(document)} - ours
@@ -246,16 +246,16 @@ class AuthoringToolset(Toolset):
 
     def _source(self, operations: Operations, place: Path) -> WorkflowSource:
         engine, file = operations.engine, str(place)
-        of_gateway = engine.settings.file  # or words, where the settings are of no file
+        of_gateway = engine.settings.file  # or a description, if the settings have no file
         env = {ENVIRONMENT_VARIABLE: of_gateway} if os.path.isfile(of_gateway) else {}
         settings = WorkflowSettings(name=tool_name(file), file=file, env=env)
         return WorkflowSource(settings, engine.recorder.mask)
 
     def _path(self, file: str) -> str:
-        """The path of a workflow in the working folder; it may be written with that.
+        """Return the path of a workflow in the working folder, given with or without the folder.
 
         Raises:
-            ValueError: it is elsewhere, or no workflow.
+            ValueError: it is elsewhere, or not a workflow.
         """
         if os.path.isabs(file):
             if not Path(file).is_relative_to(self._folder):
@@ -266,7 +266,7 @@ class AuthoringToolset(Toolset):
         return file
 
     def _place(self, path: str) -> Path:
-        """Where a workflow is. Raises a ValueError where none is, with the nearest."""
+        """Return an existing workflow, or raise a ValueError that names the nearest."""
         folder = (self._folder / path).parent
         files = folder.glob(f"?*{_SUFFIX}")
         names = [x.relative_to(self._folder).as_posix() for x in files]

@@ -1,6 +1,6 @@
 """One client of the gateway, and its requests as calls of ours.
 
-A module to be imported once the SDK is loaded.
+Import this module only when the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .far_host import FarHost
 logger = logging.getLogger(__name__)
 
 Request: TypeAlias = ServerRequestContext[Any, Any]
-"""A request of a client, as the SDK's server hands it on."""
+"""Request of a client, as the SDK's server passes it on."""
 
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _UNKNOWN = "unknown client"
@@ -44,11 +44,10 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Client:
-    """What is known of a client from one request to the next.
+    """State of a client between requests.
 
-    `approvals` are those of its person, `subscriptions` the resources that it listens for, by URI
-    with their source, `log_level` the lowest level that it wants, `capabilities` those of its
-    handshake, once they were asked for.
+    `approvals` are its person's; `subscriptions` maps each resource URI to its source; `log_level`
+    is the lowest level it wants; `capabilities` are cached from the handshake.
     """
 
     id: str = field(default_factory=lambda: f"client {next(_numbers)}")
@@ -61,15 +60,15 @@ class Client:
 
 
 class RawResult(BaseModel):
-    """A response of the client, as it came."""
+    """Response of the client, unvalidated."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class Notices:
-    """Notifications that belong to a request, on their way to its client in their order.
+    """Notifications of one request, sent to its client in order.
 
-    A result overtakes a notification that is being sent, and ends its stream.
+    A result would overtake a notification in flight and end its stream.
     """
 
     def __init__(self, tasks: TaskGroup, client: Client, context: Callable[[], Request]) -> None:
@@ -80,14 +79,14 @@ class Notices:
         self._sent: anyio.Event | None = None
 
     def log(self, message: JsonObject) -> None:
-        """Send a log message of a server soon, where the client wants it."""
+        """Queue a server's log message, if the client wants it."""
         if self._wants(message.get("level")):
-            with suppress(ValidationError):  # it is none
+            with suppress(ValidationError):  # an unknown level
                 params = types.LoggingMessageNotificationParams.model_validate(message)
                 self._put(types.LoggingMessageNotification(params=params))
 
     def progress(self, token: Any) -> OnProgress:
-        """A function that sends progress soon."""
+        """Return a function that queues progress."""
 
         async def progress(done: float, total: float | None, message: str) -> None:
             params = types.ProgressNotificationParams(
@@ -104,7 +103,7 @@ class Notices:
 
     def _wants(self, level: object) -> bool:
         context, lowest = self._context(), self._client.log_level
-        if is_modern(context):  # each request says so
+        if is_modern(context):  # the level comes with each request
             lowest = meta_of(context).get(types.LOG_LEVEL_META_KEY)
         if level not in _LEVELS or lowest not in _LEVELS:
             return False
@@ -128,23 +127,23 @@ class Notices:
 
 
 def is_modern(context: Request) -> bool:
-    """Whether the request is of 2026-07-28, where nothing can be asked in the middle of it."""
+    """Whether the request is of 2026-07-28, which does not allow questions during a request."""
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def meta_of(context: Request) -> JsonObject:
-    """What the client sent along for programs, as it came."""
+    """Return the request's `_meta` for programs, unchanged."""
     return as_object((context.params or {}).get("_meta"))
 
 
 def name_of(context: Request) -> str:
-    """What the client calls itself."""
+    """Return the client's own name."""
     params = context.session.client_params
     return params.client_info.name if params is not None else _UNKNOWN
 
 
 def capabilities_of(context: Request, client: Client) -> JsonObject:
-    """The capabilities of the client, as it declared them."""
+    """Return the capabilities that the client declared."""
     raw = meta_of(context).get(types.CLIENT_CAPABILITIES_META_KEY)
     if raw is not None:
         return as_object(raw)
@@ -157,7 +156,7 @@ def capabilities_of(context: Request, client: Client) -> JsonObject:
 def caller_of(
     context: Request, client: Client, toolbelt: str, notices: Notices, exchange: Exchange | None
 ) -> Caller:
-    """The caller whose host and whose far client are behind this request."""
+    """Return the caller for this request, with its host and its far client."""
     name, capabilities = name_of(context), capabilities_of(context, client)
 
     async def ask_now(method: str, params: JsonObject) -> JsonObject:

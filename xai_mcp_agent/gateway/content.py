@@ -1,4 +1,4 @@
-"""Our values as a client of MCP reads them: tools, prompts, resources, and parts of results."""
+"""Conversion of tools, prompts, resources and results to MCP."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _HINTS = {
     "read_only": "readOnlyHint", "destructive": "destructiveHint", "idempotent": "idempotentHint",
     "open_world": "openWorldHint",
 }  # fmt: skip
-_SERVER = "io.modelcontextprotocol/serverInfo"  # of the far server; the client's is the gateway
+# for the far server; the client's cursor is the gateway's
+_SERVER = "io.modelcontextprotocol/serverInfo"
 
 
 def tool_json(name: str, tool: Tool) -> JsonObject:
-    """A tool under the name that the client uses."""
+    """Return a tool under the name that the client uses."""
     return _without_nothing({
         "name": name,
         "title": tool.title,
@@ -45,7 +46,7 @@ def tool_json(name: str, tool: Tool) -> JsonObject:
 
 
 def prompt_json(name: str, prompt: Prompt) -> JsonObject:
-    """A prompt under the name that the client uses."""
+    """Return a prompt under the name that the client uses."""
     arguments = [
         _without_nothing(
             {
@@ -68,7 +69,7 @@ def prompt_json(name: str, prompt: Prompt) -> JsonObject:
 
 
 def resource_json(uri: str, resource: Resource) -> JsonObject:
-    """A resource, or a template, under the URI that the client uses."""
+    """Return a resource or template under the URI that the client uses."""
     return _without_nothing({
         "uriTemplate" if resource.is_template else "uri": uri,
         "name": resource.name,
@@ -81,7 +82,7 @@ def resource_json(uri: str, resource: Resource) -> JsonObject:
 
 
 def result_json(result: ToolResult) -> JsonObject:
-    """The result of a call. What we noted about it is its last part."""
+    """Return the result of a call, with our notes as its last part."""
     notes = [{"type": "text", "text": f"Note: {x}"} for x in result.notes]
     meta = {name: x for name, x in (result.meta or {}).items() if name != _SERVER}
     shown = _without_nothing({"isError": result.is_error, "_meta": meta})
@@ -91,24 +92,24 @@ def result_json(result: ToolResult) -> JsonObject:
 
 
 def error_json(text: str) -> JsonObject:
-    """A result that says why a call failed."""
+    """Return a result that says why a call failed."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def messages_json(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
-    """A prompt, filled in."""
+    """Return a filled-in prompt."""
     listed = [{"role": x.role, "content": part_json(x.content)} for x in messages]
     return _without_nothing({"description": prompt.description}) | {"messages": listed}
 
 
 def contents_json(parts: Sequence[ResourcePart], uri: str) -> JsonObject:
-    """The contents of a resource, whose own `uri` stands as the client wrote it."""
+    """Return the contents of a resource, under the URI that the client requested."""
     first = parts[0].uri if parts else ""
     return {"contents": [{**_contents(x), "uri": uri if x.uri == first else x.uri} for x in parts]}
 
 
 def completion_json(completion: Completion) -> JsonObject:
-    """Completions of a value."""
+    """Return completions of a value."""
     fields = {
         "values": list(completion.values), "hasMore": completion.has_more,
         "total": completion.total,
@@ -117,7 +118,7 @@ def completion_json(completion: Completion) -> JsonObject:
 
 
 def part_json(part: ResultPart) -> JsonObject:
-    """One part of a result or of a prompt; what no client knows goes as it came."""
+    """Return one part of a result or prompt; unknown parts stay as they are."""
     match part:
         case TextPart(text, more):
             return {"type": "text", "text": text, **(more or {})}
@@ -152,6 +153,6 @@ def _icons(icons: Sequence[Icon]) -> list[JsonObject]:
 
 
 def _without_nothing(fields: JsonObject) -> JsonObject:
-    """The fields that have a value; `inputSchema` may be empty."""
+    """Return the fields that have a value; `inputSchema` may be empty."""
     empty: tuple[Any, ...] = (None, "", [], {}, False)
     return {name: x for name, x in fields.items() if name == "inputSchema" or x not in empty}

@@ -1,7 +1,7 @@
-"""What one address of the gateway serves: the tools, prompts and resources of some sources.
+"""One address of the gateway: the tools, prompts and resources of some sources.
 
-Its tools are an agent's: what people switched off, blocked, denied or did not accept is left out,
-calls go through the one pipeline, and there are the tools to search and to plan with.
+Its tools are an agent's tools: switched-off, blocked, denied and unaccepted tools are left out,
+calls go through the same pipeline, and tools for search and planning are included.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from ..views.plans import plan_text
 logger = logging.getLogger(__name__)
 
 Shown: TypeAlias = Literal["all", "search", "auto"]
-"""all: every tool is listed. search: those to find others with. auto: all, if they fit."""
+"""all: list every tool. search: list only tools to find others. auto: all, if they fit."""
 
-# A client that asks as we begin gets what is ready. Others come with a notice.
+# An early client gets what is ready; a notice announces the rest.
 _WAIT_SECONDS = 0.4
-_FIRST_WAIT_SECONDS = 8.0  # while nothing is ready at all
+_FIRST_WAIT_SECONDS = 8.0  # while nothing is ready
 _WORDS = {
     TOOL_SEARCH.key: "Finds tools that are not listed here. Say in a few words what one step "
     "needs, such as `create a calendar event`; search again for the next step rather than for the "
@@ -52,18 +52,18 @@ _WORDS = {
 }
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PLAN_WIDTH = 100
-# fastmcp gives none to a tool without a docstring, and some clients leave such tools out.
+# fastmcp sends none for a tool without a docstring, and some clients drop such tools.
 _NO_DESCRIPTION = "A tool of {}, which does not describe it."
 _NOT_IN_SCHEME = re.compile(r"[^a-zA-Z0-9.-]+")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is served, and how.
+    """Options of an endpoint.
 
-    `names` are sources and groups, all if none is named. Not `prefixed`: tools and prompts have
-    the names that their servers give them, where only one has that name. `shown` says which tools
-    are listed. In the folder `author`, if any, a client may draw workflows. `as_it_is`: see `kept`.
+    `names` are sources and groups; all by default. Unless `prefixed`, tools and prompts have their
+    servers' names where those are unique. `shown` says which tools are listed. A client may draw
+    workflows in the folder `author`, if set. `as_it_is`: see `kept`.
     """
 
     names: tuple[str, ...] = ()
@@ -74,7 +74,9 @@ class Options:
 
 
 class Endpoint:
-    """Used on the bridge's loop. Nothing that a source does, or fails to do, keeps others away.
+    """Tools, prompts and resources of some sources, used on the bridge's loop.
+
+    A failing source does not affect the others.
 
     Raises:
         UnknownServer, SettingsError: there is no source or group of that name.
@@ -90,7 +92,7 @@ class Endpoint:
         describe = partial(plan_text, width=_PLAN_WIDTH)
         parts: list[Toolset] = [self._sources]
         if options.author is not None:
-            from .authoring import AuthoringToolset  # half of the canvas, which few need
+            from .authoring import AuthoringToolset  # imports half of the canvas, which few need
 
             parts.append(AuthoringToolset(own, options.author, lambda: self._tools.available()))
         self._tools, _ = agent_tools(
@@ -105,32 +107,32 @@ class Endpoint:
 
     @property
     def sources(self) -> Sequence[str]:
-        """The names of its sources."""
+        """Return the names of its sources."""
         return self._choice.all_sources
 
     async def connect(self) -> None:
-        """Connect all sources at once; a line in the log for each that cannot be used."""
+        """Connect all sources at once, and log each that cannot be used."""
         try:
             await self._operations.engine.rules.renew()
             for line in await self._sources.connect(_show_waiting, _WAIT_SECONDS):
                 logger.warning("%s", line)
-        except XaiMcpError as problem:  # each call says so, too
+        except XaiMcpError as problem:  # each call reports it, too
             logger.warning("%s", problem)
         finally:
             self.connected.set()
 
     async def ready(self) -> None:
-        """Wait until something is ready, or for a few seconds from the start on."""
+        """Wait until something is ready, a few seconds after the start at most."""
         with anyio.move_on_after(self._ready_by - anyio.current_time()):
             await self.connected.wait()
 
     @property
     def title(self) -> tuple[str, str]:
-        """Title and version of the server that a client sees."""
+        """Return title and version of the server that a client sees."""
         return "Tools of xai-mcp-agent", installed_version()
 
     async def listed(self) -> list[tuple[str, Tool]]:
-        """The tools that a client sees, under their names, in a stable order."""
+        """Return the tools that a client sees, under their names, in a stable order."""
         await self.ready()
         available = await self._available()
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
@@ -151,18 +153,18 @@ class Endpoint:
         return sum(x.tokens for x in tools) <= budget
 
     async def lists(self) -> dict[str, object]:
-        """All that it lists, by kind. Tools are the same object as long as none changes."""
+        """Return everything it lists, by kind. The tools are the same object until one changes."""
         prompts, resources = await self.prompts(), await self._operations.resources()
         own = {x: resources.get(x) for x in self.sources}
         return {"tools": await self._available(), "prompts": prompts, "resources": own}
 
     async def instructions(self) -> str:
-        """What the sources say of their use, as far as it may be read."""
+        """Return the instructions of the sources, as far as agents may read them."""
         available = await self._available()
         return "\n\n".join(f"{name}: {text}" for name, text in available.instructions.items())
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool that was listed."""
+        """Return the input schema of a listed tool."""
         definition = self._tools.shown.find(name)
         return definition and definition.tool.input_schema
 
@@ -178,7 +180,7 @@ class Endpoint:
 
         Raises:
             UnknownTool: there is none.
-            XaiMcpError: whatever went wrong.
+            XaiMcpError: the call failed.
         """
         definition = await self._find(name)
         if definition.tool.key == EXECUTE_TOOL.key:
@@ -194,7 +196,7 @@ class Endpoint:
 
     async def _find(self, name: str) -> ToolDefinition:
         definition = self._tools.shown.find(name) or (await self._available()).find(name)
-        if definition is None:  # of a source that is not ready yet, or changed since
+        if definition is None:  # of a source that is not ready yet, or has changed
             await self._operations.wait_for(*self._late(name))
             definition = (await self._available()).find(name)
         if definition is None:
@@ -202,7 +204,7 @@ class Endpoint:
         return definition
 
     def _late(self, name: str) -> list[str]:
-        """The sources without tools so far that may have one of this name."""
+        """Return sources that have not listed tools yet and may have this one."""
         catalog = self._operations.engine.catalog
         return [x for x in self.sources if name.startswith(f"{x}_") and not catalog.tools(x)]
 
@@ -211,13 +213,13 @@ class Endpoint:
             return await self._tools.available()
 
     def _name(self, definition: ToolDefinition, available: Available) -> str:
-        """The tool's own name, where that is wanted, legal, and of this tool alone."""
+        """Return the tool's own name if requested, valid and unique."""
         own = definition.tool.name
         is_plain = not self._options.prefixed and _LEGAL.fullmatch(own)
         return own if is_plain and available.find(own) is definition else definition.name
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
-        """All prompts by the names that the client knows, each with its source."""
+        """Return all prompts by the names that the client knows, each with its source."""
         prompts = await self._operations.prompts()
         pairs = [(source, x) for source in self.sources for x in prompts.get(source, ())]
         names = ShownNames(sources=self.sources)
@@ -231,7 +233,7 @@ class Endpoint:
         }
 
     async def prompt(self, name: str) -> tuple[str, Prompt]:
-        """One prompt, and its source.
+        """Return one prompt and its source.
 
         Raises:
             UnknownTool: there is none.
@@ -242,9 +244,9 @@ class Endpoint:
         return prompts[name]
 
     async def resources(self, *, templates: bool) -> dict[str, tuple[str, Resource]]:
-        """All resources, or templates, by the URIs that the client knows, each with its source.
+        """Return all resources or templates by the client's URIs, each with its source.
 
-        The first source that has a URI keeps it. For others it is `source+URI`.
+        The first source with a URI keeps it; for others it becomes `source+URI`.
         """
         listed = await self._operations.resources()
         uris: dict[str, tuple[str, Resource]] = {}
@@ -257,7 +259,7 @@ class Endpoint:
         return uris
 
     async def resource(self, uri: str) -> tuple[str, str]:
-        """The source of a URI, and the URI as that source knows it.
+        """Return the source of a URI, and the URI at that source.
 
         Raises:
             UnknownTool: no source has it.
@@ -276,7 +278,7 @@ class Endpoint:
         raise UnknownTool(f"No server has a resource {uri!r}. {did_you_mean(uri, resources)}")
 
     async def template(self, uri: str) -> tuple[str, str]:
-        """The source of a template, and the template as that source knows it.
+        """Return the source of a template, and the template at that source.
 
         Raises:
             UnknownTool: no source has it.
@@ -289,7 +291,7 @@ class Endpoint:
 
 
 def _worded(definition: ToolDefinition) -> ToolDefinition:
-    """One of our own tools in words for a client, which may call what is listed and no more."""
+    """Return one of our own tools, described for a client, which may call only listed tools."""
     tool = definition.tool
     words = _WORDS.get(tool.key)
     return replace(definition, tool=replace(tool, description=words)) if words else definition
@@ -307,12 +309,12 @@ def _show_waiting(missing: tuple[str, ...]) -> None:
 
 
 def _scheme(source: str) -> str:
-    """The name of a source as the beginning of a URI."""
+    """Return the name of a source as the start of a URI."""
     return _NOT_IN_SCHEME.sub("-", source).lstrip(".-0123456789") or "source"
 
 
 def _matches(template: str, uri: str) -> bool:
-    from mcp.shared.uri_template import UriTemplate  # with the SDK's server, which is loaded
+    from mcp.shared.uri_template import UriTemplate  # loaded with the SDK's server
 
     try:
         return UriTemplate.parse(template).match(uri) is not None

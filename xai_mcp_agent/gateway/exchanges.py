@@ -1,8 +1,8 @@
-"""Calls in the course of which the client is asked something (MCP 2026-07-28, input required).
+"""Calls that ask the client something on their way (MCP 2026-07-28, input required).
 
-Since that version a server cannot ask in the middle of a request. It answers with its questions,
-and the client sends the request again, with answers. Here the call itself goes on meanwhile: it
-waits for the answers, whether the far server asked, the model is needed, or an approval is.
+Since that version a server cannot ask during a request. It answers with its questions, and the
+client repeats the request with answers. The call itself goes on meanwhile: it waits for the
+answers, whether the far server asked, the model is needed, or an approval is.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from anyio.abc import TaskGroup
 
 from ..core.json import JsonObject
 
-# Of all clients together. Each holds a call; a client that never comes back costs one for minutes.
+# Of all clients together. A client that never comes back holds its call for minutes.
 _MOST_WAITING = 1000
 
 
 class NoSuchExchange(Exception):
-    """Nothing waits for these answers: they came too late, twice, or are for another request."""
+    """No call waits for these answers: they came late, twice, or for another request."""
 
 
 class Exchange:
-    """One call; `request` is the request that it answers, `context` that of the client's latest.
+    """One call; `request` is the request it answers, `context` that of the client's latest.
 
-    `early` are answers that came with the request itself, from a client that knows what a server
-    will ask. `ask` is for the call, `turn` for the client's requests.
+    `early` are answers that came with the request, from a client that knows what a server will ask.
+    The call uses `ask`, the client's requests use `turn`.
     """
 
     def __init__(self, request: JsonObject, context: Any, early: JsonObject) -> None:
@@ -46,7 +46,7 @@ class Exchange:
         self._scope = anyio.CancelScope()
 
     async def run(self, work: Callable[[], Awaitable[JsonObject]]) -> None:
-        """Do the work of the call, to its end."""
+        """Run the call to its end."""
         with self._scope:
             try:
                 self._result = await work()
@@ -55,41 +55,41 @@ class Exchange:
         self._turn.set()
 
     async def ask(self, questions: JsonObject) -> JsonObject:
-        """Hand the client these requests, by key, and wait for its responses."""
+        """Send the client these requests, by key, and wait for its responses."""
         async with self._one_at_a_time:
             self._questions, self._answered = questions, anyio.Event()
             self._turn.set()
             try:
                 await self._answered.wait()
             finally:
-                self.state = ""  # a late answer is not that to a later question
+                self.state = ""  # a late answer must not answer a later question
             return self._answers
 
     def answer(self, answers: JsonObject) -> None:
-        """Take the responses of the client."""
+        """Deliver the responses of the client."""
         self._questions, self._answers, self._turn = None, answers, anyio.Event()
         self._answered.set()
 
     async def turn(self) -> JsonObject | None:
-        """Wait for the next questions; None once the call is over."""
+        """Wait for the next questions; return None once the call is over."""
         await self._turn.wait()
         return self._questions
 
     def result(self) -> JsonObject:
-        """The result of the call, or its error raised."""
+        """Return the result of the call, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._result
 
     def cancel(self) -> None:
-        """End the call."""
+        """Cancel the call."""
         self._scope.cancel()
 
 
 class Exchanges:
-    """All calls that wait for answers of their clients, by the state that goes with the questions.
+    """All calls that wait for a client's answers, by the state sent with the questions.
 
-    The state is a secret of the one client: whoever has it may answer.
+    The state is a secret of that client: whoever has it may answer.
     """
 
     def __init__(self, tasks: TaskGroup) -> None:
@@ -99,17 +99,17 @@ class Exchanges:
     async def begin(
         self, exchange: Exchange, work: Callable[[], Awaitable[JsonObject]]
     ) -> JsonObject:
-        """Begin a call; its result, or what is asked first."""
+        """Start a call; return its result, or its first questions."""
         self._tasks.start_soon(self._run, exchange, work)
         return await self._next(exchange)
 
     async def go_on(
         self, state: str, request: JsonObject, answers: JsonObject, context: Any
     ) -> JsonObject:
-        """Go on with a call; its result, or what is asked next.
+        """Continue a call; return its result, or its next questions.
 
         Raises:
-            NoSuchExchange: none waits for this.
+            NoSuchExchange: no call waits for this.
         """
         exchange = self._waiting.get(state)
         if exchange is None or (exchange.state, exchange.request) != (state, request):
@@ -122,12 +122,12 @@ class Exchanges:
     async def _run(self, exchange: Exchange, work: Callable[[], Awaitable[JsonObject]]) -> None:
         await exchange.run(work)
         for state in [x for x, waiting in self._waiting.items() if waiting is exchange]:
-            del self._waiting[state]  # nobody answered in time
+            del self._waiting[state]  # no answer in time
 
     async def _next(self, exchange: Exchange) -> JsonObject:
         try:
             questions = await exchange.turn()
-        except BaseException:  # the client cancelled its request, or has gone
+        except BaseException:  # the client cancelled its request, or disconnected
             exchange.cancel()
             raise
         if questions is None:

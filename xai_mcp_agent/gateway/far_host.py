@@ -1,4 +1,4 @@
-"""The far client as a host: it asks its person what servers, and approvals, ask for."""
+"""Host for calls of a far client: passes the questions of servers and approvals to its person."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..core.questions import (
 from .content import part_json, tool_json
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
-"""Sends the client a request of this method, with these parameters; its response.
+"""Sends the client a request and returns its response.
 
 Raises:
     XaiMcpError: it refused, or cannot be asked.
@@ -40,7 +40,7 @@ _SCOPES = {
     "run": "Allow this tool until the program ends",
     "no": "Do not allow it",
 }
-_MOST_ARGUMENT_CHARS = 2000  # in the question; a person reads no more
+_MOST_ARGUMENT_CHARS = 2000  # of the question; a person reads no more
 
 
 class FarHost:
@@ -53,11 +53,11 @@ class FarHost:
 
     @property
     def why_nobody(self) -> str:
-        """Why no person can be asked; empty if one can."""
+        """Return why no person can be asked, or ""."""
         return "" if self._can_show("form") else _NO_FORMS.format(self._name)
 
     async def answer(self, question: Question) -> Answer:
-        """Pass a question of a server on."""
+        """Pass on a question of a server."""
         kind = "url" if question.url else "form"
         if not self._can_show(kind):
             words = _NO_PAGES if question.url else _NO_FORMS
@@ -70,7 +70,7 @@ class FarHost:
         return await self._elicit(params, question.limit_seconds) or too_late(question)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask for an approval. Whatever is not a clear yes is a no."""
+        """Ask for an approval. Anything but a clear yes is a no."""
         if self.why_nobody:
             return ApprovalAnswer.nobody(self.why_nobody)
         arguments = json.dumps(request.arguments, ensure_ascii=False)[:_MOST_ARGUMENT_CHARS]
@@ -93,7 +93,7 @@ class FarHost:
         return ApprovalAnswer.no(answer.reason or "the person said no", by=self._name)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Have the client's model go on with a conversation."""
+        """Ask the client's model to continue a conversation."""
         sampling = self._capabilities.get("sampling")
         if not isinstance(sampling, dict):
             raise SamplingRefused(_NO_MODEL.format(self._name))
@@ -107,7 +107,7 @@ class FarHost:
             raise SamplingRefused(str(refusal)) from None
 
     async def _elicit(self, params: JsonObject, limit_seconds: float) -> Answer | None:
-        """The answer of the client's person; None if there is none in time."""
+        """Return the answer of the client's person, or None if there is none in time."""
         with anyio.move_on_after(limit_seconds):
             try:
                 response = await self._ask("elicitation/create", params)
@@ -120,7 +120,7 @@ class FarHost:
         return None
 
     def _can_show(self, kind: str) -> bool:
-        """Whether it shows forms, or pages; one that names neither shows forms."""
+        """Return whether it shows forms or pages; a client that names neither shows forms."""
         elicitation = self._capabilities.get("elicitation")
         if not isinstance(elicitation, dict):
             return False

@@ -1,6 +1,6 @@
-"""Access to our HTTP endpoints: the token, the Host, the Origin, and headers for browsers.
+"""Access control of our HTTP endpoints: token, Host, Origin, and headers for browsers.
 
-Bound to this machine, they are still within reach of every page in its browser: a page may post to
+An endpoint on this machine is still within reach of every page in its browser: a page may post to
 127.0.0.1, or have its own name resolve to it (DNS rebinding).
 """
 
@@ -29,15 +29,15 @@ _SEND_TOKEN = "Send it as `Authorization: Bearer TOKEN`, or open the printed add
 
 
 class JsonResponse(JSONResponse):
-    """JSON in ASCII: texts of servers may hold what UTF-8 cannot."""
+    """JSON in ASCII: text from servers may contain what UTF-8 cannot encode."""
 
     def render(self, content: object) -> bytes:
-        """Write it."""
+        """Return the encoded content."""
         return json.dumps(content, separators=(",", ":")).encode()
 
 
 class Problem(JsonResponse):
-    """An error as RFC 9457 has it, with our next step. `kind` is the error's name."""
+    """Return an error as of RFC 9457, with the next step. `kind` is the error's name."""
 
     media_type = "application/problem+json"
 
@@ -54,16 +54,16 @@ _ENDS = Problem(
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """Return a random token."""
     return secrets.token_urlsafe(32)
 
 
 class Guard:
-    """ASGI middleware: passes on what has the `token`, for one of the `hosts`, of no other origin.
+    """ASGI middleware that checks the `token`, the Host against `hosts`, and the Origin.
 
-    `hosts` are names without a port; None lets any name pass, for a service behind a proxy of its
-    owner. Without a `token` none is asked for: the owner-only socket. `open_paths` need none, as a
-    page that has it in its fragment.
+    `hosts` are names without a port; None allows any name, for a service behind its owner's proxy.
+    Without a `token` none is required: the owner-only socket. `open_paths` need no token, such as a
+    page that has it in its URL fragment.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Guard:
         self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that may not pass with 401, 403 or 421."""
+        """Answer a refused request with 401, 403 or 421."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -100,7 +100,7 @@ class Guard:
         try:
             await (problem or self._app)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
-            # The server ends. Of a request that breaks off uvicorn would log a traceback.
+            # The server is stopping; uvicorn would log a traceback for a request that breaks off.
             if has_begun:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
@@ -132,12 +132,12 @@ class Guard:
 
 
 def _path(scope: Scope) -> str:
-    """The path below the place where the endpoint is mounted."""
+    """Return the path below the endpoint's mount point."""
     return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without its port; empty if it is none."""
+    """Return the name in a Host header without its port, or "" if it is invalid."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

@@ -1,6 +1,6 @@
-"""The methods of the protocol, as the SDK's low-level server hands them on.
+"""Handlers of the protocol's methods, for the SDK's low-level server.
 
-A module to be imported once the SDK is loaded.
+Import this module only when the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from .repair import allowed_result
 from .service import Service, protocol_errors
 
 Page: TypeAlias = types.PaginatedRequestParams
-"""The parameters of a listing."""
+"""Parameters of a listing."""
 
-_PAGE = 1000  # of a listing: many clients read the first page only
-_OF_CONNECTION = "io.modelcontextprotocol/"  # the beginning of names in `_meta`
+_PAGE = 1000  # large, because many clients read only the first page
+_OF_CONNECTION = "io.modelcontextprotocol/"  # prefix of names in `_meta`
 _CACHED: tuple[CacheableMethod, ...] = (
     "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
     "server/discover",
@@ -46,7 +46,7 @@ _CACHED: tuple[CacheableMethod, ...] = (
 
 
 def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
-    """A server of the SDK: for one `client`, or for all that come over HTTP."""
+    """Return a server of the SDK, for one `client` or for all that come over HTTP."""
     title, version = service.endpoint.title
     server = Server[Any](
         "xai-mcp-agent",
@@ -56,7 +56,7 @@ def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
         cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in _CACHED},
         get_tool_input_schema=service.endpoint.schema,
     )
-    server.middleware.clear()  # it makes spans, which nothing here collects
+    server.middleware.clear()  # it makes spans that nothing collects
     handlers, page = _Handlers(service, client), Page
     for method, params, handler in (
         ("tools/list", page, handlers.list_tools),
@@ -77,7 +77,7 @@ def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
 
 
 async def _complete(handler: RequestHandler[Any, Any], context: Request, params: Any) -> Any:
-    """The result of a handler, marked as one that is complete, unless it is not (2026-07-28)."""
+    """Return a handler's result, marked as complete unless it asks for input (2026-07-28)."""
     result = await handler(context, params)
     if not isinstance(result, dict):
         return result
@@ -86,7 +86,7 @@ async def _complete(handler: RequestHandler[Any, Any], context: Request, params:
 
 
 class _Handlers:
-    """The methods of the protocol, for one client or for all over HTTP."""
+    """Methods of the protocol, for one client or for all over HTTP."""
 
     def __init__(self, service: Service, client: Client | None) -> None:
         self._service = service
@@ -96,17 +96,17 @@ class _Handlers:
         self._listen = ListenHandler(service.bus)
 
     async def list_tools(self, context: Request, params: Page) -> JsonObject:
-        """tools/list."""
+        """Handle tools/list."""
         self._service.client_of(context, self._client)
         tools = [tool_json(name, x) for name, x in await self._endpoint.listed()]
         return _page(tools, "tools", params)
 
     async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> JsonObject:
-        """tools/call. What a model can mend is a result that says so; the rest is an error."""
+        """Handle tools/call. What a model can correct is a result; the rest is an error."""
         sent = meta_of(context)
         meta = {x: y for x, y in sent.items() if not x.startswith(_OF_CONNECTION)}
         if (level := sent.get(types.LOG_LEVEL_META_KEY)) is not None:
-            meta[types.LOG_LEVEL_META_KEY] = level  # of this request alone
+            meta[types.LOG_LEVEL_META_KEY] = level  # for this request only
         token = meta.pop("progressToken", None)
 
         async def call(caller: Caller, notices: Notices) -> JsonObject:
@@ -125,7 +125,7 @@ class _Handlers:
         return await self._service.run(context, self._client, call)
 
     async def list_prompts(self, context: Request, params: Page) -> JsonObject:
-        """prompts/list."""
+        """Handle prompts/list."""
         prompts = await self._endpoint.prompts()
         listed = [prompt_json(name, x) for name, (_, x) in prompts.items()]
         return _page(listed, "prompts", params)
@@ -133,7 +133,7 @@ class _Handlers:
     async def get_prompt(
         self, context: Request, params: types.GetPromptRequestParams
     ) -> JsonObject:
-        """prompts/get."""
+        """Handle prompts/get."""
 
         async def get(caller: Caller, _: Notices) -> JsonObject:
             source, prompt = await self._endpoint.prompt(params.name)
@@ -145,11 +145,11 @@ class _Handlers:
         return await self._service.run(context, self._client, get)
 
     async def list_resources(self, context: Request, params: Page) -> JsonObject:
-        """resources/list."""
+        """Handle resources/list."""
         return await self._resources("resources", params)
 
     async def list_templates(self, context: Request, params: Page) -> JsonObject:
-        """resources/templates/list."""
+        """Handle resources/templates/list."""
         return await self._resources("resourceTemplates", params)
 
     async def _resources(self, field: str, params: Page) -> JsonObject:
@@ -159,7 +159,7 @@ class _Handlers:
     async def read_resource(
         self, context: Request, params: types.ReadResourceRequestParams
     ) -> JsonObject:
-        """resources/read."""
+        """Handle resources/read."""
         uri = str(params.uri)
 
         async def read(caller: Caller, _: Notices) -> JsonObject:
@@ -172,7 +172,7 @@ class _Handlers:
     async def subscribe(
         self, context: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """resources/subscribe."""
+        """Handle resources/subscribe."""
         client, uri = self._service.client_of(context, self._client), str(params.uri)
         with protocol_errors():
             await self._service.subscribe(client, uri, partial(self._service.notify, client))
@@ -181,7 +181,7 @@ class _Handlers:
     async def unsubscribe(
         self, context: Request, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """resources/unsubscribe."""
+        """Handle resources/unsubscribe."""
         client = self._service.client_of(context, self._client)
         await self._service.unsubscribe(client, str(params.uri))
         return types.EmptyResult()
@@ -189,7 +189,7 @@ class _Handlers:
     async def listen(
         self, context: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """subscriptions/listen, of 2026-07-28: lasts until the client has enough."""
+        """Handle subscriptions/listen of 2026-07-28, until the client ends it."""
         subscriber = Client()
         try:
             with protocol_errors():
@@ -202,7 +202,7 @@ class _Handlers:
                     await self._service.unsubscribe(subscriber, uri)
 
     async def complete(self, context: Request, params: types.CompleteRequestParams) -> JsonObject:
-        """completion/complete."""
+        """Handle completion/complete."""
         argument, reference = params.argument, params.ref
         arguments = dict(params.context.arguments or {}) if params.context else {}
         with protocol_errors():
@@ -218,13 +218,13 @@ class _Handlers:
     async def set_log_level(
         self, context: Request, params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
-        """logging/setLevel, of the handshake era."""
+        """Handle logging/setLevel of the handshake era."""
         self._service.client_of(context, self._client).log_level = params.level
         return types.EmptyResult()
 
 
 def _page(items: list[JsonObject], field: str, params: Page) -> JsonObject:
-    """One page of a listing; the cursor is where it begins, which no client should read."""
+    """Return one page of a listing; the cursor is the position of its first item."""
     start, cursor = 0, params.cursor
     if cursor is not None:
         try:

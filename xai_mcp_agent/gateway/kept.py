@@ -1,4 +1,4 @@
-"""One server of an endpoint as it is, for a bridge in another process."""
+"""One server of an endpoint, unchanged, for a bridge in another process."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from .endpoint import Endpoint
 
 
 class KeptServer(Endpoint):
-    """All tools and prompts of one server under its own names, and no step of ours between.
+    """Tools and prompts of one server under its own names, without filters or approvals.
 
-    The bridge filters, asks, and records by itself.
+    The bridge at the other end filters, asks, and records.
     """
 
     @property
     def title(self) -> tuple[str, str]:
-        """What the server calls itself, with its version."""
+        """Return the server's own name and version."""
         return self._operations.engine.pool.start(self._name_of_server).status().server, ""
 
     async def listed(self) -> list[tuple[str, Tool]]:
-        """The tools of the server."""
+        """Return the tools of the server."""
         return [(x.name, x) for x in await self._operations.tools_of(self._name_of_server)]
 
     async def lists(self) -> dict[str, object]:
-        """See `Endpoint.lists`; tools that agents may not use count as well."""
+        """See `Endpoint.lists`; includes tools that agents may not use."""
         tools = self._operations.engine.catalog.tools(self._name_of_server)
         return {**await super().lists(), "tools": tools}
 
     async def instructions(self) -> str:
-        """The words of the server."""
+        """Return the server's instructions."""
         return self._operations.engine.catalog.instructions(self._name_of_server)
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool that was listed."""
+        """Return the input schema of a listed tool."""
         tool = self._operations.engine.catalog.named(self._name_of_server, name)
         return tool and tool.input_schema
 
@@ -49,7 +49,7 @@ class KeptServer(Endpoint):
         on_progress: OnProgress | None,
         meta: JsonObject | None,
     ) -> ToolResult:
-        """Have the server make the call."""
+        """Pass the call to the server."""
         engine = self._operations.engine
         tool = await engine.find_tool(self._name_of_server, name, None, caller)
         return await engine.perform(
@@ -57,7 +57,7 @@ class KeptServer(Endpoint):
         )
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
-        """The prompts of the server."""
+        """Return the prompts of the server."""
         name = self._name_of_server
         return {x.name: (name, x) for x in (await self._operations.prompts()).get(name, ())}
 

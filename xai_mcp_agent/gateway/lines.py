@@ -1,7 +1,7 @@
-"""The SDK's streams of messages over lines of JSON: stdin and stdout, or a socket.
+"""The SDK's message streams over lines of JSON: stdin and stdout, or a socket.
 
-They read and write in the task that asks. The SDK's own transport has two tasks and two queues
-for that, which cost a call through the gateway a tenth of its time.
+They read and write in the calling task. The SDK's transport uses two tasks and two queues, which
+cost a call through the gateway a tenth of its time.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""The longest message, as from a server."""
+"""Longest message, the same as from a server."""
 
 NextLine: TypeAlias = Callable[[], Awaitable[bytes]]
-"""Gives the next line; empty at the end."""
+"""Returns the next line, or b"" at the end."""
 
 
 class _Stream:
     async def aclose(self) -> None:
-        """Nothing: whoever opened what is below closes it."""
+        """Does nothing: the opener of the connection closes it."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -32,13 +32,13 @@ class _Stream:
 
 
 class LineReader(_Stream):
-    """Reads messages; a line that is none is an exception, which the SDK answers."""
+    """Reads messages; an invalid line becomes an exception, which the SDK answers."""
 
     def __init__(self, next_line: NextLine) -> None:
         self._next_line = next_line
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message.
+        """Return the next message.
 
         Raises:
             anyio.EndOfStream: there are no more.
@@ -72,7 +72,7 @@ class LineWriter(_Stream):
         """Write a message.
 
         Raises:
-            anyio.BrokenResourceError: the client has gone.
+            anyio.BrokenResourceError: the client has disconnected.
         """
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         async with self._one_at_a_time:

@@ -1,9 +1,9 @@
 """The process that keeps the servers of a settings file for other programs of this user.
 
-It listens at two sockets in its folder, see `sources.warm`: `mcp.sock` speaks MCP, JSON lines as
-over stdio, a session for each connection; `admin.sock` speaks HTTP. The first line of a connection
-may be a question of ours: `{"server": NAME}` for one server alone, `{"status": true}` or
-`{"stop": true}`. It ends when nobody was connected for a while, when asked, and on SIGTERM.
+It listens at two sockets in its folder, see `sources.warm`: `mcp.sock` speaks MCP as lines of JSON,
+one session per connection; `admin.sock` speaks HTTP. The first line of a connection may be a
+request of our own: `{"server": NAME}` for one server alone, `{"status": true}` or `{"stop": true}`.
+The process ends on SIGTERM, on request, or when no client was connected for a while.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS = 600.0
 
 Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
-"""Serves MCP over the SDK's streams to read and to write: everything, or one server by its name."""
+"""Serves MCP over two SDK streams: everything, or one server by its name."""
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # as from a server
-_LOOK_SECONDS = 5.0  # at the clock, and at the size of the log
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # the same limit as for a server
+_LOOK_SECONDS = 5.0  # interval for checking the clock and the size of the log
 _MAX_LOG_BYTES = 1_000_000
 _LOCK_SECONDS = 1.0
 _LOCK_LOOK_SECONDS = 0.02
-_SHUTDOWN_SECONDS = 2  # for requests over HTTP that are under way
+_SHUTDOWN_SECONDS = 2  # grace period for HTTP requests in flight
 
 
 class AlreadyKept(XaiMcpError):
-    """Another process keeps the servers of these settings."""
+    """Another process keeps the servers of these settings already."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """What a process serves: MCP at its one socket, an application at the other."""
+    """Services of the process: MCP at one socket, an application at the other."""
 
     mcp: Serve
     admin: ASGIApp | None = None
 
 
 Serving: TypeAlias = Callable[[Operations], AbstractAsyncContextManager[Served]]
-"""What is served in a block on the bridge's loop."""
+"""Provides the services within a block on the bridge's loop."""
 
 
 def keep_servers(
@@ -79,13 +79,13 @@ def keep_servers(
     idle_seconds: float = IDLE_SECONDS,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Be the process that keeps the servers, from `ready` on until its end. In the main thread.
+    """Run the process that keeps the servers, in the main thread; `ready` is called once.
 
     Raises:
         AlreadyKept: there is one.
         OSError: its folder cannot be used.
     """
-    os.environ.pop(WARM_VARIABLE, None)  # its own servers are here
+    os.environ.pop(WARM_VARIABLE, None)  # this process has the servers itself
     with _owned(place), open_bridge() as bridge:
         process = _Process(place, idle_seconds, ready)
 
@@ -99,7 +99,7 @@ def keep_servers(
 
 @contextmanager
 def _owned(place: WarmPlace) -> Generator[None]:
-    """Own the folder in the block. What a killed process left there goes, and all at the end."""
+    """Own the folder within the block; remove leftovers of a killed process first."""
     lock = _locked(place)
     sockets = place.socket, place.admin_socket
     try:
@@ -108,7 +108,7 @@ def _owned(place: WarmPlace) -> Generator[None]:
         os.ftruncate(lock, 0)
         os.write(lock, json.dumps(facts).encode())
         yield
-        _remove(place.log)  # after a failure it says why
+        _remove(place.log)  # after a failure it holds the reason
     finally:
         _remove(*sockets, place.lock)
         with suppress(OSError):
@@ -117,13 +117,13 @@ def _owned(place: WarmPlace) -> Generator[None]:
 
 
 def _locked(place: WarmPlace) -> int:
-    """The locked file of the lock."""
+    """Return the locked lock file."""
     until = time.monotonic() + _LOCK_SECONDS
     while True:
         make_private_folder(place.folder)
         close_to_others(place.folder)
         file = open_private(place.lock, os.O_RDWR | os.O_CREAT)
-        # One that ends removes the file: a lock on that counts for nobody.
+        # A process that ends removes the file; a lock on a removed file does not count.
         if take_lock(file) and _is_file(place.lock, file):
             return file
         os.close(file)
@@ -140,7 +140,7 @@ def _is_file(path: os.PathLike[str], file: int) -> bool:
 
 
 class _Process:
-    """Used on the bridge's loop."""
+    """Sockets of the process, used on the bridge's loop."""
 
     def __init__(self, place: WarmPlace, idle_seconds: float, ready: Callable[[], None]) -> None:
         self.stop = anyio.Event()
@@ -177,8 +177,8 @@ class _Process:
                 await self.stop.wait()
 
     def _trim_log(self) -> None:
-        """Empty the log where it has grown too long."""
-        with suppress(OSError):  # our stderr is none
+        """Empty the log if it is too long."""
+        with suppress(OSError):  # stderr is not a file
             if _is_file(self._place.log, 2) and os.fstat(2).st_size > _MAX_LOG_BYTES:
                 os.ftruncate(2, 0)
 
@@ -197,12 +197,12 @@ class _Process:
             connections.start_soon(self._connected, connection)
 
     async def _connected(self, connection: socket.socket) -> None:
-        """Serve one connection; nothing in it ends the others."""
+        """Serve one connection; its errors do not affect the others."""
         with connection:
             if not is_ours(connection):
                 logger.warning("Refused a connection of another user.")
                 return
-            # Not anyio's stream, through which a call takes a tenth longer.
+            # anyio's stream would make a call take a tenth longer.
             reader, writer = await asyncio.open_unix_connection(
                 sock=connection, limit=_MAX_LINE_BYTES
             )
@@ -218,7 +218,7 @@ class _Process:
         first = await lines.peek()
         question = _question_in(first)
         if question is None:
-            if first:  # else it was only looked whether we are here
+            if first:  # otherwise the client only checked that the process lives
                 await self._session(lines, "")
             return
         await lines.next()
@@ -230,7 +230,7 @@ class _Process:
             await self._session(lines, question["server"])
 
     async def _session(self, lines: _Lines, server: str) -> None:
-        from .lines import LineReader, LineWriter  # heavy, and loaded for the first client
+        from .lines import LineReader, LineWriter  # heavy, loaded for the first client
 
         self._sessions += 1
         try:
@@ -268,20 +268,20 @@ class _Process:
 
 
 class _Lines:
-    """The lines of a connection."""
+    """Lines of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._first: bytes | None = None
 
     async def peek(self) -> bytes:
-        """The next line, which stays the next."""
+        """Return the next line without consuming it."""
         if self._first is None:
             self._first = await self.next()
         return self._first
 
     async def next(self) -> bytes:
-        """The next line; empty at the end."""
+        """Return the next line, or b"" at the end."""
         if self._first is not None:
             line, self._first = self._first, None
             return line
@@ -297,12 +297,12 @@ class _Lines:
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Whether the other end is a process of this user."""
+    """Return whether the other end is a process of this user."""
     return peer_uid(connection) == os.getuid()
 
 
 def _question_in(line: bytes) -> JsonObject | None:
-    """A question of ours; None for a message of MCP, and for what is neither."""
+    """Return a request of our own; None for a message of MCP or anything else."""
     try:
         value: Any = json.loads(line)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Results as the client's version of the protocol allows them: one odd part costs itself.
+"""Repairs results for the client's version of the protocol: one odd part costs only itself.
 
-Servers speak other versions than their clients, and some send what none allows. The SDK's server
-refuses a whole result for that.
+Servers may speak another version than their clients, and some send invalid parts. The SDK's server
+would refuse the whole result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.json import JsonObject, as_list, as_object
 
 logger = logging.getLogger(__name__)
 
-_HINTS = {"ttlMs": 0, "cacheScope": "private"}  # the SDK adds them afterwards
+_HINTS = {"ttlMs": 0, "cacheScope": "private"}  # added by the SDK afterwards
 _LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -27,7 +27,7 @@ _LISTS = {
 
 
 def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
-    """The result without what this version has no place for."""
+    """Return the result without parts that this version does not allow."""
 
     def fits(**fields: Any) -> bool:
         whole = {**_HINTS, **result, **fields}
@@ -35,7 +35,7 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
             sent = methods.serialize_server_result(method, version, whole)
         except ValidationError:
             return False
-        # A result with a bad block passes for another kind of result, which has no content.
+        # A result with an invalid block validates as another kind of result, without content.
         return "content" in sent or "content" not in whole
 
     if _is_plain(result) or fits():
@@ -43,7 +43,7 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
     if field := _LISTS.get(method):
         items: list[JsonObject] = []
         for item in map(as_object, as_list(result.get(field))):
-            # Any schema may stand there since 2026-07-28, before it only one of an object.
+            # Any schema is allowed since 2026-07-28; before, only that of an object.
             short = {name: x for name, x in item.items() if name != "outputSchema"}
             fitting = next((x for x in (item, short) if fits(**{field: [x]})), None)
             if fitting is not None:
@@ -63,7 +63,7 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
 
 
 def _is_plain(result: JsonObject) -> bool:
-    """Whether it is the result of a call with nothing but text, which every version allows."""
+    """Return whether the result has only text, which every version allows."""
     if "content" not in result or not isinstance(result.get("structuredContent", {}), dict):
         return False
     return all(x.keys() == {"type", "text"} and type(x["text"]) is str for x in result["content"])

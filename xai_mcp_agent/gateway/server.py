@@ -1,6 +1,6 @@
 """The gateway: endpoints over the sources of one bridge, for clients over any transport.
 
-A module to be imported once the SDK is loaded.
+Import this module only when the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .service import Service
 
 logger = logging.getLogger(__name__)
 
-_SESSION_SECONDS = 600.0  # of a client over HTTP that does nothing; 99 of 100 say no goodbye
+_SESSION_SECONDS = 600.0  # for an idle HTTP client; 99 of 100 never say goodbye
 _EVERYTHING = Options()
 
 
 class Gateway:
-    """Used on the bridge's loop, within `async with`.
+    """Endpoints of one bridge, used on its loop within `async with`.
 
     Raises:
-        UnknownServer, SettingsError: `options` name a source or group that is not there.
+        UnknownServer, SettingsError: `options` name an unknown source or group.
     """
 
     def __init__(self, operations: Operations, options: Options = _EVERYTHING) -> None:
@@ -60,7 +60,7 @@ class Gateway:
             service.follow(change)
 
     def service(self, names: tuple[str, ...] | None = None, *, as_it_is: bool = False) -> Service:
-        """The service of these sources and groups; its sources begin to connect.
+        """Return the service of these sources and groups, which start to connect.
 
         Raises:
             UnknownServer, SettingsError: there is none of that name.
@@ -83,7 +83,7 @@ class Gateway:
         *,
         as_it_is: bool = False,
     ) -> None:
-        """Serve one client over two streams of messages, until it closes them."""
+        """Serve one client over two message streams, until it closes them."""
         service, client = self.service(names, as_it_is=as_it_is), Client()
         await service.ready()
         server = sdk_server(service, client)
@@ -94,9 +94,9 @@ class Gateway:
             await service.forget(client)
 
     def http_app(self, routes: Sequence[BaseRoute] = ()) -> Starlette:
-        """The endpoints over HTTP: `/mcp`, and `/mcp/NAME` for each source and group.
+        """Return the HTTP app: `/mcp`, and `/mcp/NAME` for each source and group.
 
-        To be wrapped in a `Guard`. `routes` are others beside them.
+        Wrap it in a `Guard`. `routes` are added beside them.
         """
         settings = self._operations.settings
         paths = {"/mcp": self._options.names}
@@ -108,13 +108,13 @@ class Gateway:
         return Starlette(routes=[*own, *routes])
 
     async def keep(self, sessions: StreamableHTTPSessionManager) -> None:
-        """Keep sessions over HTTP until the gateway ends."""
+        """Keep HTTP sessions until the gateway ends."""
         assert self._tasks is not None, "the gateway is not running"
         await self._tasks.start(_run, sessions)
 
 
 async def _alone(do: Callable[[], Awaitable[None]]) -> None:
-    """Do something for one endpoint; an error in it ends no other."""
+    """Run a task for one endpoint; its error does not affect the others."""
     try:
         await do()
     except Exception:
@@ -128,7 +128,7 @@ async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatu
 
 
 class _HttpEndpoint:
-    """Sessions over HTTP of one endpoint, whose sources are connected when it is first used."""
+    """HTTP sessions of one endpoint, whose sources connect on first use."""
 
     def __init__(self, gateway: Gateway, names: tuple[str, ...]) -> None:
         self._gateway = gateway

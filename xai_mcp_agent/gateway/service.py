@@ -1,6 +1,6 @@
-"""One endpoint and its clients: their requests as calls, and notices of what changed.
+"""One endpoint and its clients: their requests as calls, and notices of changes.
 
-A module to be imported once the SDK is loaded.
+Import this module only when the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from .exchanges import Exchange, Exchanges, NoSuchExchange
 from .kept import KeptServer
 
 Do: TypeAlias = Callable[[Caller, Notices], Awaitable[JsonObject]]
-"""Does what a client requests, as this caller."""
+"""Carries out a client's request for this caller."""
 
-_SETTLE_SECONDS = 0.1  # changes that come together are one notice
-_CLIENT = "client"  # in the state of a connection
+_SETTLE_SECONDS = 0.1  # changes within this time are one notice
+_CLIENT = "client"  # key in the state of a connection
 _LATE = (
     "Nothing waits for this answer: it came too late or a second time, or belongs to another "
     "request. Send the request again without `requestState`."
@@ -57,13 +57,13 @@ class Service:
         self.bus = InMemorySubscriptionBus()
         self._connections = dict[Connection, Client]()  # of the handshake era
         self._changed = anyio.Event()
-        self._decided: object = None  # the version of decisions that was announced
+        self._decided: object = None  # the last announced version of the decisions
         self.instructions = ""
 
     def follow(self, change: CatalogChanged) -> None:
-        """Have the clients told soon, if a list or a decision on the endpoint's sources changed.
+        """Schedule a notice if a list or a decision of the endpoint's sources changed.
 
-        Records of tools change with each call.
+        Records of tools change with each call and are ignored.
         """
         decided = self.operations.engine.decisions.version
         if not (change.lists or decided != self._decided):
@@ -73,7 +73,7 @@ class Service:
             self._changed.set()
 
     async def ready(self) -> None:
-        """Wait for a few seconds until something is ready, and read the words of the sources."""
+        """Wait a few seconds until something is ready, and read the sources' instructions."""
         await self.endpoint.ready()
         self.instructions = await self.endpoint.instructions()
 
@@ -81,7 +81,7 @@ class Service:
         """The client that sent a request. Over HTTP on 2026-07-28 each request is its own."""
         if is_modern(context):
             return own or Client(f"{name_of(context)} over HTTP")
-        # Private, and the only thing that stays from request to request of a client.
+        # A private attribute, but the only thing that stays between requests of a client.
         connection = context.session._connection  # pyright: ignore[reportPrivateUsage]
         client = connection.state.get(_CLIENT)
         if client is None:
@@ -91,7 +91,7 @@ class Service:
         return cast(Client, client)
 
     async def run(self, context: Request, own: Client | None, do: Do) -> JsonObject:
-        """Do what a client requests, and ask it on the way what it is asked.
+        """Carry out a client's request, and pass on questions meanwhile.
 
         Raises:
             MCPError: it failed.
@@ -124,7 +124,7 @@ class Service:
             await notices.flush()
 
     async def subscribe(self, client: Client, uri: str, tell: Callable[[str], object]) -> None:
-        """Have a client told when a resource changes."""
+        """Notify a client when a resource changes."""
         if uri in client.subscriptions:
             return
         source, own_uri = await self.endpoint.resource(uri)
@@ -132,23 +132,23 @@ class Service:
         client.subscriptions[uri] = source, own_uri, changes
 
     async def unsubscribe(self, client: Client, uri: str) -> None:
-        """Have it told no more."""
+        """Stop notifying it."""
         if subscription := client.subscriptions.pop(uri, None):
             source, own_uri, changes = subscription
             await self.operations.stop_listening(source, [own_uri], changes)
 
     def publish(self, uri: str) -> None:
-        """Tell listeners of 2026-07-28 that a resource changed."""
+        """Notify listeners of 2026-07-28 that a resource changed."""
         self._tasks.start_soon(self.bus.publish, ResourceUpdated(uri))
 
     def notify(self, client: Client, uri: str) -> None:
-        """Tell a client of the handshake era that a resource changed."""
+        """Notify a client of the handshake era that a resource changed."""
         for connection, other in self._connections.items():
             if other is client:
                 self._tasks.start_soon(connection.send_resource_updated, uri)
 
     async def announce(self) -> None:
-        """Tell all clients of changes, for ever."""
+        """Notify all clients of changes, until cancelled."""
         lists = await self.endpoint.lists()
         while True:
             await self._changed.wait()
@@ -175,7 +175,7 @@ class Service:
             await self.forget(client)
 
     async def forget(self, client: Client) -> None:
-        """End what a client that has gone listened for, and the sessions of its own."""
+        """End the subscriptions and sessions of a client that has disconnected."""
         with anyio.CancelScope(shield=True):  # its connection may have been cancelled
             for uri in list(client.subscriptions):
                 await self.unsubscribe(client, uri)
@@ -184,12 +184,12 @@ class Service:
 
 @contextmanager
 def protocol_errors() -> Generator[None]:
-    """Turn errors of ours within the block into errors of the protocol."""
+    """Turn our errors within the block into errors of the protocol."""
     try:
         yield
     except UnknownTool as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
-    except ServerError as error:  # the far server's own
+    except ServerError as error:  # the far server's own error
         raise MCPError(error.code or types.INTERNAL_ERROR, error.problem, error.data) from error
     except XaiMcpError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from error

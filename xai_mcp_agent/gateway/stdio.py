@@ -10,10 +10,11 @@ from .lines import MAX_LINE_BYTES, LineReader, LineWriter
 
 
 async def stdio_streams() -> tuple[LineReader, LineWriter]:
-    """The SDK's streams to read and to write.
+    """Return the SDK's streams for reading and writing.
 
-    What else writes to stdout, such as a function's file, writes to stderr from here on. Reading
-    holds no thread, unlike the SDK's own way, so that an interrupt ends it at once.
+    From here on everything else that writes to stdout, such as a function's file, writes to stderr.
+    Unlike in the SDK's own transport, reading holds no thread, so that an interrupt ends it at
+    once.
 
     Raises:
         ValueError: stdin or stdout is neither a pipe nor a terminal.

@@ -1,1 +1,1 @@
-"""Remote agents as sources: found by their cards, with a tool for each skill."""
+"""Remote agents as sources: described by their cards, with a tool for each skill."""

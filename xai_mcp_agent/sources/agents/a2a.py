@@ -28,7 +28,7 @@ from .messages import (
 )
 
 _PACE = Pace(first_seconds=0.1, growth=2, longest_seconds=5.0)
-_MOST_MISSES = 3  # in a row: an agent that restarts is asked again, one that is gone is not
+_MOST_MISSES = 3  # in a row; an agent that restarts is asked again
 
 # The methods of JSON-RPC, and method and path of HTTP+JSON.
 _RPC_METHODS = {
@@ -43,7 +43,7 @@ _REST_METHODS = {
     "send": ("POST", "/message:send"), "stream": ("POST", "/message:stream"),
     "get": ("GET", "/tasks/{id}?historyLength=0"), "cancel": ("POST", "/tasks/{id}:cancel"),
 }  # fmt: skip
-# Errors by their names in HTTP+JSON, as JSON-RPC numbers them.
+# Names of errors in HTTP+JSON, with their JSON-RPC codes.
 _CODES = {
     "TASK_NOT_FOUND": -32001, "TASK_NOT_CANCELABLE": -32002, "UNSUPPORTED_OPERATION": -32004,
     "CONTENT_TYPE_NOT_SUPPORTED": -32005, "INVALID_PARAMS": -32602, "INTERNAL": -32603,
@@ -142,7 +142,7 @@ class A2aAgent:
             if method == "POST":
                 content = json.dumps(params).encode()
         headers = {
-            # What came before 0.3 is nearest to that.
+            # Versions before 0.3 are nearest to it.
             "a2a-version": "0.3"
             if interface.is_old
             else ".".join(interface.version.split(".")[:2]),

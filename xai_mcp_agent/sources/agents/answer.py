@@ -16,10 +16,9 @@ from .messages import AnswerPart, DataPart, Update
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
 """Reports progress in the agent's own words."""
 
-# Of tasks and contexts. They stand in addresses, so nothing in them may lead elsewhere; and a model
-# has to write them.
+# Pattern of task and context ids. They become part of addresses, and a model has to write them.
 _ID = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,;=|-]{1,200}")
-# The task goes on once somebody has answered, or has given access.
+# The task continues once somebody has answered or granted access.
 _WAITING = ("input_required", "auth_required")
 _SETTLED = ("completed", "failed", "rejected", "canceled", *_WAITING)
 
@@ -72,7 +71,7 @@ class Answer:
     def parts(self) -> Iterator[AnswerPart]:
         """Yield what the agent said, then what it made."""
         made = [part for parts in self._artifacts.values() for part in _joined(parts)]
-        # Many say as their last words what they have made.
+        # Many repeat in their last message what they have made.
         yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
         yield from made
 

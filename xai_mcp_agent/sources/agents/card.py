@@ -1,6 +1,6 @@
-"""The card of an agent: found, parsed again only when it changes, without its odd parts.
+"""Card of an agent: fetched, parsed again only when it changes, without its odd parts.
 
-Its texts come from the other side and reach a model, so they are cleaned and cut.
+Its texts come from strangers and reach a model, so they are cleaned and cut.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...core.json import JsonObject, as_list, as_object, as_text, as_texts, is_o
 if TYPE_CHECKING:
     from .http import AgentHttp
 
-# Where it is now, and where it was before 0.3.
+# The path of the card now, and before 0.3.
 _WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _NOT_THERE = (404, 405, 410)
 _NOT_MODIFIED = 304
 _BINDINGS = ("JSONRPC", "HTTP+JSON")  # gRPC would need a second network stack
-_MOST_SKILLS = 500  # a model could not choose among more, and no agent has as many
+_MOST_SKILLS = 500  # more than any known agent has, and than a model can choose from
 _MOST_INTERFACES, _MOST_EXAMPLES = 20, 3
 _MAX_TITLE, _MAX_DESCRIPTION, _MAX_EXAMPLE, _MAX_ID = 100, 1_500, 200, 200  # characters
 

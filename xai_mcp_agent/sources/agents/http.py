@@ -1,7 +1,7 @@
-"""The HTTP connection to one agent: only to places that it may go to, and all of it limited.
+"""HTTP connection to one agent, limited in size and in the addresses it may reach.
 
-Imported when an agent is reached: its libraries are heavy. What an agent says is hostile: it is
-cleaned, masked and cut before it is in an error.
+Imported only when an agent is reached: its libraries are heavy. An agent's text is untrusted: it is
+cleaned, masked and cut before it goes into an error.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..web.origins import origin_of
 T = TypeVar("T")
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-"""Of one answer, or of all events of one stream: files among them. More is broken or hostile."""
+"""Limit for one answer, or for all events of a stream, including files."""
 
-_MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in its first lines
-_MAX_WORDS = 300  # characters of what an agent says in an error
+_MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in the first lines
+_MAX_WORDS = 300  # length of an agent's text in an error
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_MODIFIED = 304
 _TRACEBACK = "Traceback (most recent call last)"
@@ -62,7 +62,7 @@ _CODE_HELP = {
 class AgentHttp:
     """Sends requests with the agent's headers. All methods raise `SourceError` kinds.
 
-    Reads have no limit of their own: every call has one, and a stream may be silent for long.
+    Reads have no timeout here: every call has one, and a stream may be silent for long.
     """
 
     def __init__(self, settings: AgentSettings, mask: Mask) -> None:
@@ -73,9 +73,9 @@ class AgentHttp:
         self._client = WebClient(settings.sent_headers, keeps_cookies=True)
 
     def may_go_to(self, url: str) -> bool:
-        """Whether the settings allow requests to this address: the agent itself may have named it.
+        """Return whether the settings allow this address, which the agent itself may have named.
 
-        Where the agent is reached with TLS nothing goes without.
+        An agent reached over TLS is never reached without.
         """
         scheme, _, _ = url.partition(":")
         if scheme.lower() not in ("https", *(() if self._is_secure else ("http",))):
@@ -194,7 +194,7 @@ class AgentHttp:
 
 
 def _place_of(url: str) -> tuple[str, int | None]:
-    """Return host and port of an address; a host that nothing is at for one that is none."""
+    """Return host and port of an address; for an invalid one a host that does not exist."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)

@@ -1,7 +1,7 @@
-"""Messages of A2A as JSON: what is sent, and what comes back, in 1.0 and 0.3, over both bindings.
+"""Messages of A2A as JSON, in 1.0 and 0.3, over both bindings.
 
-JSON-RPC of 1.0 and HTTP+JSON are written as protobuf writes JSON; JSON-RPC of 0.3 has a `kind` in
-each object. Whatever cannot be read is passed over: an odd part costs only itself.
+JSON-RPC of 1.0 and HTTP+JSON use protobuf's JSON; JSON-RPC of 0.3 has a `kind` in each object.
+Unreadable parts are skipped: an odd part costs only itself.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Update:
 
     @property
     def text(self) -> str:
-        """What the agent says on its way: with its state, else what it is making."""
+        """What the agent says meanwhile: with its state, or with what it is making."""
         made = [part for artifact in self.artifacts for part in artifact.parts]
         return text_in(self.words if self.state else made)
 

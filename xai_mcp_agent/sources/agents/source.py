@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GOOD_SECONDS = 300.0  # a card is trusted: skills change when an agent is deployed anew
-_LOOK_SECONDS = 5.0  # for looking whether it is still the same: the last one can be used
-_CANCEL_SECONDS = 2.0  # whoever stops a call waits no longer for the agent to hear of it
+_GOOD_SECONDS = 300.0  # a card is trusted so long: skills change when an agent is deployed again
+_LOOK_SECONDS = 5.0  # limit for checking the card; the last one can be used
+_CANCEL_SECONDS = 2.0  # a cancelled call waits no longer for the agent to confirm
 _CLOSE_SECONDS = 1.0
 _SHOWN_PROGRESS = 200  # characters
-# After so many an agent streams word by word, and a screen need not show each one.
+# After so many updates an agent is streaming words, and a screen need not show each one.
 _PROGRESS_PASSED, _PROGRESS_PAUSE_SECONDS = 100, 0.1
 
 
@@ -142,7 +142,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         return Inventory(self.name, tools, notes=notes, disabled=choice.disabled)
 
     async def _cancel(self, agent: A2aAgent, task_id: str) -> None:
-        """Cancel a task that nobody waits for any more."""
+        """Cancel a task that no call waits for."""
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:
                 await agent.cancel(task_id)
@@ -151,7 +151,7 @@ class AgentSource(ReadSource["A2aAgent"]):
 
 
 class _Progress:
-    """Reports what an agent says meanwhile; of many pieces not each one."""
+    """Reports what an agent says meanwhile, but not every piece of a stream."""
 
     def __init__(
         self, listener: OnProgress | None, words: Callable[[str, int], str], notes: list[str]

@@ -1,4 +1,4 @@
-"""Skills as tools. A skill cannot be called: a message goes to the agent, and that chooses."""
+"""Skills as tools. A skill cannot be called: a message goes to the agent, which chooses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.tools import AGENT, Tool, ToolAnnotations, ToolKey
 from .card import Card, Skill
 
 _MAX_NAME = 64  # characters; providers allow no more
-# An id that says nothing: a number, a UUID.
+# An id without meaning: a number, a UUID.
 _NUMBER = re.compile(r"[0-9]+|[0-9a-fA-F-]{20,}")
 _ASK = "ask"
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]+")

@@ -16,10 +16,10 @@ from ...core.util import expression_of
 _MAX_CHARS = 1_000
 _MAX_BITS = 4_000  # about 1,200 digits; Python writes out at most 4,300
 _MAX_FACTORIAL = 400
-_MAX_PLACES = 300  # to round to: no float has more
-_DIGITS = 15  # of a float that are exact
+_MAX_PLACES = 300  # digits to round to: no float has more
+_DIGITS = 15  # exact digits of a float
 
-# As calculators and people write them; nobody here means exclusive or by `^`.
+# As people and calculators write them; `^` means power here, not exclusive or.
 _SPELLED = {"^": "**", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-"}
 _NODES = (
     ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.IfExp, ast.List, ast.Name,
@@ -80,7 +80,7 @@ def _evaluator() -> Any:
 
 
 def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numbers, or of one list of numbers, whose result is a number."""
+    """Function of numbers, or of one list of numbers, whose result is a number."""
 
     def run(*values: Any) -> Any:
         is_list = len(values) == 1 and isinstance(values[0], list | tuple)
@@ -91,7 +91,7 @@ def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _number(value: Any) -> int | float:
-    # `True` is a number only to Python.
+    # Python counts `True` as a number.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise CalculationError(f"{str(value)[:30]!r} is not a number.")
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
@@ -145,10 +145,10 @@ def _sum(*numbers: float) -> float:
 
 
 def _shown(value: float) -> str:
-    """The text of a result: a whole number, or as many digits as are exact."""
+    """Return the text of a result: a whole number, or as many digits as are exact."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    # + 0.0: no minus before a zero
+    # + 0.0 removes the minus of a zero
     return str(value) if isinstance(value, int) else f"{value + 0.0:.{_DIGITS}g}"
 
 

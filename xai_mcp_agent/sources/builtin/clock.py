@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...core.names import did_you_mean
 
-_MAX_CHARS = 100  # of the name of a zone; the longest has 32
+_MAX_CHARS = 100  # length of a zone's name; the longest has 32
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def current_time(
 
 
 def _zone(name: str) -> tzinfo | None:
-    """The zone of a name; None for that of the machine."""
+    """Return the zone of a name, or None for the machine's own."""
     if not name:
         return None
     try:

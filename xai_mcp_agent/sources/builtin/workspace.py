@@ -1,7 +1,7 @@
-"""`list_files`, `read_file`, `write_file`: the files of one folder and nothing outside it.
+"""`list_files`, `read_file`, `write_file`: files of one folder and nothing outside it.
 
 On POSIX each folder of a path is opened relative to the one before, and never through a link, so
-that a folder exchanged for a link meanwhile leads nowhere. On Windows the resolved path must be
+that a folder replaced by a link meanwhile leads nowhere. On Windows the resolved path must be
 inside.
 """
 
@@ -22,11 +22,11 @@ from pydantic import Field
 
 from ...settings.load import FILE_NAME, LOCK_NAME, OTHER_FILE_NAME, user_settings_path
 
-_MAX_BYTES = 1_000_000  # of a file: no model reads or writes more
-_MAX_LISTED = 1_000  # files
-_MAX_DEPTH, _MAX_NAME_BYTES = 32, 200  # of a path; file systems take 255 bytes for a name
+_MAX_BYTES = 1_000_000  # size of a file; a model reads no more
+_MAX_LISTED = 1_000  # number of files
+_MAX_DEPTH, _MAX_NAME_BYTES = 32, 200  # length of a path; file systems allow 255 bytes for a name
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
-# Not blocking: it may be a pipe that nobody writes to.
+# Non-blocking: it may be a pipe without a writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _TEMPORARY = ".writing-"
@@ -57,10 +57,10 @@ class Listing:
 
 
 class Workspace:
-    """The tools for the files of one folder.
+    """Tools for the files of one folder.
 
-    The folder itself is trusted, and made by the first write. Nothing is written into `protected`
-    paths or the user's configuration folder.
+    The folder itself is trusted, and made by the first write. `protected` paths and the user's
+    configuration folder cannot be written.
     """
 
     def __init__(self, folder: str, protected: Iterable[Path] = ()) -> None:
@@ -74,7 +74,7 @@ class Workspace:
         """List the files of the workspace, or of one folder in it, with all folders below."""
         parts = _parts(folder) if folder.strip("/ ") not in ("", ".") else []
         if not parts and not os.path.exists(self._folder):
-            return Listing([], is_complete=True)  # nothing was written yet
+            return Listing([], is_complete=True)  # nothing has been written yet
         passed_over: list[str] = []
         with _worded(folder or "the workspace"):
             files = [*islice(self._files_below(parts, passed_over), _MAX_LISTED + 1)]
@@ -103,7 +103,7 @@ class Workspace:
         return self.write(path, text, overwrite=True)
 
     def write(self, path: str, text: str, *, overwrite: bool) -> str:
-        """As `write_file`; without `overwrite` only a file that is not there yet."""
+        """Write a file; without `overwrite` it must not exist."""
         try:
             data = text.encode()
         except UnicodeEncodeError:
@@ -119,15 +119,15 @@ class Workspace:
         return f"{path}: {len(data):,} bytes written."
 
     def place(self, path: str) -> Path:
-        """The place of a file of the workspace, to which no link leads."""
+        """Return the place of a file, which no link may lead to."""
         *folders, name = parts = _parts(path)
         with _worded(path), self._opened(folders) as folder:
             _check_file(folder.stat(name), path)
         return Path(self._folder, *parts)
 
     def _require_writable(self, parts: list[str]) -> None:
-        """Refuse files that decide which programs are started."""
-        names = [x.rstrip(". ").casefold() for x in parts]  # as Windows reads them
+        """Refuse files that decide which programs start."""
+        names = [x.rstrip(". ").casefold() for x in parts]  # as Windows compares them
         target = _comparable(Path(self._folder, *parts))
         if names[-1] in (FILE_NAME, OTHER_FILE_NAME, LOCK_NAME) or ".git" in names:
             raise WorkspaceError(
@@ -148,7 +148,7 @@ class Workspace:
                         size = entry.stat(follow_symlinks=False).st_size
                         yield ListedFile(_readable("/".join((*parts, entry.name))), size)
         for name in folders:
-            # A file in it would have a longer path than is allowed.
+            # A file in it would exceed the limit for paths.
             if len(parts) + 1 >= _MAX_DEPTH:
                 passed_over.append(name)
                 continue
@@ -188,7 +188,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class _Folder:
-    """An open folder; without a descriptor its names begin with its own `path`."""
+    """Open folder; without a descriptor its names begin with its own `path`."""
 
     path: str
     descriptor: int | None = None
@@ -213,7 +213,7 @@ class _Folder:
 
 
 def _comparable(path: Path) -> Path:
-    """The resolved path, in lower case for systems that ignore case."""
+    """Return the resolved path, in lower case for systems that ignore case."""
     return Path(os.path.realpath(path).casefold())
 
 
@@ -247,7 +247,7 @@ def _is_too_long(name: str) -> bool:
 
 
 def _write(folder: _Folder, name: str, path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write a new file and put it in place, so that nobody reads half of it."""
+    """Write a new file and rename it into place, so that nobody reads half of it."""
     mode = 0o666
     with suppress(FileNotFoundError):
         before = folder.stat(name)
@@ -259,7 +259,7 @@ def _write(folder: _Folder, name: str, path: str, data: bytes, *, overwrite: boo
     try:
         with open(folder.open(temporary, _NEW, mode), "wb") as file:
             file.write(data)
-        # A link in its place is replaced, not followed.
+        # A link there is replaced, not followed.
         folder.replace(temporary, name)
     except BaseException:
         with suppress(OSError):
@@ -283,7 +283,7 @@ def _readable(name: str) -> str:
 
 @contextmanager
 def _worded(path: str) -> Generator[None]:
-    """Turn errors into sentences for the model, which do not say where the workspace is."""
+    """Turn errors into sentences for the model that do not reveal the workspace's path."""
     try:
         yield
     except OSError as cause:

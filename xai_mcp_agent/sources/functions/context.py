@@ -1,4 +1,4 @@
-"""The call that a function is in: its progress, how it is stopped, and whoever waits for it."""
+"""The call that a function runs in: its progress, its cancellation, and its waiter."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import TypeAlias
 from ...core.results import ToolResult
 from ..progress import ProgressListener
 
-_PAUSE_SECONDS = 0.05  # between two reports of progress: nobody reads faster
+_PAUSE_SECONDS = 0.05  # between two reports of progress
 
 Step: TypeAlias = tuple[float, float | None, str]
-"""How far a call is: done, total (or None), and words."""
+"""Progress of a call: done, total (or None), and text."""
 
 
 class CallCancelled(BaseException):
-    """Nobody waits for this call any more: it was cancelled, or its time is over.
+    """No caller waits for this call any more: it was cancelled or timed out.
 
-    It is not an `Exception`, so that handlers of errors do not keep a function from ending.
+    It is not an `Exception`, so that error handlers do not keep a function from ending.
     """
 
 
 class RunningCall:
-    """One call: its progress, and whether anybody still waits for it. Any thread may use it.
+    """One call: its progress, and whether a caller still waits. Any thread may use it.
 
     `wake` is called when there is something to `take`, perhaps in another thread.
     """
@@ -40,7 +40,7 @@ class RunningCall:
         self.is_over = False
 
     def tell(self, step: Step) -> None:
-        """Note the progress; of several steps that nobody took yet, only the last counts."""
+        """Store the progress; of several steps that were not taken yet, only the last counts."""
         with self._lock:
             is_waiting, self._latest = self._latest is not None, step
             if self._wake is not None and not (is_waiting or self.is_over):
@@ -53,7 +53,7 @@ class RunningCall:
             return latest
 
     def end(self) -> None:
-        """Note that nobody waits for it any more, and stop what it is waiting for."""
+        """Mark it as abandoned, and stop what it is waiting for."""
         with self._lock:
             self.is_over = True
             for stop in self._stops:
@@ -70,13 +70,13 @@ class RunningCall:
         try:
             yield
         finally:
-            with self._lock:  # it is not being called any more, and will not be
+            with self._lock:  # its turn is over
                 if stop in self._stops:
                     self._stops.remove(stop)
 
 
 class WatchedCall:
-    """A call, and the loop on which somebody waits for its result and its progress."""
+    """A call, and the loop on which its caller waits for result and progress."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -126,14 +126,14 @@ class ToolContext:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody waits any more: the call was cancelled, has ended, or is out of time."""
+        """Whether no caller waits any more: the call was cancelled, has ended, or timed out."""
         return self._call.is_over
 
     def check(self) -> None:
-        """Raise if nobody waits any more. A long function calls it now and then.
+        """Raise if no caller waits any more. A long function calls it now and then.
 
         Raises:
-            CallCancelled: nobody waits. It is not an `Exception`; let it pass.
+            CallCancelled: no caller waits. It is not an `Exception`; let it pass.
         """
         if self.is_cancelled:
             raise CallCancelled("nobody waits for this call any more")

@@ -1,4 +1,4 @@
-"""Python functions as tools: their schemas from their signatures, and calls of them in threads."""
+"""Python functions as tools: schemas from their signatures, and calls in threads."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from ..progress import ProgressListener
 from ..threads import Threads, TooManyLeft
 from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
 
-# Of what a function raised: no model reads more of it, and looking for secrets takes time.
+# Length of an exception's text: a model reads no more, and masking secrets takes time.
 _MAX_ERROR_CHARS = 10_000
-# Of a message: it may quote a whole document. More than is told of it, so that no secret at the end
-# of that is cut before it is looked for.
+# Length of a message, which may quote a whole document. It is longer than what is shown, so that a
+# secret at the end is masked before the text is cut.
 _MAX_CHARS = 100_000
-_MAX_PROBLEMS = 20  # of a list, every item of which may be wrong
-# What is not a call alone can be stopped in the middle.
+_MAX_PROBLEMS = 20  # a long list may be wrong in every item
+# Unlike a plain call, these can be stopped midway.
 _STOPPED = (
     inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction,
 )  # fmt: skip
@@ -47,11 +47,11 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a file.
+    """Function of a file.
 
-    `arguments` checks what a call is given, and returns it by the names of the parameters.
-    `contexts` are the parameters that are given the call's `ToolContext`. `can_stop`: it ends when
-    nobody waits for it any more, or at least can know that.
+    `arguments` checks the arguments of a call and returns them by parameter. `contexts` are the
+    parameters that receive the call's `ToolContext`. `can_stop`: it ends when its caller has gone,
+    or can at least notice.
     """
 
     tool: Tool
@@ -91,13 +91,13 @@ class Function:
         return cls(tool, file, run, arguments, contexts, can_stop)
 
     def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
-        """Check the arguments and call the function. Anything that it raises becomes a result.
+        """Check the arguments and call the function. Whatever it raises becomes a result.
 
         Raises:
             InvalidArguments: they do not fit; the function was not called.
         """
         try:
-            # As JSON: that is what a model wrote, and dates and enumerations are texts in it.
+            # As JSON, because a model wrote it: dates and enumerations are text there.
             values = self.arguments.validate_json(json.dumps(arguments))
         except ValidationError as cause:
             wrong = cause.errors(include_input=False)[:_MAX_PROBLEMS]
@@ -132,15 +132,15 @@ class FunctionCalls:
         invocation: ToolInvocation,
         ready: Callable[[float], Awaitable[Mapping[str, Function]]],
     ) -> ToolResult:
-        """Call a function in a thread; see `Source.call`. `ready` gives those that exist now.
+        """Call a function in a thread; see `Source.call`. `ready` gives the current functions.
 
-        Once nobody waits, a coroutine is cancelled; other functions see it in their context.
+        When the caller has gone, a coroutine is cancelled; other functions see it in their context.
 
         Raises:
             InvalidArguments: pydantic does not take them for the function's types.
             UnknownTool: the source does not have it any more.
             ToolTimeout: it did not end in time.
-            SourceFailed: too many functions that nobody waits for are still running.
+            SourceFailed: too many abandoned functions are still running.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -167,19 +167,19 @@ class FunctionCalls:
             raise InvalidArguments(name, problems, expected) from None
         finally:
             watched.call.end()
-        # What it raised may quote the environment; what it gave back is for the model.
+        # An exception may quote the environment; a result is meant for the model.
         if result.is_error:
             result = ToolResult.of_text(self._masked(result.text), is_error=True)
         return replace(result, notes=(*result.notes, *notes)) if notes else result
 
     def _masked(self, text: str) -> str:
-        """Return what a person's code says, without secrets, and not too long."""
+        """Return the text of a person's code without secrets, cut to a limit."""
         shown = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
         is_cut = len(text) > _MAX_ERROR_CHARS + len(shown)
         return f"{shown}... (the rest is left out)" if is_cut else shown
 
     def too_many(self) -> SourceFailed:
-        """Return the error that nothing more is begun."""
+        """Return the error that no further call is started."""
         return SourceFailed(
             self._settings.name,
             "too many of its earlier calls are still running, although nobody waits for them.",
@@ -224,7 +224,7 @@ def _outcome(value: Any, running: RunningCall) -> Any:
         return _while_awaited(cast(Generator[Any], value), running)
     if inspect.isasyncgen(value):
         value = _all_of(cast(AsyncGenerator[Any], value))
-    # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
+    # On a loop of this thread: a coroutine may block, which must not stop the shared loop.
     return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
 
 
@@ -248,10 +248,10 @@ class ToolSchema(GenerateJsonSchema):
     """Writes schemas without titles, which only repeat names, and without warnings."""
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Ignore it: nobody could act on it."""
+        """Ignore the warning: nobody could act on it."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """No."""
+        """Return False."""
         return False
 
     def default_schema(self, schema: Any) -> JsonObject:
@@ -296,7 +296,7 @@ def _checked(result: ToolResult) -> ToolResult:
 
 
 def _leaf(value: Any) -> Any:
-    """Return the JSON value of anything that JSON does not know, such as a model or a date."""
+    """Return the JSON value of what JSON does not know, such as a model or a date."""
     if isinstance(value, bytes | bytearray):
         return _text_of(bytes(value))
     return to_jsonable_python(value, fallback=str, inf_nan_mode="strings")
@@ -314,12 +314,12 @@ def _place(keys: tuple[int | str, ...]) -> str:
 
 
 def _is_context(annotation: Any) -> bool:
-    """Whether an annotation is `ToolContext`, perhaps `| None` or in `Annotated`."""
+    """Return whether an annotation is `ToolContext`, perhaps `| None` or in `Annotated`."""
     return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
 
 
 def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
-    """Yield the values of a generator, and close it once nobody waits for the call."""
+    """Yield the values of a generator, and close it once the caller has gone."""
     for value in values:
         if running.is_over:
             values.close()
@@ -331,14 +331,14 @@ async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
     """Return the values of an asynchronous generator; an endless one stops at the size limit.
 
     Raises:
-        TooLarge: it was.
+        TooLarge: it reached the limit.
     """
     counted = Plain(_leaf)
     return [counted.of(x) async for x in values]
 
 
 async def _awaited(value: Awaitable[Any], running: RunningCall) -> Any:
-    """Wait for a coroutine on this loop, as long as somebody waits for the call."""
+    """Await a coroutine on this loop, as long as a caller waits."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 

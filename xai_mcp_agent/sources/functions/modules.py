@@ -25,10 +25,9 @@ PRIVATE = "_xai_mcp_functions_"
 
 _AGAIN = "It is read again when it changes."
 _numbers = itertools.count(1)
-# The stamp of each module when this process imported it for us, or found it imported. Over all
-# bridges: what is in `sys.modules` is, too.
+# Modification stamp of each module at its import. Shared by all bridges, as `sys.modules` is.
 _stamps: dict[str, object] = {}
-# By module: while one thread takes it out of `sys.modules` to import it anew, no other may.
+# One lock per module: a module is missing from `sys.modules` while it is imported again.
 _turns: dict[str, threading.Lock] = {}
 
 
@@ -36,7 +35,7 @@ def stamp_of(settings: FunctionSettings) -> object:
     """Return a value that changes when the file is saved; None for a module without a file."""
     file = settings.file
     if not file:
-        with suppress(BaseException):  # of a package around it; whoever reads it is told
+        with suppress(BaseException):  # of the package around it; reading it reports the error
             file = _file_of(settings)
     return file_stamp(file)
 
@@ -54,7 +53,7 @@ def imported(settings: FunctionSettings) -> ModuleType:
 
 
 def _file(file: str, name: str) -> ModuleType:
-    # Compiled here, from what the file holds now: a cache of Python's may be a second behind.
+    # Compiled here from the current text: Python's cache may be a second behind.
     try:
         code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
     except OSError as cause:
@@ -68,7 +67,7 @@ def _file(file: str, name: str) -> ModuleType:
     module = ModuleType(f"{PRIVATE}{next(_numbers)}")
     module.__file__ = file
     _print_to_stderr(module)
-    sys.modules[module.__name__] = module  # dataclasses look their module up while it is imported
+    sys.modules[module.__name__] = module  # dataclasses look up their module during the import
     try:
         exec(code, module.__dict__)
     except BaseException as cause:  # noqa: BLE001 - sys.exit in the file ends its import alone
@@ -105,10 +104,10 @@ def _file_of(settings: FunctionSettings) -> str:
         ModuleNotFoundError: there is no such module.
     """
     if settings.folder not in sys.path:
-        sys.path.append(settings.folder)  # last: nothing there hides what Python finds elsewhere
+        sys.path.append(settings.folder)  # last, so that nothing there hides other modules
     spec = find_spec(settings.module)
     if spec is None:
-        importlib.invalidate_caches()  # it may have been written just now
+        importlib.invalidate_caches()  # it may be new
         spec = find_spec(settings.module)
     if spec is None:
         raise ModuleNotFoundError(f"No module named {settings.module!r}", name=settings.module)
@@ -118,7 +117,7 @@ def _file_of(settings: FunctionSettings) -> str:
 def _anew(module: ModuleType, file: str) -> ModuleType:
     """Import a changed module again; if that fails, the old one stays."""
     with suppress(OSError, NotImplementedError):
-        os.unlink(cache_from_source(file))  # it may be a second behind
+        os.unlink(cache_from_source(file))  # the cache may be a second behind
     del sys.modules[module.__name__]
     try:
         return importlib.import_module(module.__name__)

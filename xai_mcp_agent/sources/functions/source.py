@@ -27,7 +27,7 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(lru_cache(len)))
 
 @dataclass(frozen=True)
 class FunctionFile:
-    """The functions of a file or a module. `notes` say what is left out, and why."""
+    """Functions of a file or a module. `notes` say what was left out, and why."""
 
     functions: dict[str, Function]
     notes: tuple[str, ...]
@@ -35,7 +35,7 @@ class FunctionFile:
     module: str
 
     def forget(self) -> None:
-        """Drop the module of a file: nobody imports from it any more."""
+        """Remove the module of a file from `sys.modules`."""
         if self.module.startswith(PRIVATE):
             sys.modules.pop(self.module, None)
 

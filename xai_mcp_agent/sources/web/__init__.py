@@ -1,1 +1,1 @@
-"""What every kind of source that is reached over HTTP needs."""
+"""Helpers for every kind of source that is reached over HTTP."""

@@ -22,7 +22,7 @@ FEWER_FILES = (
     "Close what keeps files open (bridges, servers, files of this program), or allow more: "
     "`ulimit -n` shows the limit, and `ulimit -n 4096` in the shell that starts it raises it."
 )
-# What a failure says, and what to do about it; the first that fits.
+# Text of a failure, and advice about it; the first match counts.
 _HELP = (
     (("too many open files",), FEWER_FILES),
     (("ssl_cert_file",),
@@ -51,14 +51,14 @@ _IS_IT_RUNNING = "Check that the server runs and that `url` is right."
 
 
 def reaching_help(failure: str, key: str = "url") -> str:
-    """What a person can do about a failure to reach the URL that settings have under `key`."""
+    """Return advice about a failure to reach the URL that settings have under `key`."""
     words = failure.lower()
     steps = (step for marks, step in _HELP if any(mark in words for mark in marks))
     return next(steps, _IS_IT_RUNNING).replace("`url`", f"`{key}`")
 
 
 def has_too_many_files(cause: BaseException | None) -> bool:
-    """Whether it went wrong because no more files, pipes or sockets can be opened here."""
+    """Return whether it failed because the process has too many open files."""
     if cause is None:
         return False
     if isinstance(cause, OSError) and cause.errno in _TOO_MANY_FILES:
@@ -70,13 +70,13 @@ def has_too_many_files(cause: BaseException | None) -> bool:
 
 
 def is_this_machine(url: str) -> bool:
-    """Whether a URL leads to a server on this machine, which no proxy can reach for us."""
+    """Return whether a URL leads to this machine, which no proxy can reach for us."""
     place = place_of_host(urlsplit(url).hostname or "")
     return place is not None and place.startswith(THIS_MACHINE)
 
 
 def proxy_of(url: str) -> str:
-    """The proxy that stands between, as the environment names it; empty where none does."""
+    """Return the proxy that the environment names for a URL, or ""."""
     parts = urlsplit(url)
     if is_this_machine(url) or proxy_bypass(parts.hostname or ""):
         return ""
@@ -86,7 +86,7 @@ def proxy_of(url: str) -> str:
 
 
 def by_which_way(url: str) -> str:
-    """The proxy that stands between, as it is to follow a failure; empty where none does."""
+    """Return a phrase about the proxy to append to a failure, or ""."""
     # Without its user and password.
     where = urlsplit(proxy_of(url)).netloc.rpartition("@")[2]
     return f" (via the proxy {where})" if where else ""

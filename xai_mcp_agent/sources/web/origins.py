@@ -1,4 +1,4 @@
-"""Origins of URLs: what credentials are for, and within which redirects are followed."""
+"""Origins of URLs: where credentials belong, and which redirects are followed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
 def is_same_host(url: str, elsewhere: str) -> bool:
-    """Whether somebody who was sent there is still at the same host and port, or now safely so."""
+    """Return whether a redirect stays at the same host and port, or moves it to HTTPS."""
     here, there = origin_of(url), origin_of(elsewhere)
     return there in (here, ("https", here[1]))
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """The scheme, and the host with the port if it is not the usual one: what credentials are for.
+    """Return scheme and host, with an unusual port: the origin that credentials belong to.
 
-    Without credentials in it, in lower case.
+    It is in lower case, without credentials.
     """
     parts = urlsplit(url)
     scheme, host = parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()

@@ -1,8 +1,8 @@
-"""The child process: it reads one request from stdin, carries it out, and answers in one line.
+"""The child process: reads one request from stdin, carries it out, answers in one line.
 
-The answer goes to what was its stdout at first. Whatever a workflow prints, also through programs
-that it starts, goes to stderr, so nothing can be mistaken for an answer. Little is imported here: a
-call waits for it.
+The answer goes to the original stdout. Whatever a workflow prints, also through programs that it
+starts, goes to stderr, so nothing can be mistaken for an answer. It imports little, because a call
+waits for it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ BOOTSTRAP = (
     "sys.path[:] = request['path']; "
     f"from {__name__} import serve; serve(request)"
 )
-"""The program of a child: it imports what its parent does, from the same places."""
+"""Program of a child: it imports what its parent does, from the same places."""
 
-# A larger result belongs in a file; nobody can read it.
+# A larger result belongs in a file.
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _TERMINATED = 128 + signal.SIGTERM
-# Of a message: it may quote a whole document, and stands in a model's conversation.
+# Length of a message, which may quote a whole document and goes into a conversation.
 _MAX_ERROR_CHARS = 4000
 _NODE_METHODS = ("execute", "init")
 
@@ -39,7 +39,7 @@ _NODE_METHODS = ("execute", "init")
 def serve(request: JsonObject) -> None:
     """Carry out a request and answer it. An error in a workflow is an answer, too."""
     answers = _set_streams_aside()
-    # As SystemExit: what the workflow has opened is closed on the way out.
+    # SystemExit included: what the workflow has opened is closed on the way out.
     signal.signal(signal.SIGTERM, _end)
     if request["do"] == "read":
         from .reading import read
@@ -56,10 +56,10 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _set_streams_aside() -> int:
-    """Move the streams to our parent away from the workflow; return the one for answers."""
+    """Move the streams to our parent out of the workflow's reach; return the one for answers."""
     answers = os.dup(1)
     os.dup2(2, 1)
-    os.dup(0)  # never read, but a stdin that is closed counts as our end
+    os.dup(0)  # not read, but its end means that our parent has ended
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

@@ -1,4 +1,4 @@
-"""A child process seen from our side: its request, its answer, and its output meanwhile."""
+"""A child process from the parent's side: its request, its answer, and its output."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine, start_pr
 from ..web.json_text import LONG_BYTES, read_json
 from .child import BOOTSTRAP
 
-# What a workflow has opened is closed after its answer: an agent's servers take some seconds.
+# A workflow closes what it has opened after its answer; an agent's servers take seconds.
 _CLOSE_SECONDS = 5.0
-# -P: a file beside the workflow that is called like a module must not be taken for it.
+# -P: a file beside the workflow must not replace a module of the same name.
 _PYTHON = (sys.executable, "-u", "-P", "-c", BOOTSTRAP)
-# A screen is not drawn more often.
+# A screen is not redrawn more often.
 _PROGRESS_SECONDS = 0.2
 _MAX_PROGRESS_CHARS = 200
 _EXECUTING = "Executing: "  # what Xircuits prints before each node
 
 
 class Output(StderrLog):
-    """The last lines that a workflow printed, on stdout or stderr, and the node it is at."""
+    """Last lines that a workflow printed, on stdout or stderr, and its current node."""
 
     node = ""
     nodes = 0
     _latest = ""
 
     def add(self, line: str, *, at_most: int = sys.maxsize) -> str:
-        """Add a line; those of Xircuits itself only say which node runs."""
+        """Add a line; Xircuits' own lines only name the current node."""
         if line.startswith(_EXECUTING):
             self.node = self._shown(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
             self.nodes, self._latest = self.nodes + 1, ""
@@ -48,12 +48,12 @@ class Output(StderrLog):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines that are kept."""
+        """Return the stored lines."""
         return tuple(self._lines)
 
     @property
     def progress(self) -> str:
-        """The node it is at, and the last line it printed there."""
+        """Return the current node, and the last line printed there."""
         latest = self._latest[:_MAX_PROGRESS_CHARS]
         return f"{self.node}: {latest}" if self.node and latest else self.node or latest
 
@@ -69,15 +69,15 @@ class Output(StderrLog):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a child answered; if it ended without an answer, its exit code."""
+    """Answer of a child; if it ended without one, its exit code."""
 
     value: JsonObject | None
     exit_code: int | None = None
-    refusal: str = ""  # of the system, to start it
+    refusal: str = ""  # the system's error when starting it
 
     @property
     def ending(self) -> str:
-        """How it ended without an answer, in words."""
+        """Return in words how it ended without an answer."""
         if self.refusal:
             return f"could not be started: {self.refusal}"
         if self.exit_code is None:
@@ -92,8 +92,8 @@ async def ask_child(
 ) -> Answer:
     """Start a process, return its answer, and end it with everything that it started.
 
-    Cancelled, it is ended at once. `env` comes beside our own variables, all of them: a workflow is
-    the user's own program, and finds what it would find if it were run by hand.
+    If cancelled, it is ended at once. `env` is added to all our variables: a workflow is the user's
+    own program, and finds what it would find if it were run by hand.
     """
     answered = False
     try:
@@ -103,7 +103,7 @@ async def ask_child(
     except OSError as cause:
         return Answer(None, refusal=str(cause))
     try:
-        with suppress(anyio.BrokenResourceError):  # it has ended already; handled below
+        with suppress(anyio.BrokenResourceError):  # it has already ended; handled below
             process.write(json.dumps({**request, "path": _import_path(folder)}).encode())
         line = await process.next_line()
         answered = line is not None

@@ -1,7 +1,7 @@
-"""Reading a workflow, in a process of its own: its drawing, its compiled script, its components.
+"""Reading a workflow: its drawing, its compiled script, its components.
 
-In a process, because compiling evaluates the literals on the canvas, which may be anything. Of the
-script nothing is run: it is parsed.
+It runs in a process of its own, because compiling evaluates the literals on the canvas, which may
+be anything. The script is parsed, not run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ...core.util import INSTALL_LAB, module_of
 JsonObject = dict[str, Any]
 
 _SUFFIX = ".xircuits"
-_MAX_CHARS = 300  # of an error of which we know nothing
+_MAX_CHARS = 300  # for an unknown error
 _TYPES = ("string", "int", "float", "boolean", "secret", "any")
 _ARGUMENT = re.compile(r"Argument \((.+?)\): (.*)", re.DOTALL)
-# What every workflow's class has, or is given.
+# Attributes that every workflow's class has.
 _TAKEN = re.compile(r"next|do|init|execute|debug_repr|set_execution_context|output(_\d+)?|__\w*")
-_TITLES = ("description", "about", "tool")  # of a comment on the whole workflow
+_TITLES = ("description", "about", "tool")  # title of a comment on the whole workflow
 # A line of a comment about one argument: `city (default: Berlin): where to look`.
 _LINE = re.compile(r"\s*[-*]?\s*(\w+)\s*(?:\(([^()]*)\))?\s*:\s*(.*)")
 _DEFAULT = re.compile(r"default\s*[:=]?\s*(.*)", re.IGNORECASE)
@@ -57,7 +57,7 @@ class Parameter:
 
 @dataclass
 class _Compiled:
-    """A workflow and those inside it: text and file of each, by the name of its module."""
+    """A workflow and its nested workflows: text and file of each, by module name."""
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -106,7 +106,7 @@ def _read(file: Path, module: str, scratch: Path) -> JsonObject:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The nodes of a file, and its comments from the top left on, each a title and a text."""
+    """Nodes of a file, and its comments from the top left on, each a title and a text."""
 
     nodes: list[JsonObject]
     comments: list[tuple[str, str]]
@@ -139,7 +139,7 @@ class Drawing:
         return cls(nodes, [(x.get("name", "").strip(), _text(x)) for x in comments])
 
     def workflows(self) -> Iterator[tuple[str, str]]:
-        """The nodes that are workflows themselves, with the files that Xircuits notes for them."""
+        """Return the nested workflows, with the files that Xircuits stores for them."""
         for node in self.nodes:
             if node["extras"].get("type") == "xircuits_workflow" and node["extras"].get("path"):
                 yield node["name"], node["extras"]["path"]
@@ -166,7 +166,7 @@ class Drawing:
         return parameter
 
     def _arguments(self) -> dict[str, str]:
-        """The types of the arguments, by name."""
+        """Return the types of the arguments, by name."""
         matches = (_ARGUMENT.fullmatch(x.get("name", "")) for x in self.nodes)
         return {x[2]: x[1] for x in matches if x}
 
@@ -211,13 +211,13 @@ def _text(node: JsonObject) -> str:
     return text if isinstance(text, str) else ""
 
 
-# Its compiler
+# The compiler
 
 
 def _compile(file: Path, module: str, scratch: Path, compiled: _Compiled, base: Path) -> Drawing:
     drawing = Drawing.read(file)
     compiled.drawn.append(str(file))
-    # Whatever the file's name: the compiler makes a class of it, which not every name can be.
+    # The compiler makes a class of the file's name, which not every name can be.
     target = scratch / f"{module.rpartition('.')[2]}.py"
     _run_compiler(file, target)
     compiled.sources[module] = target.read_text(encoding="utf-8")
@@ -225,7 +225,7 @@ def _compile(file: Path, module: str, scratch: Path, compiled: _Compiled, base: 
     for node, path in drawing.workflows():
         inner = ".".join(path.removesuffix(".py").split("/"))
         name = path.removesuffix(".py") + _SUFFIX
-        # Where Xircuits looks for it.
+        # Xircuits looks for it there.
         places = (file.parent / name, base / name, file.parent / Path(name).name)
         inner_file = next((x for x in places if x.is_file()), None)
         if inner_file is not None and inner not in compiled.sources:
@@ -237,7 +237,7 @@ def _compile(file: Path, module: str, scratch: Path, compiled: _Compiled, base: 
 
 
 def _run_compiler(file: Path, target: Path) -> None:
-    # Here, because a script needs none. Its own imports are part of what compiles.
+    # Imported here: a script does not need it, and its own imports are part of what compiles.
     try:
         from xircuits.compiler.compiler import compile as compile_workflow  # pyright: ignore
     except ImportError:
@@ -302,7 +302,7 @@ def _exists(module: str) -> bool:
         return True
 
 
-# Its compiled script
+# The compiled script
 
 
 def _workflow_in(text: str) -> tuple[ast.Module, ast.ClassDef]:

@@ -31,7 +31,7 @@ from .process import Answer, Output, ask_child
 
 logger = logging.getLogger(__name__)
 
-# Each is a Python of its own; further calls wait for their turn.
+# Each is a Python process; further calls wait for their turn.
 _MAX_AT_ONCE = 4
 _MISSING = "there is no file {}."
 _MORE_TIME = "Give it more time with `timeout`, or have it do less."
@@ -44,7 +44,7 @@ _PRINTED = "The workflow returned nothing. It printed:"
 CHAIN_VARIABLE = "XAI_WORKFLOW_CHAIN"
 DEPTH_VARIABLE = "XAI_MAX_WORKFLOW_DEPTH"
 
-_DEFAULT_DEPTH = 3  # each level may call the next over and over: the cost multiplies
+_DEFAULT_DEPTH = 3  # levels of nesting: each may call the next many times
 _CYCLE_FIX = "Break the cycle: take AgentUseWorkflow, or the entry, out of the inner one."
 
 
@@ -55,8 +55,8 @@ class Workflow:
     tool: Tool
     request: JsonObject
     defaults: JsonObject
-    outputs: tuple[str, ...]  # what they are called
-    drawn: tuple[str, ...]  # the files it was read from
+    outputs: tuple[str, ...]  # their names
+    drawn: tuple[str, ...]  # the files that were read
     notes: tuple[str, ...]
 
     @classmethod
@@ -204,7 +204,7 @@ class WorkflowSource(ReadSource[Workflow]):
     async def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
-            # It is for the model as it is. In a thread: it may be megabytes of JSON.
+            # Not masked: it is meant for the model. In a thread: it may be megabytes of JSON.
             return await anyio.to_thread.run_sync(workflow.result, value["outputs"], output.lines)
         failed = value["failed"]
         node = failed.get("node") or ("" if answer.value else output.node)
@@ -261,7 +261,7 @@ class WorkflowSource(ReadSource[Workflow]):
         limit, output = self._settings.start_timeout_seconds, Output(self._mask)
         file = self._settings.file
         try:
-            # Never beside the workflow: what lies there is the user's.
+            # Never beside the workflow: that folder is the user's.
             with tempfile.TemporaryDirectory(prefix="xai-", ignore_cleanup_errors=True) as scratch:
                 request = {"do": "read", "file": file, "scratch": scratch,
                            "module": module_name(file)}  # fmt: skip
