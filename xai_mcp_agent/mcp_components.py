@@ -249,7 +249,7 @@ class MCPSearchTools(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.search.find_tools(ctx, **canvas.inputs(self)))
+        canvas.outputs(self, canvas.queries.find_tools(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(60, 11, 53)")
@@ -293,7 +293,7 @@ class MCPExplainTool(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.search.explain_tool(ctx, **canvas.inputs(self)))
+        canvas.outputs(self, canvas.queries.explain_tool(ctx, **canvas.inputs(self)))
 
 
 @xai_component(type="branch", color="rgb(60, 11, 53)")
@@ -459,7 +459,7 @@ class MCPToolHistory(Component):
     status: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.history.tool_history(ctx, **canvas.inputs(self)))
+        canvas.outputs(self, canvas.queries.tool_history(ctx, **canvas.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -493,4 +493,4 @@ class MCPRefreshTools(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.history.refresh_tools(ctx, **canvas.inputs(self)))
+        canvas.outputs(self, canvas.servers.refresh_tools(ctx, **canvas.inputs(self)))

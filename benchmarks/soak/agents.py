@@ -10,7 +10,8 @@ from typing import Any
 
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
-from xai_mcp_agent.canvas.toolbelts import make_toolbelt, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 from .tally import Tally
 

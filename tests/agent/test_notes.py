@@ -30,7 +30,7 @@ from xai_mcp_agent.agent.memory.tools import (
 )
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, learn, run_agent
-from xai_mcp_agent.canvas.memory import local_memory, remote_memory
+from xai_mcp_agent.canvas.model_settings import local_memory, remote_memory
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 _CHILD_SECONDS = 60

@@ -19,7 +19,8 @@ from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Agent, AgentModel, Bridge, UnknownServer
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 

@@ -13,7 +13,8 @@ import pytest
 from tests.support.bridges import names_of, status_of
 from xai_mcp_agent import BadSetting, Bridge, SettingsError
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.toolbelts import SOURCES, Chosen, add_source, make_toolbelt
+from xai_mcp_agent.canvas.sources import Chosen, add_source
+from xai_mcp_agent.canvas.toolbelts import SOURCES, make_toolbelt
 from xai_mcp_agent.core.tools import FUNCTIONS
 from xai_mcp_agent.settings.models import Settings
 from xai_mcp_agent.settings.sources import BuiltinSettings, FunctionSettings

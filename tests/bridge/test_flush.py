@@ -19,7 +19,8 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, Tool, ToolKey
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.toolbelts import make_toolbelt, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 Ctx = dict[str, Any]
 

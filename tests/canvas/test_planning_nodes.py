@@ -14,7 +14,7 @@ from tests.support import catalog_server
 from tests.support.canvas import make, play
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentPreferTools, AgentUseMCPTools
-from xai_mcp_agent.canvas.fitting import calls_of_workflow
+from xai_mcp_agent.canvas.steps import calls_of_workflow
 from xai_mcp_agent.drawing.reading import NoWorkflow
 from xai_mcp_agent.mcp_components import MCPExplainTool
 

@@ -24,7 +24,8 @@ from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.routing import define_route, follow_route
-from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.secrets.secrets import Secrets
 
 _THREAD_SECONDS = 30

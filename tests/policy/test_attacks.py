@@ -31,7 +31,7 @@ from xai_mcp_agent import (
     ReviewNeeded,
     UnknownTool,
 )
-from xai_mcp_agent.canvas.toolbelts import use_server
+from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.cli.main import run as command
 from xai_mcp_agent.history import database, store
 from xai_mcp_agent.mcp_components import MCPCallTool

@@ -26,7 +26,8 @@ from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, Tool
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.core.calls import ToolInvocation
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"

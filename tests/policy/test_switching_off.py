@@ -20,7 +20,8 @@ from tests.support.model_agents import agent, offered, run, told
 from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
-from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
+from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
 from xai_mcp_agent.history import database, store
 

@@ -25,24 +25,24 @@ _HOMES = {
     "init_agent": "agents",
     "inputs": "ports",
     "learn": "agent_run",
-    "local_memory": "memory",
+    "local_memory": "model_settings",
     "make_toolbelt": "toolbelts",
     "merge_system": "conversations",
     "outputs": "ports",
-    "prefer_tools": "preferences",
+    "prefer_tools": "toolbelts",
     "raw_inputs": "ports",
-    "remote_memory": "memory",
+    "remote_memory": "model_settings",
     "run_agent": "agent_run",
     "run_node": "agent_run",
     "run_tool": "agent_run",
     "set_up_agent": "agents",
-    "use": "toolbelts",
-    "use_builtin_tools": "own_sources",
-    "use_openapi": "own_sources",
-    "use_workflow": "own_sources",
+    "use": "sources",
+    "use_builtin_tools": "sources",
+    "use_openapi": "sources",
+    "use_workflow": "sources",
     "words_of": "conversations",
 }
-_MODULES = ("history", "planning", "search", "servers", "steps")
+_MODULES = ("planning", "queries", "servers", "steps")
 
 __all__ = [*_MODULES, *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 

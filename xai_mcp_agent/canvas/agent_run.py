@@ -40,16 +40,14 @@ from ..views.plans import plan_text
 from ..views.tools import review_text
 from .agents import agent_in, agent_named, notes_on, settings_of, spec_of
 from .at_node import Stage, on_stage, recorder
-from .conversations import conversation_with, is_nothing
-from .kept_results import keep, kept_for
+from .conversations import conversation_with, is_nothing, keep, kept_for
 from .lease import BridgeLease, busy
 from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
-from .preferences import preferences_of
 from .run_state import kept_run
 from .sampling import AgentSampler
-from .toolbelts import PLANNING_TOOLS, REQUIRED, tools_chosen
+from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tools_chosen
 
 # In `ctx`: for the length of the workflow's run.
 _APPROVED, _FACTS = "approved_calls", "facts_for_rules"

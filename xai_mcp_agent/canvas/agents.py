@@ -31,12 +31,12 @@ from .model_settings import (
     with_prices,
 )
 from .ports import mapping, names, optional, raw_inputs, whole
-from .preferences import KEYS as PREFERENCES
 from .toolbelts import (
     APPROVAL,
     FILTERS,
     MADE,
     PLANNING_TOOLS,
+    PREFERENCES,
     REQUIRED,
     SERVERS,
     SOURCES,

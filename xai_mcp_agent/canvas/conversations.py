@@ -1,17 +1,22 @@
-"""Conversations as nodes make them: a question at the end, a prompt at the start, words alone."""
+"""Conversations as nodes make them, and the long results that are shown in part in them."""
 
 from __future__ import annotations
 
 import copy
+import logging
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from ..agent.conversation import Conversation
-from ..agent.messages import Message
+from ..agent.messages import Message, text_of
 from .ports import optional
 
+logger = logging.getLogger(__name__)
+
 _LONG_WORD = 10
+_RESULTS = "mcp_long_results"  # in `ctx`
+_MOST_CHARS = 20_000_000  # of all long results in a workflow; the newest is always kept
 
 
 def merge_system(new_system_prompt: str, conversation: Any) -> list[Message]:
@@ -54,3 +59,20 @@ def conversation_with(conversation: Any, question: Any, node: str) -> Any:
     if is_nothing(conversation):
         return asked
     return [*Conversation(conversation).messages, {"role": "user", "content": asked}]
+
+
+def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
+    """The whole texts of the results that this conversation has in part, by their ids."""
+    said = [x for x in map(text_of, conversation) if '"result_id"' in x]
+    kept: dict[str, str] = ctx.get(_RESULTS, {})
+    return {id_: x for id_, x in kept.items() if any(f'"result_id": "{id_}"' in y for y in said)}
+
+
+def keep(ctx: Any, texts: Mapping[str, str]) -> None:
+    """Keep these for the nodes to come."""
+    kept: dict[str, str] = {**ctx.get(_RESULTS, {}), **texts}
+    while len(kept) > 1 and sum(map(len, kept.values())) > _MOST_CHARS:
+        oldest = next(iter(kept))
+        del kept[oldest]
+        logger.warning("The long result %s cannot be read on: there are too many others.", oldest)
+    ctx[_RESULTS] = kept

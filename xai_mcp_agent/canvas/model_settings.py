@@ -1,16 +1,21 @@
-"""What AgentModel gives: all that is set about a model, as a dict in which no secret can be seen.
+"""What the nodes of models and memories give to AgentInit.
 
-The same dict may be written by hand on a port `model_settings`; so it is checked where it is taken.
+AgentModel gives all that is set about a model, as a dict in which no secret can be seen. The same
+dict may be written by hand on a port `model_settings`; so it is checked where it is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias, cast
 
+from ..agent.memory.notes import MemoryFailed, NoteStore
+from ..agent.memory.vecto import VectoStore, vecto_store
 from ..agent.models.base import ModelSettings
 from ..agent.models.choice import PROVIDERS, unknown_provider
+from ..agent.models.embeddings import endpoint_embeddings
 from ..agent.state import RunLimits
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
@@ -18,6 +23,7 @@ from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
 from ..secrets.secrets import MASK, Secret
 from .lease import bridge_of
+from .panel.chat import chat_memory
 from .ports import mapping, optional, positive, raw_inputs, secret_on, whole
 
 NODE = "AgentModel"
@@ -236,3 +242,39 @@ _READERS: dict[str, Callable[[Any, str, str], Any]] = {
     "tool_protocol": _protocol,
     "tool_token_budget": whole,
 }
+
+
+def local_memory(
+    file: str | None = None,
+    embedding_model: str | None = None,
+    base_url: str | None = None,
+    api_key: Any = None,
+    env: Env = dict,
+) -> NoteStore:
+    """Notes on this machine; with a file they are there again in the next run.
+
+    Without an embedding model notes are compared by their words.
+
+    Raises:
+        MemoryFailed: the file is there and cannot be read.
+    """
+    path = Path(file).expanduser() if file else None
+    if path and path.is_dir():
+        raise MemoryFailed(f"The memory file {path} is a folder. Name a file in it.")
+
+    def make() -> NoteStore:
+        if not embedding_model:
+            return NoteStore(path)
+        key = secret_on(api_key, "api_key", "AgentNumpyMemory", env)
+        embed = endpoint_embeddings(embedding_model, base_url=base_url or "", api_key=key)
+        return NoteStore(path, embed)
+
+    return make() if path else chat_memory((embedding_model, base_url), make)
+
+
+def remote_memory(
+    vector_space: str, api_key: Any = None, initialize: bool = False, env: Env = dict
+) -> VectoStore:
+    """Notes in a vector space of the Vecto service; see `vecto_store`."""
+    key = secret_on(api_key, "api_key", "AgentVectoMemory", env)
+    return vecto_store(vector_space, api_key=key, initialize=initialize)

@@ -26,8 +26,7 @@ from .agents import tools_in
 from .at_node import Stage, at_node, on_stage, recorder
 from .drawn_tools import all_drawn
 from .ports import file_on, inputs, outputs
-from .preferences import preferences_of
-from .toolbelts import tools_chosen
+from .toolbelts import preferences_of, tools_chosen
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
 _WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines

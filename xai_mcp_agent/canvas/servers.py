@@ -5,21 +5,24 @@ Each raises what the method of `Bridge` that it is for raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ..bridge.operations import Operations
 from ..bridge.transcript import new_run_id
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.results import ResourcePart, ToolResult, bytes_of, describe
 from ..core.util import fill_template
+from ..views.changes import change_json
 from ..views.servers import (
     feature_json,
     marks_text,
     message_json,
     parts_json,
+    refreshed_text,
     status_json,
     status_text,
     store_text,
@@ -28,6 +31,10 @@ from ..views.tools import tool_json, tool_text, unknown_text
 from .at_node import at_node
 from .ports import as_text
 
+L = TypeVar("L", bound=Sequence[Any])
+
+_WIDTH = 80  # as the output panel of the lab has it
+
 
 class CannotSave(XaiMcpError):
     """A file that could not be written; the message says where and why."""
@@ -35,13 +42,7 @@ class CannotSave(XaiMcpError):
 
 def list_tools(ctx: Any, server_name: str) -> dict[str, Any]:
     """The tools of a server, or of a group."""
-    with at_node(ctx, "MCPListTools", server_name, server=server_name) as work:
-        listing = work.wait(
-            lambda operations: operations.list_tools(server_name),
-            waiting_for=f"the server {server_name}",
-            summary=lambda x: count(len(x), "tool"),
-        )
-        work.answer["names"] = [x.name for x in listing]
+    listing = _listed(ctx, "MCPListTools", server_name, Operations.list_tools, "tool")
     lines = [*map(tool_text, listing.entries), *(f"Left out: {x}" for x in listing.failed.values())]
     lines += [unknown_text(listing.trouble)] if listing.trouble else []
     return {"tools": [tool_json(x) for x in listing.entries], "summary": "\n".join(lines)}
@@ -99,15 +100,26 @@ def read_resource(
 
 
 def _list_resources(ctx: Any, server: str) -> dict[str, Any]:
-    with at_node(ctx, "MCPReadResource", server, server=server) as work:
-        resources = work.wait(
-            lambda operations: operations.list_resources(server),
-            waiting_for=f"the server {server}",
-            summary=lambda x: count(len(x), "resource"),
-        )
-        work.answer["names"] = [x.uri for x in resources]
+    resources = _listed(ctx, "MCPReadResource", server, Operations.list_resources, "resource")
     text = "\n".join(_line(x.uri, x.description or x.name) for x in resources)
     return {"text": text, "contents": [feature_json(x) for x in resources], "files": []}
+
+
+def _listed(
+    ctx: Any,
+    node: str,
+    server: str,
+    list_them: Callable[[Operations, str], Awaitable[L]],
+    thing: str,
+) -> L:
+    with at_node(ctx, node, server, server=server) as work:
+        things = work.wait(
+            lambda operations: list_them(operations, server),
+            waiting_for=f"the server {server}",
+            summary=lambda x: count(len(x), thing),
+        )
+        work.answer["names"] = [getattr(x, "uri", x.name) for x in things]
+    return things
 
 
 def get_prompt(
@@ -133,13 +145,7 @@ def get_prompt(
 
 
 def _list_prompts(ctx: Any, server: str) -> dict[str, Any]:
-    with at_node(ctx, "MCPGetPrompt", server, server=server) as work:
-        prompts = work.wait(
-            lambda operations: operations.list_prompts(server),
-            waiting_for=f"the server {server}",
-            summary=lambda x: count(len(x), "prompt"),
-        )
-        work.answer["names"] = [x.name for x in prompts]
+    prompts = _listed(ctx, "MCPGetPrompt", server, Operations.list_prompts, "prompt")
     text = "\n".join(_line(x.name, x.description) for x in prompts)
     return {"conversation": [], "text": text, "prompts": [feature_json(x) for x in prompts]}
 
@@ -168,6 +174,33 @@ def status(ctx: Any, server_name: str = "") -> dict[str, Any]:
         lines = [*map(status_text, servers), *([marks_text(marks)] if marks else [])]
         lines.append(store_text(work.bridge.store()))
     return {"status": [status_json(x, marks) for x in servers], "summary": "\n".join(lines)}
+
+
+def refresh_tools(ctx: Any, server_name: str = "", force: bool = False) -> dict[str, Any]:
+    """The tools of one server or of all, listed anew, and what changed in them.
+
+    The text names a server that cannot be listed.
+
+    Raises:
+        UnknownServer, SettingsError: a name that cannot be used.
+    """
+    server, label = server_name, server_name or "servers"
+    with at_node(ctx, "MCPRefreshTools", label, server=server, force=force) as work:
+        if server:
+            work.bridge.settings.source(server)
+        names = [server] if server else work.bridge.usable_servers()
+        lists = work.wait(
+            lambda operations: operations.refresh(*names, force=force),
+            waiting_for=f"the tools of {server or 'all servers'}",
+            summary=lambda x: count(sum(len(one.tools) for one in x), "tool"),
+        )
+        total, failed = sum(len(x.tools) for x in lists), [x.server for x in lists if x.error]
+        work.answer.update(tools=total, failed=failed)
+    return {
+        "tools": [{"server": x.server, **tool_json(tool)} for x in lists for tool in x.tools],
+        "changes": [change_json(change) for x in lists for change in x.changes or ()],
+        "text": "\n".join(refreshed_text(x, _WIDTH) for x in lists),
+    }
 
 
 def _line(name: str, description: str | None) -> str:

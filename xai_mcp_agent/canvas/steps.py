@@ -1,7 +1,9 @@
-"""Steps of a workflow that was drawn from calls: one call each, with what earlier steps gave."""
+"""Calls of a workflow: one that MCPToolStep makes of earlier results, and those in a file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from ..bridge.transcript import new_run_id
@@ -9,9 +11,20 @@ from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
+from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
+from ..planning.answered import CheckedCalls, NamedCall
+from ..planning.plan import FromResult, Given, Missing, Parts, Source
 from ..steps.reading import BadStep, read_step
-from ..steps.references import CANVAS_SOURCE, TO_BE_GIVEN, Step
+from ..steps.references import (
+    CANVAS_SOURCE,
+    TO_BE_GIVEN,
+    Reference,
+    Step,
+    path_text,
+    references_in,
+)
 from ..steps.results import NotInResult, StepResult, fill, value_of
+from ..views.fitting import wire_problem_json
 from .at_node import AtNode, at_node
 from .drawn_tools import all_drawn
 
@@ -80,3 +93,45 @@ def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> Too
             "Copy its nodes, from AgentDefineTool on, out of the workflow that has it."
         )
     return drawn[step.tool].call(ctx, arguments)
+
+
+def problems_json(checked: CheckedCalls, calls: Sequence[NamedCall]) -> list[JsonObject]:
+    """The problems as dicts."""
+    return [wire_problem_json(x, calls) for x in checked.problems]
+
+
+def calls_of_workflow(file: Path) -> list[NamedCall]:
+    """The calls in a workflow's file.
+
+    Raises:
+        NoWorkflow: it is none.
+    """
+    try:
+        return [_named(x) for x in calls_in_file(file)]
+    except RecursionError as cause:
+        raise NoWorkflow(
+            f"{file} has arguments that are too deep to be looked at. Name another file."
+        ) from cause
+
+
+def _named(call: ReadCall) -> NamedCall:
+    arguments = {
+        name: Missing("nobody gave it yet") if name in call.missing else _source(x)
+        for name, x in call.arguments.items()
+    }
+    return NamedCall(call.source, call.tool, arguments, call.is_open, call.problem)
+
+
+def _source(value: Any) -> Source | None:
+    """What an argument is; what is joined, or taken out of a text, is its parts."""
+    references = references_in(value)
+    if not references:
+        return Given(value)
+    found = tuple(_from(x) for x in references if x.result >= 0)
+    if isinstance(value, Reference) and not (value.after or value.before):
+        return found[0] if found else None
+    return Parts(found)
+
+
+def _from(reference: Reference) -> FromResult:
+    return FromResult(reference.result, path_text(reference.path).removeprefix(".") or None)

@@ -7,31 +7,21 @@ and `required_sources_` those without which a run fails.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ..bridge.context import Context
 from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.calls import DefinitionLock
-from ..core.errors import BadSetting, SettingsError, UnknownServer
+from ..core.errors import BadSetting
 from ..core.json import JsonObject
-from ..core.names import did_you_mean
-from ..core.tools import AGENT, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
+from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWord, read_words, words_in_text
-from ..settings.document import Place
-from ..settings.entry import SourceSettings
-from ..settings.interpolation import Variables
-from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
-from .lease import add_to_run, bridge_of
-from .ports import DEFAULT_TOOLBELT, inputs, names, optional
-from .preferences import preferences_for
+from .ports import DEFAULT_TOOLBELT, names, optional
 from .workshop.run import watch
 
-_DEFINE, _MAKE, _ANY = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
+_MAKE = "AgentMakeToolbelt"
 SERVERS, SOURCES = "mcp_servers", "sources"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. Of an agent, after `enabled_`."""
 FILTERS, REQUIRED = "tool_filters", "required_sources"
@@ -42,37 +32,9 @@ PLANNING_TOOLS = "planning_tools"
 """Of a toolbelt's spec, and of an agent: whether it has the tools for choosing and planning."""
 MADE = "made_toolbelts"
 """In `ctx`: the names of the toolbelts that were made in this run."""
+PREFERENCES = "always_shown_tools", "blocked_tools", "trusted_tools"
+"""Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
-
-# The node for sources of each kind, and its port with their name.
-_NODES: dict[SourceKind, tuple[str, str]] = {
-    MCP: ("AgentUseMCPTools", "server_name"),
-    FUNCTIONS: ("AgentUseFunctions", "functions_name"),
-    OPENAPI: ("AgentUseOpenAPI", "service_name"),
-    AGENT: ("AgentUseAgents", "remote_agent"),
-    BUILTIN: ("AgentUseBuiltinTools", "builtin_name"),
-    WORKFLOW: ("AgentUseWorkflow", "workflow"),
-}
-_KINDS = {node: kind for kind, (node, _) in _NODES.items()}
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What a node takes of a source: for which toolbelt, which tools, and whether it needs them."""
-
-    toolbelt: str = DEFAULT_TOOLBELT
-    tools: ToolFilter = EVERYTHING
-    is_required: bool = False
-
-    @classmethod
-    def of(cls, ports: Mapping[str, Any]) -> Chosen:
-        """What the ports say. An empty list on `tools` takes none of them."""
-        only = ports.get("tools")
-        tools = ToolFilter(
-            None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
-        )
-        belt = ports.get("toolbelt_name") or DEFAULT_TOOLBELT
-        return cls(belt, tools, bool(ports.get("required")))
 
 
 def define_tool(
@@ -102,99 +64,6 @@ def define_tool(
     )
 
 
-def use(ctx: Any, node: Any) -> None:
-    """Give a toolbelt the source that a node names, and begin to connect it in the background.
-
-    What is wrong with the source itself is reported when an agent needs it; the agent goes on
-    without, unless the node says that it is required.
-
-    Raises:
-        UnknownServer: the settings have no source of that name; says which they have.
-        SettingsError: the settings file cannot be read at all.
-        BadSetting: a value of the wrong kind.
-    """
-    ports, kind = inputs(node), _KINDS.get(type(node).__name__)
-    port = _NODES[kind][1] if kind else "group_name"
-    use_source(ctx, kind, ports[port], Chosen.of(ports))
-
-
-def use_server(ctx: Any, server: str, toolbelt: str | None = None) -> None:
-    """The same for all tools of an MCP server."""
-    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
-
-
-def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
-    """The same for a source of one kind, or, without a kind, for a source or a group of any."""
-    settings = bridge_of(ctx).settings
-    if kind:
-        with suppress(SettingsError):  # it disables that source; AgentRun says so
-            _require(settings, name, kind)
-    elif settings.group(name) is None:
-        kind = settings.kind_of(name)
-        if kind is None:
-            raise _no_source(settings, name)
-    _declare(ctx, kind, name, chosen)
-
-
-def add_source(
-    ctx: Any,
-    kind: SourceKind,
-    cls: type[SourceSettings],
-    name: str,
-    entry: Mapping[str, Any],
-    chosen: Chosen,
-) -> str:
-    """Add a source that the settings do not have to a toolbelt, and begin to connect it.
-
-    `entry` is what would stand in the settings file, for that class. Its name there may be taken:
-    the one it has in this run is given back.
-
-    Raises:
-        BadSetting: something in the entry is wrong; names the node and the key.
-        SettingsError: the settings file cannot be read.
-    """
-    settings = bridge_of(ctx).settings
-    folder = os.path.dirname(settings.file) or os.getcwd()
-    variables = Variables({**settings.env, **os.environ}, folder, settings.secrets)
-    values = {key: value for key, value in entry.items() if value not in (None, "")}
-    try:
-        source = cls.read(name, values, Place(_NODES[kind][0]), variables)
-    except SettingsError as wrong:  # it stands on a port of the node
-        raise BadSetting(str(wrong)) from None
-    # Another node, or another run at the same time, may have the same with other arguments.
-    name = add_to_run(ctx, source)
-    _declare(ctx, kind, name, chosen)
-    return name
-
-
-def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
-    """A source, or without a kind a group, is in the toolbelt now, and begins to connect."""
-    belt, bridge = chosen.toolbelt, bridge_of(ctx)
-    is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
-    if chosen.is_required:
-        _listed(ctx, f"{REQUIRED}_{belt}", name)
-    _join_filter(ctx, belt, name, chosen.tools, is_first=is_first)
-    bridge.start(*([name] if kind else bridge.aio.operations.choice([name]).all_sources))
-
-
-def _listed(ctx: Any, key: str, name: str) -> bool:
-    """Put a name into a list of `ctx`; whether it was not there before."""
-    listed = ctx.setdefault(key, [])
-    if name in listed:
-        return False
-    listed.append(name)
-    return True
-
-
-def _join_filter(ctx: Any, belt: str, name: str, tools: ToolFilter, *, is_first: bool) -> None:
-    """With what other nodes take of the same: what one takes, if none leaves it out."""
-    filters: dict[str, JsonObject] = ctx.setdefault(f"{FILTERS}_{belt}", {})
-    if not is_first:
-        tools = filter_in(filters.get(name, {}), FILTERS).joined(tools)
-    only = None if tools.only is None else list(tools.only)
-    filters[name] = {"only": only, "except": list(tools.without)}
-
-
 def filter_in(written: Any, where: str) -> ToolFilter:
     """A filter as a toolbelt's spec has it.
 
@@ -210,30 +79,6 @@ def filter_in(written: Any, where: str) -> ToolFilter:
     return ToolFilter(
         None if only is None else tuple(names(only, where, _MAKE)),
         tuple(names(without, where, _MAKE)),
-    )
-
-
-def _require(settings: Settings, source: str, kind: SourceKind) -> None:
-    try:
-        settings.source(source, kind)
-    except UnknownServer as reason:
-        other = settings.kind_of(source)
-        node = _NODES[other][0] if other in _NODES else ""
-        node = node or (_ANY if source in settings.group_names else "")
-        if not node:
-            raise
-        text = f"{reason} The node for what stands there is {node}."
-        raise UnknownServer(text, reason.server, reason.known) from None
-
-
-def _no_source(settings: Settings, name: str) -> UnknownServer:
-    known = [*settings.group_names, *settings.names]
-    hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
-    return UnknownServer(
-        f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
-        "Correct `group_name`, or add it under `groups`.",
-        name,
-        known,
     )
 
 
@@ -316,3 +161,36 @@ def tools_chosen(agent: Mapping[str, Any], context: Context) -> ToolChoice:
     declared: Mapping[str, Any] = agent.get(FILTERS) or {}
     filters = {name: filter_in(x, FILTERS) for name, x in declared.items()}
     return context.choice([name for names in lists for name in names], filters)
+
+
+def prefer_tools(
+    ctx: Any,
+    trusted: Any = None,
+    blocked: Any = None,
+    always_shown: Any = None,
+    toolbelt_name: str = "",
+) -> None:
+    """Have tools come first in what a search finds, not be there at all, or always be shown.
+
+    Each are patterns, see `Preferences`.
+    """
+    belt = toolbelt_name or DEFAULT_TOOLBELT
+    for key, patterns in zip(PREFERENCES, (always_shown, blocked, trusted), strict=True):
+        _add(ctx, key, belt, patterns or [])
+
+
+def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
+    """What was said of a toolbelt so far, for its spec; only what was said."""
+    found = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES}
+    return {key: patterns for key, patterns in found.items() if patterns}
+
+
+def preferences_of(agent: Mapping[str, Any]) -> Preferences:
+    """What the toolbelt of an agent prefers."""
+    always_shown, blocked, trusted = (tuple(agent.get(key) or ()) for key in PREFERENCES)
+    return Preferences(always_shown, blocked, trusted)
+
+
+def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:
+    known = ctx.setdefault(f"{key}_{toolbelt}", [])
+    known += [x for x in dict.fromkeys(patterns) if x not in known]

@@ -14,8 +14,8 @@ from ..agent.run_file import WaitingRun, held
 from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN
 from ..canvas.at_node import on_stage
-from ..canvas.fitting import calls_of_workflow, problems_json
 from ..canvas.planning import perform
+from ..canvas.steps import calls_of_workflow, problems_json
 from ..console.approval import ask_approval, request_lines
 from ..console.console import Console
 from ..core.approval import ApprovalScope, AwaitedCall

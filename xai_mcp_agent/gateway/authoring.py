@@ -20,7 +20,7 @@ from ..agent.meta_tools import AskAvailable
 from ..agent.toolsets import Available, Toolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
-from ..canvas.fitting import calls_of_workflow
+from ..canvas.steps import calls_of_workflow
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
 from ..core.names import did_you_mean

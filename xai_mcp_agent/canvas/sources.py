@@ -1,0 +1,277 @@
+"""Sources of tools that nodes give to a toolbelt: entries of the settings, or without one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..catalog.groups import EVERYTHING, ToolFilter
+from ..core.errors import BadSetting, SettingsError, UnknownServer
+from ..core.json import JsonObject
+from ..core.names import did_you_mean
+from ..core.tools import AGENT, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
+from ..settings.document import Place
+from ..settings.entry import SourceSettings
+from ..settings.interpolation import Variables
+from ..settings.models import Settings
+from ..settings.openapi import OpenApiSettings
+from ..settings.sources import (
+    ALL_BUILTIN_TOOLS,
+    WORKFLOW_SUFFIXES,
+    BuiltinSettings,
+    WorkflowSettings,
+)
+from ..sources.workflows.source import tool_name
+from .lease import add_to_run, bridge_of
+from .ports import DEFAULT_TOOLBELT, file_on, inputs, secret_on
+from .toolbelts import FILTERS, REQUIRED, SERVERS, SOURCES, filter_in
+
+_ANY = "AgentUseTools"
+_NO_NAMES = ("api", "docs", "openapi", "spec", "swagger", "v1", "v2", "v3", "www")
+# The node for sources of each kind, and its port with their name.
+_NODES: dict[SourceKind, tuple[str, str]] = {
+    MCP: ("AgentUseMCPTools", "server_name"),
+    FUNCTIONS: ("AgentUseFunctions", "functions_name"),
+    OPENAPI: ("AgentUseOpenAPI", "service_name"),
+    AGENT: ("AgentUseAgents", "remote_agent"),
+    BUILTIN: ("AgentUseBuiltinTools", "builtin_name"),
+    WORKFLOW: ("AgentUseWorkflow", "workflow"),
+}
+_KINDS = {node: kind for kind, (node, _) in _NODES.items()}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a node takes of a source: for which toolbelt, which tools, and whether it needs them."""
+
+    toolbelt: str = DEFAULT_TOOLBELT
+    tools: ToolFilter = EVERYTHING
+    is_required: bool = False
+
+    @classmethod
+    def of(cls, ports: Mapping[str, Any]) -> Chosen:
+        """What the ports say. An empty list on `tools` takes none of them."""
+        only = ports.get("tools")
+        tools = ToolFilter(
+            None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
+        )
+        belt = ports.get("toolbelt_name") or DEFAULT_TOOLBELT
+        return cls(belt, tools, bool(ports.get("required")))
+
+
+def use(ctx: Any, node: Any) -> None:
+    """Give a toolbelt the source that a node names, and begin to connect it in the background.
+
+    What is wrong with the source itself is reported when an agent needs it; the agent goes on
+    without, unless the node says that it is required.
+
+    Raises:
+        UnknownServer: the settings have no source of that name; says which they have.
+        SettingsError: the settings file cannot be read at all.
+        BadSetting: a value of the wrong kind.
+    """
+    ports, kind = inputs(node), _KINDS.get(type(node).__name__)
+    port = _NODES[kind][1] if kind else "group_name"
+    use_source(ctx, kind, ports[port], Chosen.of(ports))
+
+
+def use_server(ctx: Any, server: str, toolbelt: str | None = None) -> None:
+    """The same for all tools of an MCP server."""
+    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
+
+
+def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+    """The same for a source of one kind, or, without a kind, for a source or a group of any."""
+    settings = bridge_of(ctx).settings
+    if kind:
+        with suppress(SettingsError):  # it disables that source; AgentRun says so
+            _require(settings, name, kind)
+    elif settings.group(name) is None:
+        kind = settings.kind_of(name)
+        if kind is None:
+            raise _no_source(settings, name)
+    _declare(ctx, kind, name, chosen)
+
+
+def add_source(
+    ctx: Any,
+    kind: SourceKind,
+    cls: type[SourceSettings],
+    name: str,
+    entry: Mapping[str, Any],
+    chosen: Chosen,
+) -> str:
+    """Add a source that the settings do not have to a toolbelt, and begin to connect it.
+
+    `entry` is what would stand in the settings file, for that class. Its name there may be taken:
+    the one it has in this run is given back.
+
+    Raises:
+        BadSetting: something in the entry is wrong; names the node and the key.
+        SettingsError: the settings file cannot be read.
+    """
+    settings = bridge_of(ctx).settings
+    folder = os.path.dirname(settings.file) or os.getcwd()
+    variables = Variables({**settings.env, **os.environ}, folder, settings.secrets)
+    values = {key: value for key, value in entry.items() if value not in (None, "")}
+    try:
+        source = cls.read(name, values, Place(_NODES[kind][0]), variables)
+    except SettingsError as wrong:  # it stands on a port of the node
+        raise BadSetting(str(wrong)) from None
+    # Another node, or another run at the same time, may have the same with other arguments.
+    name = add_to_run(ctx, source)
+    _declare(ctx, kind, name, chosen)
+    return name
+
+
+def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+    """A source, or without a kind a group, is in the toolbelt now, and begins to connect."""
+    belt, bridge = chosen.toolbelt, bridge_of(ctx)
+    is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
+    if chosen.is_required:
+        _listed(ctx, f"{REQUIRED}_{belt}", name)
+    _join_filter(ctx, belt, name, chosen.tools, is_first=is_first)
+    bridge.start(*([name] if kind else bridge.aio.operations.choice([name]).all_sources))
+
+
+def _listed(ctx: Any, key: str, name: str) -> bool:
+    """Put a name into a list of `ctx`; whether it was not there before."""
+    listed = ctx.setdefault(key, [])
+    if name in listed:
+        return False
+    listed.append(name)
+    return True
+
+
+def _join_filter(ctx: Any, belt: str, name: str, tools: ToolFilter, *, is_first: bool) -> None:
+    """With what other nodes take of the same: what one takes, if none leaves it out."""
+    filters: dict[str, JsonObject] = ctx.setdefault(f"{FILTERS}_{belt}", {})
+    if not is_first:
+        tools = filter_in(filters.get(name, {}), FILTERS).joined(tools)
+    only = None if tools.only is None else list(tools.only)
+    filters[name] = {"only": only, "except": list(tools.without)}
+
+
+def _require(settings: Settings, source: str, kind: SourceKind) -> None:
+    try:
+        settings.source(source, kind)
+    except UnknownServer as reason:
+        other = settings.kind_of(source)
+        node = _NODES[other][0] if other in _NODES else ""
+        node = node or (_ANY if source in settings.group_names else "")
+        if not node:
+            raise
+        text = f"{reason} The node for what stands there is {node}."
+        raise UnknownServer(text, reason.server, reason.known) from None
+
+
+def _no_source(settings: Settings, name: str) -> UnknownServer:
+    known = [*settings.group_names, *settings.names]
+    hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
+    return UnknownServer(
+        f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
+        "Correct `group_name`, or add it under `groups`.",
+        name,
+        known,
+    )
+
+
+def use_builtin_tools(ctx: Any, node: Any) -> None:
+    """Add built-in tools to a toolbelt: some by name, or those of an entry of the settings.
+
+    Raises:
+        BadSetting: no tools, one that there is not, or one that needs a workspace without it.
+        UnknownServer: the settings have no entry of that name.
+    """
+    ports = inputs(node)
+    tools, entry = ports.pop("tools"), ports["builtin_name"]
+    if bool(tools) == bool(entry):
+        raise BadSetting(
+            "AgentUseBuiltinTools needs `tools` or `builtin_name`, and not both: set `tools` to "
+            f"some of {', '.join(ALL_BUILTIN_TOOLS)}."
+        )
+    if entry:
+        use_source(ctx, BUILTIN, entry, Chosen.of(ports))
+        return
+    values = {"tools": tools, "workspace": ports["workspace"]}
+    add_source(ctx, BUILTIN, BuiltinSettings, BUILTIN.name, values, Chosen.of(ports))
+
+
+def use_openapi(ctx: Any, node: Any) -> None:
+    """Add an OpenAPI service to a toolbelt, and begin to read its document in the background.
+
+    With a `spec`, the file or URL of a document, no entry is needed: `service_name` is only how it
+    is called then.
+
+    Raises:
+        UnknownServer: without a `spec`, the settings have no service of that name.
+        BadSetting: neither is there, the file is not, or something in the ports is wrong.
+    """
+    ports = inputs(node)
+    name, document, base = ports["service_name"], ports["spec"], ports["base_url"]
+    settings = bridge_of(ctx).settings
+    key = secret_on(ports["api_key"], "api_key", "AgentUseOpenAPI", lambda: settings.env)
+    if document:
+        if "://" not in document:
+            document = file_on(document, "spec", "AgentUseOpenAPI", settings.file)
+        auth = {"apiKey": key, "bearer": key} if key else None
+        entry = {"spec": document, "baseUrl": base, "auth": auth}
+        name = name or _name_of(document)
+        add_source(ctx, OPENAPI, OpenApiSettings, name, entry, Chosen.of(ports))
+        return
+    if not name:
+        raise BadSetting(
+            "AgentUseOpenAPI needs `service_name`, an entry of the settings, or `spec`."
+        )
+    if base or key:
+        raise BadSetting(
+            f"base_url and api_key of {name!r} stand in the settings. Set that there, or name the "
+            "document itself as `spec` of AgentUseOpenAPI."
+        )
+    use_source(ctx, OPENAPI, name, Chosen.of(ports))
+
+
+def _name_of(document: str) -> str:
+    """A name by which people know the service: of the file, or of the host."""
+    parts = urlsplit(document)
+    if parts.hostname:
+        words = [x for x in parts.hostname.split(".")[:-1] if x not in _NO_NAMES]
+        return re.sub(r"[^A-Za-z0-9_-]", "_", (words or [parts.hostname])[-1])
+    return "_".join(re.findall(r"[A-Za-z0-9_-]+", PurePosixPath(document).stem)) or "service"
+
+
+def use_workflow(ctx: Any, node: Any) -> None:
+    """Add a workflow to a toolbelt, and begin to compile it in the background.
+
+    Raises:
+        UnknownServer: it is neither an entry nor a file; says which entries there are.
+        BadSetting: there is no such file, an entry is to be another than the settings have, or
+            something in `arguments` cannot be given, such as a variable that is not set.
+    """
+    ports = inputs(node)
+    name, chosen, settings = ports["workflow"].strip(), Chosen.of(ports), bridge_of(ctx).settings
+    more = {
+        "description": ports["description"],
+        "arguments": ports["arguments"],
+        "timeout": ports["timeout_seconds"],
+    }
+    if name.lower().endswith(WORKFLOW_SUFFIXES) and name not in settings.of_file:
+        entry = {"file": file_on(name, "workflow", "AgentUseWorkflow", settings.file), **more}
+        add_source(ctx, WORKFLOW, WorkflowSettings, tool_name(name), entry, chosen)
+        return
+    if said := [x for x in more if more[x]]:
+        raise BadSetting(
+            f"AgentUseWorkflow has {' and '.join(said)} for {name!r}, which is the name of an "
+            "entry in the settings. Set that there, or name the file itself."
+        )
+    try:
+        use_source(ctx, WORKFLOW, name, chosen)
+    except UnknownServer as reason:
+        text = f"{reason} Or set `workflow` to a file that ends in .xircuits."
+        raise UnknownServer(text, reason.server, reason.known) from None
