@@ -35,7 +35,7 @@ from xai_mcp_agent.settings.openapi import (
     OperationSettings,
 )
 from xai_mcp_agent.settings.validation import ValidationContext
-from xai_mcp_agent.sources.openapi.calls import ServiceCalls
+from xai_mcp_agent.sources.openapi.jobs import ServiceCalls
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
 
 pytestmark = pytest.mark.anyio

@@ -30,7 +30,7 @@ from xai_mcp_agent import (
     UnknownTool,
 )
 from xai_mcp_agent.core.errors import XaiMcpError
-from xai_mcp_agent.sources.openapi import BadDocument, load_service, reader
+from xai_mcp_agent.sources.openapi import BadDocument, load_service, source
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
 LONG_STEP_SECONDS = 0.1  # all at once it would be half a second
@@ -97,13 +97,13 @@ def failure_of(spec: str | Path, **entry: Any) -> SourceFailed:
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of the documents that were converted, one each time."""
     found: list[str] = []
-    convert = reader.convert
+    convert = source.convert
 
     def noted(document: Any, *args: Any) -> Any:
         found.append(document.title)
         return convert(document, *args)
 
-    monkeypatch.setattr(reader, "convert", noted)
+    monkeypatch.setattr(source, "convert", noted)
     return found
 
 
@@ -425,7 +425,7 @@ def test_a_document_that_never_ends_is_waited_for_as_long_as_the_settings_say(
 def test_a_document_that_is_too_large_is_said_to_be(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MAX_BYTES", 1000)
+    monkeypatch.setattr(source, "MAX_BYTES", 1000)
     service.replies["/openapi.json"] = lambda _: Said(200, b"{" * 2000)
     error = failure_of(at(service))
     assert "its document is larger" in error.problem

@@ -55,12 +55,16 @@ class ServiceResponse:
         """Its body as one line, for a sentence; to be masked and cut."""
         return " ".join(self.body.decode("utf-8", "replace").split())
 
-    def json_object(self) -> Mapping[str, Any]:
-        """Return the JSON object that it is; empty where it is none. For short ones."""
+    def json(self) -> Any:
+        """Return the JSON that it is; None for anything else. For short ones."""
         try:
-            return as_object(json.loads(self.body))
+            return json.loads(self.body)
         except (ValueError, RecursionError):
-            return {}
+            return None
+
+    def json_object(self) -> Mapping[str, Any]:
+        """Return the JSON object that it is; empty where it is none."""
+        return as_object(self.json())
 
 
 class ResponseTooLarge(SourceError):
@@ -111,14 +115,13 @@ class ServiceClient:
         try:
             while True:
                 response = await self._sent(request, places, auth)
-                place = _place_of(response)
-                first_place = first_place or place
+                first_place = first_place or _place_of(response)
                 if not redirects or not response.has_redirect_location:
-                    return replace(await self._read(response, place), place=first_place)
+                    return await self._read(response, first_place)
                 await response.aclose()
                 request = following(response, self._mask, leaves_origin=True)
                 if within_host and not is_same_host(str(first.url), str(request.url)):
-                    raise self._misdirected(f"it redirects to another host, {request.url.host}")
+                    raise NotFollowed(f"it redirects to another host, {request.url.host}")
                 if origin_of(str(request.url)) != origin_of(str(first.url)):
                     # Clouds give out secrets of the machine at link-local addresses.
                     places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None

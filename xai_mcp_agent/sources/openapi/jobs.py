@@ -1,6 +1,8 @@
-"""Jobs: an operation starts one, its status is polled with growing pauses, its result is read.
+"""Calls of operations, each from its arguments to its result, also where a job makes that.
 
-A first response with 202 and an address starts one; the settings can describe any other kind.
+An operation may start a job; its status is polled with growing pauses, its result is read. A first
+response with 202 and an address starts one; the settings can describe any other kind. Imported with
+the first call: its libraries are heavy.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,22 +19,24 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
+import anyio.to_thread
 
-from ...core.errors import Misdirected, SourceError, XaiMcpError
+from ...core.errors import Misdirected, SourceError, ToolTimeout, XaiMcpError
 from ...core.json import at
 from ...core.results import OnProgress, TextPart, ToolResult
 from ...secrets.secrets import Mask, masked_and_cut
-from ...settings.openapi import AsyncSettings, OperationSettings
+from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
 from ..polling import NotYet, Pace, poll
 from ..web.origins import origin_of
-from .client import ResponseTooLarge, ServiceResponse
+from .auth import ClientTokens, ServiceAuth, grants_for
+from .client import ResponseTooLarge, ServiceClient, ServiceResponse
+from .plan import RequestPlan
+from .request import RequestParts, put_together, request_parts
 from .results import result_of
+from .templates import override
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[ServiceResponse]]
 """Sends a request without a body: method and URL. It knows which credentials belong there."""
-
-Verdict: TypeAlias = Literal["running", "done", "failed", "unexpected"]
-"""What a status says of its job."""
 
 _ACCEPTED = 202
 _HEADERS = ("operation-location", "azure-asyncoperation", "location")
@@ -43,6 +47,95 @@ _CANCEL_SECONDS = 5.0  # whoever cancels waits for it
 _HOLE = re.compile(r"\{(job|url|result)\}")
 
 logger = logging.getLogger(__name__)
+
+
+class ServiceCalls:
+    """Calls operations of one service. Whoever made it closes it."""
+
+    def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
+        self._settings = settings
+        self._mask = settings.secrets.redact
+        max_bytes = settings.max_answer_bytes
+        self._client = ServiceClient(settings.name, mask, max_bytes=max_bytes)
+        self._tokens = ClientTokens(self._client, settings.secrets)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+    async def call(
+        self,
+        plan: RequestPlan,
+        arguments: Mapping[str, Any],
+        operation: OperationSettings | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+        check: Callable[[], None] | None = None,
+        places: Collection[str] | None = None,
+    ) -> ToolResult:
+        """Call an operation and wait for its result, also where that is a job's.
+
+        `check` is called right before anything is sent. `places` are those where the service may
+        be (core/places.py), by default all. What the service refuses is a result that is an error.
+
+        Raises:
+            OutOfPlace: it is in none of `places`.
+            InvalidArguments: they cannot be sent.
+            CredentialsMissing: the settings have none that the operation takes.
+            SourceFailed: the service, or where it leads, cannot be reached.
+            SourceClosed: the connection was lost.
+            ToolTimeout: there is no result within the limit.
+        """
+        operation, settings = operation or OperationSettings(), self._settings
+        base = settings.base_url.rstrip("/") or plan.base_url
+        auth = ServiceAuth(grants_for(plan.security, settings.auth, base), self._tokens)
+        limit, began = timeout_seconds or operation.call_timeout_seconds, anyio.current_time()
+
+        def write() -> RequestParts:
+            parts = request_parts(plan, arguments, base_url=base)
+            return override(parts, operation, arguments, base)
+
+        try:
+            with anyio.fail_after(limit or settings.call_timeout_seconds) as scope:
+                # In a thread: arguments may hold whole files.
+                parts = await anyio.to_thread.run_sync(write)
+                if check is not None:
+                    check()
+                request = put_together(parts, settings.headers)
+                response = await self._client.send(request, places, auth=auth)
+                job = job_of(response, operation, base)
+                if job is None:
+                    return await result_of(response, self._mask)
+                job_settings = operation.job or AsyncSettings()
+                scope.deadline = began + (limit or job_settings.deadline_seconds)
+                ask = self._asker(base, auth, places)
+                watch = JobWatch(settings.name, job_settings, base, ask, self._mask)
+                return await watch.result(job, on_progress)
+        except ResponseTooLarge as cause:
+            return ToolResult.of_text(str(cause), is_error=True)
+        except TimeoutError as cause:
+            waited = anyio.current_time() - began
+            raise ToolTimeout(
+                settings.name,
+                f"no result within {round(waited, 1) or round(waited, 3):g} s.",
+                "Give it more time with `timeout`, or ask for less.",
+            ) from cause
+
+    def _asker(self, base: str, auth: ServiceAuth, places: Collection[str] | None) -> Ask:
+        """Return what asks about a job; at another origin it takes no credentials along."""
+
+        async def ask(method: str, url: str) -> ServiceResponse:
+            parts = RequestParts(method, url, {"Accept": "application/json, */*"})
+            if origin_of(url) != origin_of(base):
+                return await self._client.send(put_together(parts))
+            request = put_together(parts, self._settings.headers)
+            return await self._client.send(request, places, auth=auth)
+
+        return ask
+
+
+# Jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +149,18 @@ class Job:
 
 def job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> Job | None:
     """Return the job that a response starts; None where it is the result itself."""
-    if operation.mode == "sync_http" or response.status >= 300:
-        return None
-    if not operation.is_job and response.status != _ACCEPTED:
+    is_job = operation.is_job or response.status == _ACCEPTED
+    if operation.mode == "sync_http" or response.status >= 300 or not is_job:
         return None
     settings = operation.job or AsyncSettings()
-    reference = _reference(response, settings)
-    if not reference:
-        return None
-    job_id, url = reference, ""
-    if "/" in reference or reference.startswith("?"):
+    job_id, url = _reference(response, settings), ""
+    if "/" in job_id or job_id.startswith("?"):
         try:
-            url = urljoin(response.url, reference)
-            job_id = unquote(urlsplit(reference).path.rstrip("/").rpartition("/")[2])
+            url = urljoin(response.url, job_id)
+            job_id = unquote(urlsplit(job_id).path.rstrip("/").rpartition("/")[2])
         except ValueError:
             return None  # no address at all: the response is all there is
-    if settings.poll_url:
+    if settings.poll_url and (job_id or url):
         url = _fill(settings.poll_url, base_url, job=job_id, url=url)
     return Job(job_id, url, response) if url else None
 
@@ -108,18 +197,18 @@ class JobWatch:
         except anyio.get_cancelled_exc_class():
             await self._cancel(job)
             raise
+        whole = await result_of(response, self._mask)
         if response.status >= 300:
-            return await result_of(response, self._mask)
+            return whole
         verdict = self._verdict(response)
         if verdict == "done":
-            return await self._read(job, response)
+            return await self._read(job, response, whole)
         status = masked_and_cut(self._status(response), self._mask)
         problem = f"The job ended as {status}."
         if verdict == "unexpected":
             words = f"an unexpected status, {status!r}" if status else "no status"
             problem = f"The job has {words}."
-        text = (await result_of(response, self._mask)).text
-        return ToolResult.of_text(f"{problem}\n{text}", is_error=True)
+        return ToolResult.of_text(f"{problem}\n{whole.text}", is_error=True)
 
     async def _ask_status(
         self, job: Job, lost: int, on_progress: OnProgress | None
@@ -143,11 +232,14 @@ class JobWatch:
         return NotYet(_retry_after(response))
 
     def _status(self, response: ServiceResponse) -> str:
-        value, pointer = _json(response), self._settings.status_pointer
+        value, pointer = response.json(), self._settings.status_pointer
         values = (at(value, x) for x in ((pointer,) if pointer else _STATUS))
         return next((_text(x) for x in values if isinstance(x, str | bool | int)), "")
 
-    def _verdict(self, response: ServiceResponse) -> Verdict:
+    def _verdict(
+        self, response: ServiceResponse
+    ) -> Literal["running", "done", "failed", "unexpected"]:
+        """What a status says of its job."""
         settings, status = self._settings, self._status(response)
         is_accepted = response.status == _ACCEPTED
         if _is_one_of(status, settings.success):
@@ -163,24 +255,23 @@ class JobWatch:
         return "running" if is_accepted or not self._was_accepted else "done"
 
     async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
-        done = at(_json(response), self._settings.progress_pointer)
+        done = at(response.json(), self._settings.progress_pointer)
         done = done if isinstance(done, int | float) else 0
         # A share, or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
         status = masked_and_cut(self._status(response), self._mask)
         await on_progress(float(done), total, status)
 
-    async def _read(self, job: Job, response: ServiceResponse) -> ToolResult:
+    async def _read(self, job: Job, response: ServiceResponse, whole: ToolResult) -> ToolResult:
         """Read the result: a part of the last response, or what is at another address."""
         settings = self._settings
         pointer = settings.result_pointer
-        value = at(_json(response), pointer) if pointer else None
+        value = at(response.json(), pointer) if pointer else None
         if settings.result_url:
             holes = {"job": job.id, "url": job.url, "result": _text(value)}
             url = _fill(settings.result_url, self._base_url, **holes)
             self._check_host(url)
             return await result_of(await self._ask("GET", url), self._mask)
-        whole = await result_of(response, self._mask)
         if not pointer:
             return whole
         if value is None:
@@ -223,7 +314,7 @@ class JobWatch:
 def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
     """Return the id or the address of the job, as the first response has it."""
     if settings.job_pointer:
-        value = at(_json(response), settings.job_pointer)
+        value = at(response.json(), settings.job_pointer)
         return _text(value) if isinstance(value, str | int) else ""
     names = (settings.job_header.lower(),) if settings.job_header else _HEADERS
     texts = (response.headers.get(name, "").strip() for name in names)
@@ -255,17 +346,9 @@ def _retry_after(response: ServiceResponse) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _json(response: ServiceResponse) -> Any:
-    """Return the JSON of a status; None for anything else."""
-    try:
-        return json.loads(response.body)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _is_one_of(status: str, values: tuple[str, ...]) -> bool:
-    return bool(status) and status.casefold() in {x.casefold() for x in values}
+    return status.casefold() in {x.casefold() for x in values if x}

@@ -1,25 +1,68 @@
-"""An OpenAPI service as a source: its document is read, its operations are called."""
+"""An OpenAPI service as a source: its document is read, its operations are called.
+
+The document is read from a file or a URL, and again only where it may have changed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from ...core.calls import ToolInvocation, left_of
-from ...core.errors import SourceFailed, UnknownTool
+from ...core.errors import BadSetting, SourceClosed, SourceError, SourceFailed, UnknownTool
 from ...core.events import Inventory, Observer
+from ...core.patterns import unmatched
 from ...core.places import INTERNET, OutOfPlace
 from ...core.results import ToolResult
 from ...core.tools import OPENAPI
 from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
-from ..reading import ReadSource
-from ..web.origins import origin_of
-from .reader import DocumentReader, Offer
+from ..choice import choose
+from ..reading import ReadSource, file_stamp
+from ..threads import Threads, TooManyLeft
+from ..web.origins import is_same_host, origin_of
+from .document import MAX_BYTES, BadDocument, Document, Read, files_beside, path_of, read_file
+from .operations import Operation, Problem, convert
+from .templates import check_templates
 
 if TYPE_CHECKING:
-    from .calls import ServiceCalls
+    from .client import ServiceClient, ServiceResponse
+    from .jobs import ServiceCalls
+
+T = TypeVar("T")
+
+_VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+_NOT_MODIFIED = 304
+_MAX_NOTES = 20  # of a kind, in the status
+_MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a document offers; `inventory` is what the settings choose of it.
+
+    `parts` are the URIs of the files that it refers to, each with its stamp before it was read.
+    """
+
+    title: str
+    operations: Mapping[str, Operation]
+    inventory: Inventory
+    digest: bytes
+    parts: Mapping[str, object]
+
+    def is_of(self, data: bytes) -> bool:
+        """Whether the document says this, and its parts are as they were read."""
+        is_same = self.digest == sha256(data).digest()
+        return is_same and all(_stamp(x) == stamp for x, stamp in self.parts.items())
 
 
 class OpenApiSource(ReadSource[Offer]):
@@ -39,9 +82,9 @@ class OpenApiSource(ReadSource[Offer]):
         try:
             await super().own(observer)
         finally:
-            if self._opened is not None:
-                await self._opened.close()
-            await self._reader.close()
+            for opened in (self._opened, self._reader):
+                if opened is not None:
+                    await opened.close()
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one operation; see `Source.call`.
@@ -50,7 +93,9 @@ class OpenApiSource(ReadSource[Offer]):
             UnknownTool: the document does not have it any more.
             CredentialsMissing: the settings have none that it takes.
         """
-        from .results import with_files  # with the first call; see `calls`
+        # With the first call: their libraries are heavy.
+        from .jobs import ServiceCalls
+        from .results import with_files
 
         started, timeout = anyio.current_time(), invocation.timeout_seconds
         offer = await self._ready_within(timeout or self._settings.call_timeout_seconds)
@@ -59,8 +104,9 @@ class OpenApiSource(ReadSource[Offer]):
         if operation is None:
             raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
         base_url = operation.plan.base_url
+        self._opened = self._opened or ServiceCalls(self._settings, self._mask)
         try:
-            result = await self._calls().call(
+            result = await self._opened.call(
                 operation.plan,
                 invocation.arguments,
                 self._settings.operations.get(name),
@@ -73,13 +119,6 @@ class OpenApiSource(ReadSource[Offer]):
             why = f"which is {cause.place}, where the document is not"
             raise self._misplaced(base_url, why) from None
         return await with_files(result, self.name)
-
-    def _calls(self) -> ServiceCalls:
-        from .calls import ServiceCalls
-
-        if self._opened is None:
-            self._opened = ServiceCalls(self._settings, self._mask)
-        return self._opened
 
     def _places(self, base_url: str) -> frozenset[str] | None:
         """Return where the server that a document names may be: what came from the internet
@@ -118,3 +157,219 @@ class OpenApiSource(ReadSource[Offer]):
 
     def _inventory_of(self, value: Offer) -> Inventory:
         return value.inventory
+
+
+class DocumentReader:
+    """Reads the document of one service, in threads: a large one takes a second to convert."""
+
+    def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
+        self._settings = settings
+        self._mask = mask
+        self._threads = Threads(f"openapi {settings.name}")
+        self._opened: ServiceClient | None = None
+        self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
+        self._parts: Mapping[str, object] = {}
+        self.document_place = INTERNET
+        """Where the document was got, if from a URL (core/places.py)."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def stamp(self) -> object:
+        """Return what changes when somebody saves one of its files; None for a URL.
+
+        Raises:
+            SourceFailed: the disk does not answer.
+        """
+        if self._settings.is_remote:
+            return None
+        # New parts are read once more, as one may have changed before it was watched.
+        files = [self._settings.spec, *(str(path_of(x)) for x in self._parts)]
+        try:
+            return await self._in_thread(lambda: tuple(map(file_stamp, files)))
+        except TimeoutError as cause:
+            raise self._too_slow("Check that its disk responds.") from cause
+
+    async def read(self, before: Offer | None) -> Offer:
+        """Return what it offers now; `before` itself, if the document says the same as then.
+
+        Raises:
+            SourceFailed: it cannot be read; says why, and what to do.
+        """
+        try:
+            with anyio.fail_after(self._settings.start_timeout_seconds):
+                read = self._fetch if self._settings.is_remote else self._open
+                offer = await read(before)
+        except TimeoutError as cause:
+            raise self._too_slow("Raise `startTimeout`, or keep a copy in a file.") from cause
+        except BadDocument as cause:
+            raise self._failed(str(cause), "Check it with `xai-mcp-agent tools list`.") from None
+        self._parts = offer.parts
+        return offer
+
+    async def _open(self, before: Offer | None) -> Offer:
+        file = Path(self._settings.spec)
+        try:
+            data = await self._in_thread(partial(read_file, file))
+        except OSError as cause:
+            if isinstance(cause, TimeoutError):
+                raise
+            problem = f"{file} cannot be read: {cause.strerror or cause}."
+            raise self._failed(problem, "Correct `spec` in the settings.") from cause
+        return await self._convert(data, file.as_uri(), lambda: files_beside(file), before)
+
+    async def _fetch(self, before: Offer | None) -> Offer:
+        url = self._settings.spec
+        # That the document is the same does not say that its parts are.
+        is_asked = before is not None and not before.parts
+        response = await self._get(url, self._validators if is_asked else {})
+        self.document_place = response.place
+        if before is not None and response.status == _NOT_MODIFIED:
+            return before
+        # RFC 3986, 5.1.3: parts are beside where it was found. At another host that stays where the
+        # settings name it: that is whose files are read.
+        address = response.url if is_same_host(url, response.url) else url
+        is_over = threading.Event()
+        fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
+        try:
+            offer = await self._convert(response.body, address, lambda: fetch, before)
+        finally:
+            is_over.set()
+        self._validators = {
+            header: response.headers[name]
+            for name, header in _VALIDATORS.items()
+            if name in response.headers
+        }
+        return offer
+
+    async def _get(
+        self, url: str, validators: Mapping[str, str], *, within_host: bool = False
+    ) -> ServiceResponse:
+        import httpx2  # here, because it takes a while and a document may be a file
+
+        from .client import ResponseTooLarge, ServiceClient
+
+        settings = self._settings
+        headers = {"Accept": _MEDIA_TYPES, **validators}
+        if not settings.base_url or origin_of(settings.base_url) == origin_of(settings.spec):
+            headers |= settings.headers  # they are for the service
+        self._opened = self._opened or ServiceClient(
+            settings.name, self._mask, max_bytes=MAX_BYTES, key="spec"
+        )
+        try:
+            request = httpx2.Request("GET", url, headers=headers)
+            response = await self._opened.send(request, within_host=within_host)
+        except SourceClosed as cause:
+            problem = f"its document was not read: {cause.problem}"
+            raise self._failed(problem, "Check its server.") from cause
+        except ResponseTooLarge as cause:
+            problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
+            fix = "Use a document with only the operations that you need."
+            raise self._failed(problem, fix) from cause
+        status = f"HTTP {response.status} {response.reason}."
+        if response.status >= 500:
+            problem = f"its document was not read: {status}"
+            raise self._failed(problem, "Check its server.")
+        if response.status >= 300 and not (response.status == _NOT_MODIFIED and validators):
+            problem = f"its document is not at {response.url}: {status}"
+            fix = "Correct `spec`, or `headers` if it wants credentials."
+            raise self._failed(problem, fix)
+        return response
+
+    def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
+        async def get(uri: str) -> bytes:
+            return (await self._get(uri, {}, within_host=True)).body
+
+        def fetch(uri: str) -> bytes:
+            if is_over.is_set():  # a thread cannot be stopped, but it asks for nothing more
+                raise OSError("nobody waits for it any more")
+            future = asyncio.run_coroutine_threadsafe(get(uri), loop)
+            try:
+                return future.result(self._settings.start_timeout_seconds)
+            except SourceError as cause:
+                raise OSError(cause.problem) from None
+
+        return fetch
+
+    async def _convert(
+        self, data: bytes, uri: str, reader: Callable[[], Read], before: Offer | None
+    ) -> Offer:
+        def convert_document() -> Offer:
+            if before is not None and before.is_of(data):
+                return before
+            return _offer(self._settings, data, uri, reader())
+
+        return await self._in_thread(convert_document)
+
+    async def _in_thread(self, do: Callable[[], T]) -> T:
+        """Do something in a thread that may be left: disks hang."""
+        try:
+            return await self._threads.run(do, self._settings.start_timeout_seconds)
+        except TooManyLeft as cause:
+            problem = "too many earlier reads of its document still hang."
+            raise self._failed(problem, "Run the workflow again in a new process.") from cause
+
+    def _too_slow(self, next_step: str) -> SourceFailed:
+        limit = self._settings.start_timeout_seconds
+        return self._failed(f"its document was not read within {limit:g} s.", next_step)
+
+    def _failed(self, problem: str, next_step: str) -> SourceFailed:
+        return SourceFailed(self._settings.name, problem, next_step)
+
+
+def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offer:
+    """Return what a document offers, with all the files that it refers to."""
+    parts: dict[str, object] = {}
+
+    def read_part(uri: str) -> bytes:
+        parts[uri] = _stamp(uri)
+        return read(uri)
+
+    document = Document.parse(data, uri, read_part, settings.spec)
+    conversion = convert(document, settings.name, settings.base_url.rstrip("/") or None)
+    operations = {x.name: x for x in conversion.operations}
+    title = f"{document.title} {document.version}".strip()
+    inventory = _inventory_of(settings, operations, conversion.problems)
+    return Offer(title, operations, inventory, sha256(data).digest(), parts)
+
+
+def _stamp(uri: str) -> object:
+    """Return what changes with a file; another value each time for a URL."""
+    return file_stamp(str(path_of(uri))) if uri.startswith("file:") else object()
+
+
+def _inventory_of(
+    settings: OpenApiSettings,
+    operations: Mapping[str, Operation],
+    problems: tuple[Problem, ...],
+) -> Inventory:
+    """Return what a source with these settings offers of these operations."""
+    choice = choose(operations, settings, "which the document does not have")
+    unknown = [f"`operations` names {x!r}, which the document does not have."
+               for x in unmatched(settings.operations, operations)]  # fmt: skip
+    notes = (
+        *_first((f"no tool: {x}" for x in problems), "operations are no tools"),
+        *_first((*choice.notes, *unknown), "names are not in the document"),
+        *_template_notes(settings),
+    )
+    tools = tuple(operations[x].tool for x in choice.names)
+    return Inventory(settings.name, tools, notes=notes, disabled=choice.disabled)
+
+
+def _first(notes: Iterable[str], others: str) -> Iterator[str]:
+    """Yield the first notes, and how many more there are."""
+    several = iter(notes)
+    yield from islice(several, _MAX_NOTES)
+    if more := sum(1 for _ in several):
+        yield f"and {more:,} more {others}."
+
+
+def _template_notes(settings: OpenApiSettings) -> Iterator[str]:
+    """Tell what is wrong in templates of the settings; calls of those operations are refused."""
+    for name, operation in settings.operations.items():
+        try:
+            check_templates(operation)
+        except BadSetting as wrong:
+            yield f"`operations`, at {name}: {wrong}"
