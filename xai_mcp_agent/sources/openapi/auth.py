@@ -28,7 +28,7 @@ from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
 from .client import ServiceClient, ServiceResponse
 from .plan import SecurityNeed, Unwritable, one_line
-from .request import can_be_header
+from .request import FORM, can_be_header
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
 """By the names of schemes, as the settings have them."""
@@ -134,8 +134,9 @@ def add_credentials(request: httpx2.Request, grants: Iterable[Grant], token: str
     Raises:
         CredentialsMissing: a secret has a line break.
     """
+    headers = request.headers
     for grant in grants:
-        need, credential, headers = grant.need, grant.credential, request.headers
+        need, credential = grant.need, grant.credential
         if need.family == "basic":
             pair = f"{credential.username}:{_reveal(credential.password)}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
@@ -200,19 +201,13 @@ def _grants_for_any(credentials: Credentials) -> tuple[Grant, ...]:
 
 def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
     credential = credentials.get(need.scheme) or credentials.get(ANY_SCHEME)
-    is_satisfied = credential is not None and _satisfies(credential, need)
-    return Grant(need, credential) if credential and is_satisfied else None
-
-
-def _satisfies(credential: CredentialSettings, need: SecurityNeed) -> bool:
-    if not _is_possible(need):
-        return False
-    if need.family == "apiKey":
-        return bool(credential.api_key)
-    if need.family == "basic":
-        return bool(credential.username)
+    if credential is None or not _is_possible(need):
+        return None
     token_url = credential.token_url or need.token_url
-    return bool(credential.bearer or (credential.is_client and token_url))
+    is_satisfied = {"apiKey": credential.api_key, "basic": credential.username}.get(
+        need.family, credential.bearer or (credential.is_client and token_url)
+    )
+    return Grant(need, credential) if is_satisfied else None
 
 
 def _is_possible(need: SecurityNeed) -> bool:
@@ -299,57 +294,64 @@ class ClientTokens:
         async with token.lock:
             is_good = token.text and anyio.current_time() < token.good_until
             if not is_good or token.text == refused:
-                text, seconds = self._read(await self._get(grant), grant)
-                token.text, token.good_until = text, anyio.current_time() + seconds
+                answer = await self._ask(grant)
+                token.text = self._read(answer, grant)
+                token.good_until = anyio.current_time() + _good_seconds(answer)
             return token.text
 
-    async def _get(self, grant: Grant) -> Mapping[str, Any]:
+    async def _ask(self, grant: Grant) -> Mapping[str, Any]:
         url = grant.token_url
         if not url.startswith("https:") and not (url.startswith("http:") and is_this_machine(url)):
             fix = "Write its https:// address as `tokenUrl`."
             raise self._failed(grant, "does not use https", fix)
-        how = grant.credential.client_authentication
-        response = await self._ask(grant, how or "client_secret_basic")
-        if how is None and _is_unknown_client(response):
-            # Every service should take the usual way; quite some take only the other.
-            response = await self._ask(grant, "client_secret_post")
-        if 300 <= response.status < 400:
-            raise self._failed(
-                grant, f"redirects (HTTP {response.status}), and secrets do not follow redirects",
-                "Write its new address as `tokenUrl` under `auth`.",
-            )  # fmt: skip
-        if response.status != 200:
-            words = masked_and_cut(response.words, self._secrets.redact)
-            raise self._failed(
-                grant,
-                f"refused with HTTP {response.status}: {words}",
-                "Check `clientId`, `clientSecret` and `scopes` under `auth` of the service.",
-            )
-        return response.json_object()
-
-    async def _ask(self, grant: Grant, how: str) -> ServiceResponse:
         # As it is sent, before base64; the service may repeat it in its refusal.
-        self._secrets.add(quote(_secret_of(grant), safe=""))
+        self._secrets.add(quote(_reveal(grant.credential.client_secret), safe=""))
+        how = grant.credential.client_authentication
         try:
             with anyio.fail_after(_TOKEN_SECONDS):
-                return await self._client.send(_request(grant, how), redirects=False)
+                response = await self._send(grant, how or "client_secret_basic")
+                if how is None and _is_unknown_client(response):
+                    # Every service should take the usual way; quite some take only the other.
+                    response = await self._send(grant, "client_secret_post")
         except TimeoutError as cause:
             problem = f"did not answer within {_TOKEN_SECONDS:g} s"
             raise self._failed(grant, problem, "Try again later.") from cause
+        if 300 <= response.status < 400:
+            problem = f"redirects (HTTP {response.status}), and secrets do not follow redirects"
+            fix = "Write its new address as `tokenUrl` under `auth`."
+            raise self._failed(grant, problem, fix)
+        if response.status != 200:
+            words = masked_and_cut(response.words, self._secrets.redact)
+            problem = f"refused with HTTP {response.status}: {words}"
+            fix = "Check `clientId`, `clientSecret` and `scopes` under `auth` of the service."
+            raise self._failed(grant, problem, fix)
+        return response.json_object()
 
-    def _read(self, answer: Mapping[str, Any], grant: Grant) -> tuple[str, float]:
+    async def _send(self, grant: Grant, how: str) -> ServiceResponse:
+        client_id, secret = grant.credential.client_id, _reveal(grant.credential.client_secret)
+        form = {"grant_type": "client_credentials"}
+        if grant.scopes:
+            form["scope"] = " ".join(grant.scopes)
+        if how != "client_secret_basic":
+            form["client_id"] = client_id
+        if how == "client_secret_post":
+            form["client_secret"] = secret
+        headers = {"Accept": "application/json", "Content-Type": FORM}
+        request = httpx2.Request("POST", grant.token_url, headers=headers, content=urlencode(form))
+        if how == "client_secret_basic":
+            # RFC 6749, 2.3.1: encoded before they are put together.
+            pair = httpx2.BasicAuth(quote(client_id, safe=""), quote(secret, safe=""))
+            request = next(pair.auth_flow(request))
+        return await self._client.send(request, redirects=False)
+
+    def _read(self, answer: Mapping[str, Any], grant: Grant) -> str:
         token, kind = answer.get("access_token"), answer.get("token_type", "bearer")
         is_token = isinstance(token, str) and _TOKEN.fullmatch(token)
         if not is_token or str(kind).lower() != "bearer":
             problem = "answered without a bearer token"
             raise self._failed(grant, problem, "Check `tokenUrl` under `auth`.")
         self._secrets.add(str(token))
-        try:  # some write it as a text
-            seconds = float(answer.get("expires_in") or _USUAL_SECONDS)
-        except (TypeError, ValueError):
-            seconds = _USUAL_SECONDS
-        # Of one that is good for a minute, half of it is left.
-        return str(token), max(seconds - _EARLY_SECONDS, seconds / 2)
+        return str(token)
 
     def _failed(self, grant: Grant, problem: str, next_step: str) -> SourceFailed:
         where = urlsplit(grant.token_url).netloc.rpartition("@")[2]
@@ -357,30 +359,16 @@ class ClientTokens:
         return SourceFailed(self._client.name, problem, next_step)
 
 
-def _request(grant: Grant, how: str) -> httpx2.Request:
-    client_id, secret = grant.credential.client_id, _secret_of(grant)
-    form = {"grant_type": "client_credentials"}
-    if grant.scopes:
-        form["scope"] = " ".join(grant.scopes)
-    if how != "client_secret_basic":
-        form["client_id"] = client_id
-    if how == "client_secret_post":
-        form["client_secret"] = secret
-    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
-    request = httpx2.Request("POST", grant.token_url, headers=headers, content=urlencode(form))
-    if how == "client_secret_basic":
-        # RFC 6749, 2.3.1: encoded before they are put together.
-        pair = httpx2.BasicAuth(quote(client_id, safe=""), quote(secret, safe=""))
-        request = next(pair.auth_flow(request))
-    return request
-
-
-def _secret_of(grant: Grant) -> str:
-    return _reveal(grant.credential.client_secret)
+def _good_seconds(answer: Mapping[str, Any]) -> float:
+    """Return how long a token is used; of one that is good for a minute, half of it."""
+    try:  # some write it as a text
+        seconds = float(answer.get("expires_in") or _USUAL_SECONDS)
+    except (TypeError, ValueError):
+        seconds = _USUAL_SECONDS
+    return max(seconds - _EARLY_SECONDS, seconds / 2)
 
 
 def _is_unknown_client(response: ServiceResponse) -> bool:
-    if response.status == 401:
-        return True
     error = response.json_object().get("error")
-    return response.status == 400 and error in ("invalid_client", "invalid_request")
+    is_refused = response.status == 400 and error in ("invalid_client", "invalid_request")
+    return response.status == 401 or is_refused

@@ -68,37 +68,18 @@ async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
     return await anyio.to_thread.run_sync(_result, response, mask)
 
 
-async def with_files(result: ToolResult, service: str, folder: Path | None = None) -> ToolResult:
-    """Write binary parts to files of this user, and note where.
-
-    `folder`: in place of the usual one for such files. What cannot be written is told in a note.
-    """
+async def with_files(result: ToolResult, service: str) -> ToolResult:
+    """Write binary parts to files of this user, and note where, or why that cannot be."""
     parts = [x for x in result.parts if isinstance(x, ResourcePart) and x.data]
     if not parts:
         return result
-    folder = (folder or files_folder()) / re.sub(r"[^A-Za-z0-9_-]", "_", service)
-    notes = await anyio.to_thread.run_sync(_write_files, parts, folder, abandon_on_cancel=True)
-    return replace(result, notes=(*result.notes, *notes))
-
-
-def files_folder() -> Path:
-    """Return where such files of this user are."""
     # Here, because most services answer with text.
     from platformdirs import user_cache_path
 
-    return user_cache_path("xai-mcp-agent", appauthor=False) / "answers"
-
-
-def response_text(response: ServiceResponse) -> str:
-    """Return the body as text, in the encoding that it says, or UTF-8."""
-    try:
-        match = _CHARSET.search(response.headers.get("content-type", ""))
-        name = codecs.lookup(match[1]).name if match else "utf-8"
-        # UTF-8 may begin with a mark that is no part of the text.
-        encoding = "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
-        return response.body.decode(encoding, "replace")
-    except (LookupError, UnicodeError):
-        return response.body.decode("utf-8-sig", "replace")
+    folder = user_cache_path("xai-mcp-agent", appauthor=False) / "answers"
+    folder /= re.sub(r"[^A-Za-z0-9_-]", "_", service)
+    notes = await anyio.to_thread.run_sync(_write_files, parts, folder, abandon_on_cancel=True)
+    return replace(result, notes=(*result.notes, *notes))
 
 
 def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
@@ -111,21 +92,37 @@ def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
         return _json_result(response, mask)
     notes = ("the response was cut at the limit",) if response.is_cut else ()
     if kind == _STREAM:
-        return ToolResult((TextPart(_event_data(response_text(response))),), notes=notes)
-    if _TEXT.fullmatch(kind):
-        return ToolResult((TextPart(response_text(response)),), notes=notes)
-    return ToolResult((_binary(response, mask),), notes=notes)
+        part = TextPart(_event_data(_text(response)))
+    elif _TEXT.fullmatch(kind):
+        part = TextPart(_text(response))
+    else:
+        part = _binary(response, mask)
+    return ToolResult((part,), notes=notes)
 
 
 def _json_result(response: ServiceResponse, mask: Mask) -> ToolResult:
-    text = response_text(response)
+    text = _text(response)
+    part, value, notes = TextPart(text), None, ()
     try:
         value = read_json(text)
     except (ValueError, RecursionError):
-        notes = ("it claims to be JSON, but is not",) if response.media_type else ()
-        is_text = response.media_type or b"\0" not in response.body
-        return ToolResult((TextPart(text) if is_text else _binary(response, mask),), notes=notes)
-    return ToolResult((TextPart(text),), structured=value)
+        if response.media_type:
+            notes = ("it claims to be JSON, but is not",)
+        elif b"\0" in response.body:
+            part = _binary(response, mask)
+    return ToolResult((part,), structured=value, notes=notes)
+
+
+def _text(response: ServiceResponse) -> str:
+    """Return the body as text, in the encoding that it says, or UTF-8."""
+    try:
+        match = _CHARSET.search(response.headers.get("content-type", ""))
+        name = codecs.lookup(match[1]).name if match else "utf-8"
+        # UTF-8 may begin with a mark that is no part of the text.
+        encoding = "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
+        return response.body.decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        return response.body.decode("utf-8-sig", "replace")
 
 
 def _binary(response: ServiceResponse, mask: Mask) -> ResultPart:
@@ -170,7 +167,7 @@ def _refusal_words(response: ServiceResponse) -> str:
     if kind == "application/problem+json" and (words := _problem(response.json_object())):
         return words
     if not kind or _JSON.fullmatch(kind) or _TEXT.fullmatch(kind):
-        return response_text(response).strip()
+        return _text(response).strip()
     return f"({kind[:80]}, {len(response.body)} bytes)"
 
 

@@ -129,15 +129,13 @@ def load_service(
             "https://host/v1."
         )
     if isinstance(where, Mapping):
-        document = _given(where)
-    else:
-        name = os.fspath(where)
-        is_url = name[:8].lower().startswith(("http://", "https://"))
-        document = _fetch(name) if is_url else _open(name)
-    return Service(document, base_url, auth)
+        return Service(_document_in(where), base_url, auth)
+    name = os.fspath(where)
+    is_url = name[:8].lower().startswith(("http://", "https://"))
+    return Service(_fetch(name) if is_url else _open(name), base_url, auth)
 
 
-def _given(value: Mapping[str, Any]) -> Document:
+def _document_in(value: Mapping[str, Any]) -> Document:
     try:
         return Document.parse(json_of(value))
     except NotReadable as cause:
