@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xai_mcp_agent.core.json import as_object
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument
 from xai_mcp_agent.sources.openapi.document import Document, NotReadable, files_beside, parse
 from xai_mcp_agent.sources.openapi.operations import Conversion, convert

@@ -32,7 +32,7 @@ from hypothesis.errors import HypothesisException
 
 from xai_mcp_agent.core.errors import InvalidArguments
 from xai_mcp_agent.core.json import JsonObject
-from xai_mcp_agent.core.schemas import ArgumentChecks
+from xai_mcp_agent.core.schema_check import ArgumentChecks
 from xai_mcp_agent.secrets.secrets import Secret
 from xai_mcp_agent.settings.openapi import ANY_SCHEME, CredentialSettings
 from xai_mcp_agent.sources.openapi.auth import CredentialsMissing, add_credentials, grants_for

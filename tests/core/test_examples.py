@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.watchdog import done_within
-from xai_mcp_agent.core.examples import example_arguments
 from xai_mcp_agent.core.json import JsonObject
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
+from xai_mcp_agent.core.schemas import example_arguments
 
 words = st.text(alphabet="abc$/", max_size=4)
 types = st.sampled_from(("string", "integer", "number", "boolean", "array", "object", "null"))

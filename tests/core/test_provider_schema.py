@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.provider_schema import function_description, function_parameters
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
 
 _WORDS = """
     type properties required enum const anyOf oneOf allOf not items prefixItems default $ref $defs
@@ -21,12 +21,10 @@ _WORDS = """
     dependentSchemas contains propertyNames examples nullable
 """
 WORDS = st.sampled_from(_WORDS.split())
-HUGE = 10**400  # JSON knows no limit; the numbers of most other languages do
 SCALARS = (
     st.none()
     | st.booleans()
     | st.integers()
-    | st.sampled_from([HUGE, -HUGE])
     | st.floats()
     | st.text(max_size=3)
     | WORDS
@@ -139,8 +137,6 @@ def test_choices_at_the_top_become_properties_of_one_object():
         ({"minimum": 1, "exclusiveMinimum": True}, {"minimum": 1}),
         ({"items": [{"type": "string"}]}, {"items": {"anyOf": [{"type": "string"}]}}),
         ({"default": float("nan")}, {}),
-        pytest.param({"maximum": HUGE, "multipleOf": HUGE, "minLength": HUGE}, {}, id="huge"),
-        pytest.param({"default": HUGE, "const": [-HUGE]}, {}, id="huge values"),
         ({"enum": []}, {}),
         ({"enum": ["a", "a", 1, True]}, {"enum": ["a", 1, True]}),
         (True, {}),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import weakref
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.core.schemas import (
-    ArgumentChecks,
-    SchemaCheck,
     properties,
     required,
     signature,
@@ -38,107 +35,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
-
-
-def test_what_fits_has_no_problems():
-    assert SchemaCheck(ADD).problems({"a": 1}) == []
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        ({}, '"a" is a required property'),
-        ({"a": "x"}, 'a: "x" is not of type "integer"'),
-        ({"a": 1, "zz": 2}, "Additional properties are not allowed ('zz' was unexpected)"),
-        ([], '[] is not of type "object"'),
-    ],
-)
-def test_what_does_not_fit_is_said_in_one_line(value: Any, problem: str):
-    assert SchemaCheck(ADD).problems(value) == [problem]
-
-
-def test_a_problem_deep_inside_is_told_with_its_path():
-    schema = {"properties": {"rows": {"items": {"properties": {"n": {"type": "integer"}}}}}}
-    problems = SchemaCheck(schema).problems({"rows": [{"n": 1}, {"n": "x"}]})
-    assert problems == ['rows[1].n: "x" is not of type "integer"']
-
-
-def test_a_long_value_is_not_quoted_whole():
-    (problem,) = SchemaCheck(ADD).problems({"a": "x" * 1_000_000})
-    assert re.fullmatch(r'a: "x{100,} \.\.\. x{10,}" is not of type "integer"', problem)
-    assert len(problem) < 400
-
-
-def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_told():
-    """Looking for the place takes a second for 100,000 rows, in which nothing else can be done."""
-    schema = {"items": {"required": ["a"]}}
-    rows: list[dict[str, int]] = [{"a": 1}] * 100_000
-    assert SchemaCheck(schema).problems(rows) == []
-    problems = SchemaCheck(schema).problems([*rows, {}])
-    assert problems == ["it does not fit, and is too large to say where"]
-
-
-def test_only_a_handful_of_problems_is_told():
-    schema = {"items": {"type": "integer"}}
-    assert len(SchemaCheck(schema).problems(["x"] * 100)) == 5
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"$ref": "https://example.invalid/schema.json"},
-        {"$ref": "#/definitions/nowhere"},
-        {"$ref": "file:///etc/passwd"},
-        {"type": "no-such-type"},
-        {"properties": 5},
-        {"$schema": "https://example.invalid/meta"},
-    ],
-)
-def test_a_schema_that_cannot_be_used_checks_nothing_and_says_why(schema: dict[str, Any]):
-    """Nothing is fetched for it, and the tool stays usable."""
-    check = SchemaCheck(schema)
-    assert check.problems({"anything": 1}) == []
-    assert check.broken
-
-
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", {1: 2}])
-def test_a_value_that_is_not_json_is_a_problem_not_a_crash(value: Any):
-    schema = {"properties": {"a": {"type": "string"}}}
-    (problem,) = SchemaCheck(schema).problems({"a": value})
-    assert problem.startswith("not JSON")
-
-
-@given(json_values)
-def test_any_json_can_be_checked(value: Any):
-    assert isinstance(SchemaCheck(ADD).problems(value), list)
-
-
-def test_a_wrong_pattern_costs_no_other_check():
-    check = SchemaCheck({"properties": {"a": {"pattern": "("}, "b": {"type": "integer"}}})
-    assert check.problems({"a": "x", "b": "no"}) == ['b: "no" is not of type "integer"']
-    assert "is no pattern" in check.why_unusable(with_patterns=True)
-
-
-def test_a_check_is_made_anew_when_the_schema_is_replaced():
-    checks = ArgumentChecks()
-    assert checks.problems("t", ADD, {"a": 1}) == []
-    changed = {**ADD, "required": ["a", "b"]}
-    assert checks.problems("t", changed, {"a": 1}) == ['"b" is a required property']
-    assert checks.problems("t", ADD, {"a": 1}) == []
-
-
-def test_checks_of_tools_that_have_gone_are_not_kept_for_ever():
-    class Schema(dict[str, Any]):
-        """A schema of which one can tell whether it is still there."""
-
-    checks, schema = ArgumentChecks(), Schema(ADD)
-    kept = weakref.ref(schema)
-    checks.problems("gone", schema, {"a": 1})
-    del schema
-    for name in range(1000):
-        assert kept() is not None, "a tool that was called not long ago"
-        checks.problems(name, ADD, {"a": 1})
-    assert kept() is None
 
 
 def test_the_parameters_are_shown_in_one_line():
@@ -173,8 +69,8 @@ def test_odd_schemas_are_read_as_far_as_they_go():
 
 
 def nested(inner: Any, *, choices: bool = False, lists: bool = False) -> Any:
-    """JSON nested far deeper than Python's own limit."""
-    for _ in range(3000):
+    """JSON nested as deep as a listing may be."""
+    for _ in range(400):
         inner = [inner] if choices else inner
         inner = {"anyOf": inner} if choices else {"items": inner}
         inner |= {"type": "array"} if lists else {}
@@ -195,7 +91,7 @@ def test_a_schema_nested_without_end_is_read_as_far_as_it_goes(spec: Any):
     """A server may send anything, and only its own tools may suffer from it."""
     schema = {"type": "object", "properties": {"a": spec}}
     assert signature(schema).startswith("a?: ")
-    assert value_from_text("x", spec) in ("x", *_lists_of("x"))
+    assert value_from_text("x", properties(schema)["a"]) in ("x", *_lists_of("x"))
     assert SchemaCheck(schema).problems({}) == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.examples import example_arguments
+from xai_mcp_agent.core.schemas import example_arguments
 
 from .servers import load
 

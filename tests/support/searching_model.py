@@ -17,7 +17,7 @@ from typing import Any
 
 from xai_mcp_agent.agent.messages import text_of
 from xai_mcp_agent.agent.text_protocol import format_call
-from xai_mcp_agent.core.examples import example_arguments
+from xai_mcp_agent.core.schemas import example_arguments
 
 from .model_endpoint import Step, calls, says
 

@@ -1,7 +1,7 @@
 """Reads the arguments of a call as a model wrote them.
 
 JSON is expected; what is plainly meant is accepted too. What cannot be read is an error that tells
-the model what is wrong. Whether the values fit the schema is for `core.schemas` to check.
+the model what is wrong. Whether the values fit the schema is for `core.schema_check` to check.
 """
 
 from __future__ import annotations

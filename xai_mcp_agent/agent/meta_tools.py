@@ -18,10 +18,10 @@ from anyio import to_thread
 from ..catalog.definitions import ToolDefinition
 from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, UnknownTool
-from ..core.examples import example_arguments
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import TextPart, ToolResult
+from ..core.schemas import example_arguments
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
 from ..search.found import SelectedTool

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..core.errors import BadSetting, ModelAnswerInvalid
 from ..core.json import JsonObject
-from ..core.schemas import SchemaCheck
+from ..core.schema_check import SchemaCheck
 from ..core.threads import beside_loop
 from .arguments import NOT_JSON, read_json, without_fence
 from .messages import Message
@@ -50,7 +50,6 @@ class OutputSchema:
         self.schema = schema
         self._check = check
         self._schema_check = SchemaCheck(schema)
-        self._schema_check.problems(None)  # compiles it
         why = self._schema_check.broken
         if not why and not _SCHEMA_WORDS & schema.keys():
             why = "it says nothing of `type` or `properties`"

@@ -22,7 +22,8 @@ from ..core.errors import (
     XaiMcpError,
 )
 from ..core.results import ToolResult
-from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
+from ..core.schema_check import ArgumentChecks
+from ..core.schemas import signature, without_idle_nulls
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions

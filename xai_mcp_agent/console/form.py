@@ -12,7 +12,8 @@ from jsonschema_rs import is_valid
 
 from ..core.json import JsonObject, as_list, as_text
 from ..core.questions import seen_label
-from ..core.schemas import SchemaCheck, properties, required, types_of, value_from_text
+from ..core.schema_check import SchemaCheck
+from ..core.schemas import properties, required, types_of, value_from_text
 
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, TypeGuard
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -47,6 +48,14 @@ def children(value: Any) -> Iterable[Any]:
     if is_object(value):
         return value.values()
     return value if is_list(value) else ()
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """The value and every value in it, level by level."""
+    waiting = deque([value])
+    while waiting:
+        yield (part := waiting.popleft())
+        waiting += children(part)
 
 
 def json_type(value: Any) -> str:

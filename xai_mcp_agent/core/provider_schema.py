@@ -2,7 +2,7 @@
 
 One refused tool costs the whole request, so what providers refuse is rewritten here, always in the
 same way. Each rewriting names who refuses what it mends. Arguments are still checked against the
-schema as the server sent it (`schemas.py`).
+schema as the server sent it (`schema_check.py`).
 """
 
 from __future__ import annotations
@@ -10,35 +10,31 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from itertools import chain
+from typing import Any
 
-from .json import JsonObject, as_list, as_object, as_texts, at, canonical, children, is_list
-from .schema_cost import TooCostly, check_size
+from .json import JsonObject, as_list, as_object, as_texts, canonical, is_list, parts_of
+from .schemas import DEFINITIONS, dereferenced, rewrite
 from .tools import Tool
 from .visible import is_visible, shown_parameter, visible_text
 
-_MAX_DEPTH = 20  # deeper than any real tool; below it anything is allowed
 # Longer ones would fill the model's window by themselves. Characters.
-_MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES = 20_000, 4_000, 8_000
+_MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES, _MAX_PATTERN = 20_000, 4_000, 8_000, 500
 _SHOWN_VALUES = 3
 # Of a schema with all that was put in place of references, which would grow without end. To try a
 # pattern takes up to a millisecond, so that it counts as many words.
-_MAX_WORDS, _WORDS_OF_REFERENCE, _WORDS_OF_PATTERN = 10_000, 50, 200
-_MAX_PATTERN = 500  # characters
+_MAX_WORDS, _WORDS_OF_PATTERN = 10_000, 200
 # Python warns of what may become a nested set; what it means differs between engines.
 _NESTED_SET, _ESCAPED = re.compile(r"\[\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)"), re.compile(r"\\.")
 
-_NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref")
-_DEFINITIONS = ("$defs", "definitions")
-_TEXTS = ("title", "description", "format")
+_NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref")
 _PLAIN = frozenset((
     "type", "uniqueItems", "deprecated", "minLength", "maxLength", "minItems", "maxItems",
     "minProperties", "maxProperties", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "multipleOf",
 ))  # fmt: skip
-_LARGEST = 1e308  # JSON has larger numbers, and most other languages have not
-_NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,132 +68,97 @@ def function_parameters(schema: JsonObject) -> JsonObject:
     Words that providers do not know are left out, and so are wrong values of the others and
     references that lead nowhere. What is nested too deeply, or is too much, allows anything.
     """
-    try:
-        check_size(schema)
-    except TooCostly:
-        return {"type": "object", "properties": {}}
-    rewriter = _Rewriter(schema)
-    parameters = rewriter.schema(_one_object(rewriter.target_of(schema), rewriter), _MAX_DEPTH)
-    for word in _DEFINITIONS:
+    provider = _Provider(schema)
+    parameters = provider.rewritten(_one_object(schema))
+    for word in DEFINITIONS:
         if word in schema:
-            parameters[word] = rewriter.definitions(as_object(schema[word]))
+            parameters[word] = provider.definitions(as_object(schema[word]))
     shown = {word: value for word, value in parameters.items() if word not in _NOT_AT_THE_TOP}
     # OpenAI: "object schema missing properties".
     properties = shown.pop("properties", {})
     return {**shown, "type": "object", "properties": properties}
 
 
-def _one_object(schema: JsonObject, rewriter: _Rewriter) -> JsonObject:
+def _one_object(root: JsonObject) -> JsonObject:
     """The properties of all choices at the top as properties of the whole.
 
     OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
     top level"; Anthropic: "input_schema does not support oneOf, allOf, or anyOf at the top level".
     """
+    schema, _ = dereferenced(root, root)
     properties = as_object(schema.get("properties"))
-    required = as_texts(schema.get("required"))
+    needed = as_texts(schema.get("required"))
     for word in ("allOf", "anyOf", "oneOf"):
-        parts = [rewriter.target_of(as_object(x)) for x in as_list(schema.get(word))]
-        for part in parts:
-            properties = {**rewriter.affordable(as_object(part.get("properties"))), **properties}
+        parts = [dereferenced(as_object(x), root)[0] for x in as_list(schema.get(word))]
+        inner = chain.from_iterable(as_object(x.get("properties")).items() for x in parts)
+        properties = {**dict(inner), **properties}
         # Of several choices, only what all of them need is needed.
         count = Counter(x for part in parts for x in set(as_texts(part.get("required"))))
-        required += [x for x, times in count.items() if word == "allOf" or times == len(parts)]
-    return {**schema, "properties": properties, "required": required}
+        needed += [x for x, times in count.items() if word == "allOf" or times == len(parts)]
+    return {**schema, "properties": properties, "required": needed}
 
 
-class _Rewriter:
+class _Provider:
     """Rewrites the parts of one schema; knows the whole for the references in it."""
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._words_left = _MAX_WORDS
+        names = ((word, name) for word in DEFINITIONS for name in as_object(root.get(word)))
+        shown = (f"#/{word}/{name}" for word, name in names if shown_parameter(name) == name)
+        self._shown = frozenset(("#", *shown))  # what may be referred to
 
     def definitions(self, parts: JsonObject) -> JsonObject:
         """The definitions at the top, without those whose name cannot be shown."""
-        return {
-            x: self.schema(part, _MAX_DEPTH) for x, part in parts.items() if shown_parameter(x) == x
-        }
+        shown = {x: part for x, part in parts.items() if shown_parameter(x) == x}
+        return {x: self.rewritten(as_object(part)) for x, part in shown.items()}
 
-    def schema(self, value: Any, depth: int) -> JsonObject:
-        """One schema. What is no schema allows anything."""
-        schema = self.affordable(as_object(value))
-        if not depth:
-            return {}
-        schema, rewritten = self._without_far_reference(schema), JsonObject()
-        for word, inner in schema.items():
-            kept = self._kept(word, inner, depth - 1)
-            if kept is not _NOTHING:
-                rewritten[word] = kept
-        return _completed(rewritten, schema)
+    def rewritten(self, schema: JsonObject) -> JsonObject:
+        """One schema, and each in it, in words that all providers accept."""
+        return rewrite(schema, self._accepted)
 
-    def affordable(self, part: JsonObject) -> JsonObject:
-        """It, or nothing where the schema has grown too large."""
-        listed = sum(len(x) for x in part.values() if is_list(x))
-        self._words_left -= 1 + len(part) + listed // 10
-        return part if self._words_left >= 0 else {}
+    def _accepted(self, schema: JsonObject) -> JsonObject:
+        # OpenAI: "reference can only point to definitions defined at the top level".
+        schema, _ = dereferenced(schema, self._root, self._shown)
+        self._words_left -= 1 + len(schema)
+        return _completed(dict(self._words(schema)), schema) if self._words_left > 0 else {}
 
-    def target_of(self, schema: JsonObject) -> JsonObject:
-        """The schema, or what it refers to as a whole with its own words added."""
-        seen: set[str] = set()
-        while self._is_definition(reference := schema.get("$ref")) and reference not in seen:
-            seen.add(reference)
-            schema = self._replaced(schema, reference)
-            if reference == "#":
-                schema.pop("$ref", None)
-        return schema
-
-    def _without_far_reference(self, schema: JsonObject) -> JsonObject:
-        """OpenAI: "reference can only point to definitions defined at the top level"."""
-        reference = schema.get("$ref")
-        if not isinstance(reference, str) or self._is_definition(reference):
-            return schema
-        self._words_left -= _WORDS_OF_REFERENCE
-        return self._replaced(schema, reference) if self._words_left >= 0 else schema
-
-    def _replaced(self, schema: JsonObject, reference: str) -> JsonObject:
-        own = {word: value for word, value in schema.items() if word != "$ref"}
-        return {**self.affordable(as_object(at(self._root, reference))), **own}
-
-    def _is_definition(self, reference: Any) -> TypeGuard[str]:
-        """Whether a reference leads to a definition at the top that is shown, or to the top."""
-        if not isinstance(reference, str) or reference == "#":
-            return reference == "#"
-        _, *path = reference.split("/")
-        is_at_top = reference.startswith("#/") and len(path) == 2 and path[0] in _DEFINITIONS
-        return is_at_top and path[1] in as_object(self._root.get(path[0])) and (
-            shown_parameter(path[1]) == path[1]
-        )  # fmt: skip
-
-    def _kept(self, word: str, value: Any, depth: int) -> Any:
-        """What is kept of a word of JSON Schema. All others are left out: Gemini knows fewer."""
-        match word:
-            case "$ref":
-                return value if self._is_definition(value) else _NOTHING
-            case "items" if is_list(value):  # draft 7, which Anthropic refuses for 2020-12
-                each = self._schemas(value, depth)
-                return {"anyOf": each} if each else {}
-            case "anyOf" | "oneOf" | "allOf" | "prefixItems":
-                return self._schemas(value, depth) or _NOTHING
-            case "additionalProperties" if isinstance(value, bool):
-                return value
-            case "items" | "not" | "additionalProperties":
-                return self.schema(value, depth) if isinstance(value, dict | bool) else _NOTHING
-            case "properties":
-                # One whose schema is false can never be given.
-                parts = as_object(value).items()
-                return {
-                    shown_parameter(x): self.schema(y, depth) for x, y in parts if y is not False
-                }
-            case "required":
-                return [shown_parameter(x) for x in dict.fromkeys(as_texts(value))]
-            case "pattern":
-                return value if self._is_pattern(value) else _NOTHING
-            case _:
-                return _plain(word, value)
-
-    def _schemas(self, value: Any, depth: int) -> list[JsonObject]:
-        schemas = as_list(value) if depth else []
-        return [self.schema(x, depth) for x in schemas if isinstance(x, dict | bool)]
+    def _words(self, schema: JsonObject) -> Iterator[tuple[str, Any]]:
+        """What is kept of a schema's words. All others are left out: Gemini knows fewer."""
+        for word, value in schema.items():
+            match word:
+                case "$ref" if isinstance(value, str) and value in self._shown:
+                    yield word, value
+                case "items" if is_list(value):  # draft 7, which Anthropic refuses for 2020-12
+                    yield word, {"anyOf": each} if (each := _schemas(value)) else {}
+                case "anyOf" | "oneOf" | "allOf" | "prefixItems" if each := _schemas(value):
+                    yield word, each
+                case "additionalProperties" if isinstance(value, bool):
+                    yield word, value
+                case "items" | "not" | "additionalProperties" if isinstance(value, dict | bool):
+                    yield word, as_object(value)
+                case "properties":  # one whose schema is false can never be given
+                    parts = as_object(value).items()
+                    yield (
+                        word,
+                        {shown_parameter(x): as_object(y) for x, y in parts if y is not False},
+                    )
+                case "required":
+                    yield word, [shown_parameter(x) for x in dict.fromkeys(as_texts(value))]
+                case "pattern" if self._is_pattern(value):
+                    yield word, value
+                case "enum" | "examples" if values := _unique(value):
+                    yield word, values
+                case "title" | "description" | "format" if isinstance(value, str):
+                    yield word, visible_text(value, _MAX_TEXT)
+                case "default" | "const" if _is_showable(value):
+                    yield word, value
+                # Draft 4 has a flag in `exclusiveMinimum`, which Anthropic refuses for 2020-12, as
+                # all else that does not fit the schema of schemas.
+                case _ if word in _PLAIN and _is_valid({word: value}):
+                    yield word, value
+                case _:
+                    pass
 
     def _is_pattern(self, value: Any) -> bool:
         """OpenAI compiles patterns with Python's `re`: "... is not a 'regex'"."""
@@ -213,20 +174,28 @@ class _Rewriter:
         return True
 
 
-def _plain(word: str, value: Any) -> Any:
-    """What is kept of a word without schemas in it."""
-    if word in ("enum", "examples"):
-        # Each once, as JSON tells them apart, or OpenAI refuses it: "has non-unique elements".
-        values = {canonical(x): x for x in as_list(value)[:_MAX_VALUES] if _is_showable(x)}
-        return list(values.values()) if 0 < sum(map(len, values)) <= _MAX_VALUES else _NOTHING
-    if word in _TEXTS and isinstance(value, str):
-        return visible_text(value, _MAX_TEXT)
-    if word in ("default", "const"):
-        return value if _is_showable(value) else _NOTHING
-    # Draft 4 has a flag in `exclusiveMinimum`, which Anthropic refuses for 2020-12, as all else
-    # that does not fit the schema of schemas.
-    is_kept = word in _PLAIN and _is_valid({word: value}) and not _is_huge(value)
-    return value if is_kept else _NOTHING
+def _schemas(value: Any) -> list[JsonObject]:
+    return [as_object(x) for x in as_list(value) if isinstance(x, dict | bool)]
+
+
+def _unique(values: Any) -> list[Any]:
+    """Each value once, as JSON tells them apart; none where they are too long.
+
+    OpenAI: "has non-unique elements".
+    """
+    texts = {canonical(x): x for x in as_list(values)[:_MAX_VALUES] if _is_showable(x)}
+    return list(texts.values()) if sum(map(len, texts)) <= _MAX_VALUES else []
+
+
+def _is_showable(value: Any) -> bool:
+    """Whether a value is JSON, not too long, and what it looks like: it may be given again."""
+    try:
+        if len(json.dumps(value, allow_nan=False)) > _MAX_VALUES:
+            return False
+    except (TypeError, ValueError):
+        return False
+    texts = (y for x in parts_of(value) for y in ([x] if isinstance(x, str) else as_object(x)))
+    return all(map(is_visible, texts))
 
 
 def _is_valid(schema: JsonObject) -> bool:
@@ -236,40 +205,19 @@ def _is_valid(schema: JsonObject) -> bool:
     return meta.is_valid(schema)
 
 
-def _is_huge(value: Any) -> bool:
-    return isinstance(value, int | float) and not abs(value) <= _LARGEST
-
-
-def _completed(rewritten: JsonObject, schema: JsonObject) -> JsonObject:
-    """The schema with words that others need beside them."""
-    kinds = rewritten.get("type", ())
-    is_array = "array" in kinds if is_list(kinds) else kinds == "array"
-    if is_array and "items" not in rewritten:  # OpenAI: "array schema missing items"
-        rewritten["items"] = {}
-    for name in rewritten.get("required", ()):  # Gemini: "property is not defined"
-        rewritten.setdefault("properties", {}).setdefault(name, {})
-    if not rewritten.get("required", True):
-        del rewritten["required"]
+def _completed(words: JsonObject, schema: JsonObject) -> JsonObject:
+    """The words with those that others need beside them."""
+    types = words.get("type", ())
+    is_array = "array" in types if is_list(types) else types == "array"
+    if is_array and "items" not in words:  # OpenAI: "array schema missing items"
+        words["items"] = {}
+    for name in words.get("required", ()):  # Gemini: "property is not defined"
+        words.setdefault("properties", {}).setdefault(name, {})
+    if not words.get("required", True):
+        del words["required"]
     values = as_list(schema.get("enum"))
-    if values and "enum" not in rewritten:  # too many for a model to read
+    if values and "enum" not in words:  # too many for a model to read
         shown = ", ".join(visible_text(str(x)[:200], 50) for x in values[:_SHOWN_VALUES])
         hint = f"One of {len(values)} values, such as {shown}."
-        rewritten["description"] = f"{rewritten.get('description', '')} {hint}".strip()
-    return rewritten
-
-
-def _is_showable(value: Any) -> bool:
-    """Whether a value is JSON, not too long, and is what it looks like: it may be given again."""
-    try:
-        if len(json.dumps(value, allow_nan=False)) > _MAX_VALUES:
-            return False
-    except (TypeError, ValueError, RecursionError):
-        return False
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        texts = [part] if isinstance(part, str) else as_object(part)
-        if not all(map(is_visible, texts)) or _is_huge(part):
-            return False
-        waiting += children(part)
-    return True
+        words["description"] = f"{words.get('description', '')} {hint}".strip()
+    return words

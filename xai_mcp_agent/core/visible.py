@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from .json import JsonObject, as_object, as_texts, children, is_list, is_object
-from .schema_cost import TooCostly, check_size
+from .json import JsonObject, as_object, as_texts, is_list, is_object, parts_of
 
 CUT = " ... (cut)"
 """The end of a text that was cut."""
@@ -112,10 +110,6 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """The arguments that a model gave under the names it was shown, under the tool's own names."""
     if not _renamed_in(arguments):
         return arguments
-    try:
-        check_size(schema)
-    except TooCostly:  # models are shown none of its parameters
-        return arguments
     shown = {shown_parameter(x): x for x in _parameters_in(schema)}
     return _with_names(arguments, shown)
 
@@ -126,24 +120,15 @@ def _escape(letter: str) -> str:
 
 def _renamed_in(value: Any) -> bool:
     """Whether any name in it looks like one that we gave."""
-    return any(any(map(_RENAMED.search, part)) for part in _objects_in(value))
+    return any(any(map(_RENAMED.search, as_object(part))) for part in parts_of(value))
 
 
 def _parameters_in(schema: JsonObject) -> set[str]:
     """The names of all parameters, and of the parts of their values."""
     names = set[str]()
-    for part in _objects_in(schema):
+    for part in filter(is_object, parts_of(schema)):
         names.update(as_object(part.get("properties")), as_texts(part.get("required")))
     return names
-
-
-def _objects_in(value: Any) -> Iterator[JsonObject]:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if is_object(part):
-            yield part
-        waiting += children(part)
 
 
 def _with_names(value: Any, own: dict[str, str], depth: int = _MOST_LEVELS) -> Any:

@@ -25,7 +25,8 @@ from ..core.calls import ToolInvocation
 from ..core.errors import InvalidArguments, SourceFailed, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import TextPart, ToolResult
-from ..core.schemas import SchemaCheck, signature
+from ..core.schema_check import SchemaCheck
+from ..core.schemas import signature
 from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
 from ..drawing.components import ComponentClass, our_components, read_component_file
 from ..drawing.flow import DrawnCall, draw

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..core.json import JsonObject, children, clipped
 from ..core.names import did_you_mean
-from ..core.schemas import SchemaCheck, properties, signature
+from ..core.schema_check import SchemaCheck
+from ..core.schemas import properties, signature
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence

@@ -304,7 +304,7 @@ def _wrapped(one: Fit, words: str) -> Fit:
 
 def _inputs(schema: JsonObject) -> Iterator[Input]:
     references = References(schema)
-    variants = _variants(references.resolved(schema))
+    variants = _variants(references.resolve(schema))
     found = {name: x for one in variants for name, x in properties(one, references).items()}
     needed = {x for one in variants for x in required(one)}
     for name in sorted(found)[:MAX_INPUTS]:
@@ -323,7 +323,7 @@ def _outputs(schema: JsonObject) -> Iterator[Output]:
     All of it, too, where its type is declared.
     """
     references = References(schema)
-    level, left = [("", references.resolved(schema))], MAX_OUTPUTS
+    level, left = [("", references.resolve(schema))], MAX_OUTPUTS
     for _ in range(_MAX_LEVELS):
         below: list[tuple[str, JsonObject]] = []
         for path, spec in level:
@@ -352,7 +352,7 @@ def _below(path: str, spec: JsonObject, references: References) -> Iterator[tupl
             yield f"{path}.{name}" if path else name, inner[name]
         for word, place in (("items", f"{path}[]"), ("additionalProperties", f"{path}.{{key}}")):
             if is_object(one.get(word)) and path.count("[]") + path.count("{key}") < _MAX_LEVELS:
-                yield from _below(place.lstrip("."), references.resolved(one[word]), references)
+                yield from _below(place.lstrip("."), references.resolve(one[word]), references)
 
 
 def _implied(name: str, description: str) -> Output:

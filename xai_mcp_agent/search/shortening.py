@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..catalog.definitions import ToolDefinition, definition_with
-from ..core.json import JsonObject, as_list, as_object, is_list, is_object
+from ..core.json import JsonObject, as_list, as_object
 from ..core.provider_schema import FunctionSpec
+from ..core.schemas import rewrite
 
 # A model can call without these, so they are left out first.
 _METADATA = ("title", "examples", "deprecated")
@@ -21,24 +22,22 @@ _DESCRIPTION_CHARS, _PARAMETER_CHARS, _OUTLINE_CHARS = 160, 60, 80
 _MAX_CHOICES = 8  # of a parameter, in an outline
 # More than fits any budget that people set; to walk through it would hold up the loop.
 _HUGE_TOKENS = 10_000
-_MAPS = ("properties", "$defs", "definitions")
-_VALUES = ("enum", "const", "default", "required", "examples")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _MORE = " ..."
 
 
 def _without_metadata(function: FunctionSpec) -> FunctionSpec:
-    return replace(function, parameters=_each_schema(function.parameters, _plain))
+    return replace(function, parameters=rewrite(function.parameters, _plain))
 
 
 def _with_short_texts(function: FunctionSpec) -> FunctionSpec:
-    described = _each_schema(function.parameters, _briefly_described)
+    described = rewrite(function.parameters, _briefly_described)
     text = first_sentence(function.description, _DESCRIPTION_CHARS)
     return replace(function, description=text, parameters=described)
 
 
 def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
-    return replace(function, parameters=_each_schema(function.parameters, _undescribed))
+    return replace(function, parameters=rewrite(function.parameters, _undescribed))
 
 
 def _outline(function: FunctionSpec) -> FunctionSpec:
@@ -81,21 +80,6 @@ def first_sentence(text: str, max_chars: int) -> str:
         return sentence
     room = max_chars - len(_MORE)
     return sentence[: room + 1].rsplit(" ", 1)[0][:room] + _MORE
-
-
-def _each_schema(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """A schema in which this was done to it, and to each schema in it."""
-
-    def inner(word: str, value: Any) -> Any:
-        if word in _VALUES:
-            return value
-        if word in _MAPS and is_object(value):
-            return {name: inner("", x) for name, x in value.items()}
-        if is_object(value):
-            return _each_schema(value, change)
-        return [inner("", x) for x in value] if is_list(value) else value
-
-    return {word: inner(word, value) for word, value in change(schema).items()}
 
 
 def _plain(schema: JsonObject) -> JsonObject:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..core.json import JsonObject, as_list, as_object, as_texts
-from ..core.schemas import References, properties, walk
+from ..core.schemas import fields, variants
 from ..core.tools import Tool
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
@@ -292,19 +292,11 @@ def _texts(tool: Tool | JsonObject) -> Iterator[tuple[_Field, str]]:
 
 def _names(schema: Any, *, described: bool) -> list[str]:
     """The names of properties on the first levels, perhaps with descriptions and choices."""
-    names, references = list[str](), References(schema)
-    level: list[Mapping[str, Any]] = [as_object(schema)]
-    for _ in range(_SCHEMA_LEVELS):
-        specs = chain.from_iterable(properties(x, references).items() for x in level)
-        inner: list[Mapping[str, Any]] = []
-        for name, spec in islice(specs, _MAX_NAMES):
-            names.append(name)
-            parts = list(walk(spec))
-            for part in parts if described else ():
-                choices = as_list(part.get("enum"))[:_MAX_NAMES]
-                names += as_texts([part.get("description"), *choices])
-            inner += (x for x in parts if "properties" in x)
-        level = inner[:_MAX_NAMES]
+    names: list[str] = []
+    for path, spec, _ in islice(fields(as_object(schema), _SCHEMA_LEVELS), _MAX_NAMES):
+        names.append(path[-1])
+        for part in variants(spec) if described else ():
+            names += as_texts([part.get("description"), *as_list(part.get("enum"))[:_MAX_NAMES]])
     return names[:_MAX_NAMES]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 from ..console.text import wrap
 from ..core.json import JsonObject
-from ..core.schemas import References, properties, required, signature, value_label, walk
+from ..core.schemas import fields, signature, value_label
 from ..core.tools import item_key
 from ..search.found import ExplainedTool, FoundTool, SelectedTool
 from .times import time_text, utc_text
@@ -100,21 +99,11 @@ def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
 
 
 def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
-    for line in islice(_parameters(schema, References(schema), "", _LEVELS), _MOST_PARAMETERS):
+    for path, spec, is_required in islice(fields(schema, _LEVELS), _MOST_PARAMETERS):
+        words = f": {x}" if (x := spec.get("description")) else ""
+        needed = ", required" if is_required else ""
+        line = f"{'.'.join(path)} ({value_label(spec)}{needed}){words}"
         yield from wrap(line, width, _INDENT, _DEEPER)
-
-
-def _parameters(
-    schema: Mapping[str, Any], references: References, prefix: str, levels: int
-) -> Iterator[str]:
-    """A line for each parameter, and below it one for each field of the objects that it takes."""
-    needed = required(schema)
-    for name, spec in properties(schema, references).items():
-        words = str(spec.get("description") or "")
-        line = f"{prefix}{name} ({value_label(spec)}{', required' if name in needed else ''})"
-        yield f"{line}: {words}" if words else line
-        for part in walk(spec) if levels > 1 else ():
-            yield from _parameters(part, references, f"{prefix}{name}.", levels - 1)
 
 
 def _known_text(explained: ExplainedTool) -> str:

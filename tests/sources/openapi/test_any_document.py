@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.sources.openapi.documents import OK, body, document, query
 from xai_mcp_agent.core.json import JsonObject
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
 from xai_mcp_agent.sources.openapi.document import Document, NotReadable, parse
 
@@ -54,7 +54,7 @@ def checked(found: Service) -> None:
         assert 0 < len(tool.name) <= 128
         assert tool.input_schema["type"] == "object"
         check = SchemaCheck(tool.input_schema)
-        assert check.why_unusable() == ""
+        assert check.broken == ""
         placed = [x.argument for x in tool.plan.placements]
         placed += [tool.plan.body.argument] if tool.plan.body and tool.plan.body.argument else []
         assert sorted(placed) == sorted(tool.input_schema["properties"])

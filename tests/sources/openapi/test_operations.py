@@ -8,7 +8,7 @@ import pytest
 
 from tests.sources.openapi.documents import OK, body, document, only, query, schemas, service
 from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Operation, load_service
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement
 from xai_mcp_agent.sources.openapi.request import build_request

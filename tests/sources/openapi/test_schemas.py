@@ -8,7 +8,7 @@ import pytest
 
 from tests.sources.openapi.documents import body, only, query, schemas, service
 from xai_mcp_agent.core.json import JsonObject
-from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import Operation
 
 COMPONENTS = "#/components/schemas"
@@ -82,7 +82,7 @@ def test_a_wart_costs_one_word_and_the_rest_is_checked(wart: JsonObject, version
     """Each of them is in some published document, or makes the whole of a schema no schema."""
     given = {"type": "object", "properties": {"inner": {"type": "integer"}}, **wart}
     tool = only(body({"type": "array", "items": given}), version=version)
-    assert SchemaCheck(tool.input_schema).why_unusable() == ""
+    assert SchemaCheck(tool.input_schema).broken == ""
     assert fits(tool, body=[])
     if "properties" not in wart and "type" not in wart:
         assert not fits(tool, body=[{"inner": "x"}])

@@ -19,9 +19,9 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from ...core.examples import example_arguments
 from ...core.json import JsonObject, canonical, is_object
 from ...core.provider_schema import FunctionSpec
+from ...core.schemas import example_arguments
 from ...core.threads import beside_loop
 from ...search.index import LexicalIndex
 from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from difflib import get_close_matches
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from ...core.json import JsonObject, as_list, as_object
 from ...core.provider_schema import FunctionSpec
-from ...core.schemas import SchemaCheck, properties, required, types_of
+from ...core.schema_check import fits_pattern, is_pattern
+from ...core.schemas import properties, required, types_of
 from ...search.terms import root, spaced, terms
 
 # Words of a request that say nothing about what is searched for.
@@ -794,15 +795,9 @@ class Filler:
         return not any(match.start() < end and start < match.end() for start, end in self.taken)
 
 
-@lru_cache(maxsize=100)
-def _form(pattern: str) -> SchemaCheck:
-    return SchemaCheck({"type": "string", "pattern": pattern})
-
-
 def has_form(pattern: str, value: str) -> bool:
     """Whether a text fits a schema's pattern, tried within the limits of a check of arguments."""
-    form = _form(pattern)
-    return not form.why_unusable(with_patterns=True) and not form.problems(value)
+    return is_pattern(pattern) and fits_pattern(pattern, value)
 
 
 def _unit_for(slot: Slot, unit: str) -> str:

@@ -33,7 +33,7 @@ from ...core.questions import (
     ToolUseResult,
     answer_with_defaults,
 )
-from ...core.schemas import SchemaCheck
+from ...core.schema_check import SchemaCheck
 from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from . import convert

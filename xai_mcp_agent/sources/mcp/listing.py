@@ -18,7 +18,7 @@ from ...core.errors import SourceError
 from ...core.events import Inventory
 from ...core.json import JsonObject
 from ...core.patterns import guard
-from ...core.schemas import SchemaCheck
+from ...core.schema_check import SchemaCheck
 from ...core.tools import Tool
 from .connection import Connection
 from .convert import tool_of
@@ -124,7 +124,7 @@ def _unchecked(tool: Tool) -> Iterator[str]:
         ("Arguments", "inputSchema", tool.input_schema),
         ("Results", "outputSchema", tool.output_schema),
     ):
-        if schema is not None and (reason := SchemaCheck(schema).why_unusable()):
+        if schema is not None and (reason := SchemaCheck(schema).broken):
             yield (
                 f"{what} of tool {tool.name!r} are not checked: its {name} is unusable "
                 f"({reason[:_SHOWN_REASON]})."

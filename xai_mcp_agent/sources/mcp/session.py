@@ -17,7 +17,7 @@ from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
 from ...core.errors import ServerError, SourceClosed, SourceError
 from ...core.events import LISTS, Inventory
 from ...core.results import ToolResult
-from ...core.schemas import ArgumentChecks
+from ...core.schema_check import ArgumentChecks
 from ...core.visible import visible_text
 from ..progress import ProgressListener
 from .connection import Connection

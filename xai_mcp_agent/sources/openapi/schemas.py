@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from ...core.json import JsonObject, as_list, as_object, children, json_type
-from ...core.schemas import SchemaCheck
+from ...core.schema_check import is_pattern
 from .document import BadReference, Document, EndlessReference, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
@@ -76,7 +76,6 @@ class Schemas:
         self._by_name: dict[str, Definition] = {}
         self._bases: dict[str, Definition] = {}
         self._closures: dict[frozenset[str], list[Definition]] = {}
-        self._patterns: dict[str, bool] = {}
 
     def translate(self, schema: Any, notes: Notes) -> JsonObject | bool:
         """Translate one schema; what it refers to is in its closure.
@@ -183,13 +182,6 @@ class Schemas:
                     with suppress(BadReference):  # told where it is translated
                         queue.append(self.document.follow(inner))
         return hidden
-
-    def is_pattern(self, pattern: str) -> bool:
-        """Whether arguments can be checked with a pattern."""
-        if pattern not in self._patterns:
-            check = SchemaCheck({"pattern": pattern})
-            self._patterns[pattern] = not check.why_unusable(with_patterns=True)
-        return self._patterns[pattern]
 
     def _complete(self, definition: Definition) -> Definition:
         if definition.uses is None:
@@ -323,7 +315,7 @@ class _Translation:
             return _OMIT
         match = _DELIMITED.fullmatch(value)
         bare = value if match is None else match[1]
-        if (match and "i" in match[2]) or not self._schemas.is_pattern(bare):
+        if (match and "i" in match[2]) or not is_pattern(bare):
             self._notes.add("A pattern cannot be checked, and is left out.")
             return _OMIT
         return bare

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadSetting, InvalidArguments, UnknownTool
 from ...core.names import did_you_mean
-from ...core.schemas import ArgumentChecks, signature
+from ...core.schema_check import ArgumentChecks
+from ...core.schemas import signature
 from ...core.tools import JsonObject, definition_of
 from .document import BadDocument, Document, NotReadable, files_beside, json_of, read_file
 from .operations import Operation, Problem, convert

@@ -1,0 +1,238 @@
+"""Checks of values against JSON Schemas.
+
+Nothing a schema refers to is ever fetched: a `$ref` that leaves its document is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from .json import JsonObject, as_object, at, children, is_object, parts_of
+from .schemas import EACH, HERE, ONE, under
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+# The interpreter waits for a check: so many steps take 0.05 s. Saying what is wrong takes a
+# hundred times longer.
+_MAX_STEPS, _MAX_STEPS_TO_EXPLAIN = 1_000_000, 25_000
+_MAX_STEPS_A_VALUE = 100_000  # for one value in the checked one
+_MAX_COUNTED = 200_000  # entries of the memory: 0.1 s
+_MAX_SCHEMA_PARTS = 50_000  # more than real tools have; to compile them takes 0.05 s
+_MAX_PARTS = 300_000  # of a value; counting them takes 0.1 s
+_MAX_DEPTH = 500  # of a value: at some depth jsonschema_rs crashes
+_TIMES_UNEVALUATED = 3  # everything beside such a word is checked again, and again inside that
+_MAX_PATTERN_BYTES = 4_000_000  # when compiled, which takes 0.05 s
+_MAX_BACKTRACKING = 1_000  # for each character: 10 microseconds
+_MAX_MATCHED = 10_000  # characters of a text or a name
+_MAX_PROBLEMS = 5  # more would bury the one line a model needs to mend its call
+# A problem quotes the value; what is wrong stands behind that. Characters.
+_HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
+_MAX_CHECKS = 1_000  # compiled ones take some kilobytes each, and tools come and go for days
+
+
+class SchemaCheck:
+    """Checks values against one schema; compiled on first use.
+
+    A schema that cannot be compiled, or takes too long to check, checks nothing (fail open), and
+    a value that would take too long passes. So does each text whose pattern is wrong, or larger or
+    longer than can be matched in time.
+    """
+
+    def __init__(self, schema: JsonObject) -> None:
+        self.schema = schema
+        self._cost = _Cost(schema)
+        self._validator: jsonschema_rs.Validator | None = None
+
+    @cached_property
+    def broken(self) -> str:
+        """Why it checks nothing; empty when it checks."""
+        try:
+            self._cost.check()
+            self._validator = _compile(self.schema, keywords={"pattern": _Pattern})
+        except ValueError as cause:
+            return str(cause).splitlines()[0]
+        return ""
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+        if self.broken or self._validator is None:
+            return []
+        steps = self._cost.steps(value)
+        if steps > _MAX_STEPS:
+            return []
+        try:
+            # Far faster than looking for errors.
+            if self._validator.is_valid(value):
+                return []
+            if steps > _MAX_STEPS_TO_EXPLAIN:
+                return ["it does not fit, and is too large to say where"]
+            errors = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
+            return [_problem(x) for x in errors]
+        except ValueError as cause:
+            return [f"not JSON: {cause}"]
+
+
+class ArgumentChecks:
+    """Cache of compiled checks, for the tools that were called last.
+
+    A check is dropped when its schema is replaced, and some time after its tool is gone.
+    """
+
+    def __init__(self) -> None:
+        self._checks: dict[object, SchemaCheck] = {}  # the one used last is the last
+
+    def problems(self, owner: object, schema: JsonObject, value: Any) -> list[str]:
+        """As `SchemaCheck.problems`, for the schema that `owner` (a tool key) has now."""
+        check = self._checks.pop(owner, None)
+        if check is None or check.schema is not schema:
+            check = SchemaCheck(schema)
+        self._checks[owner] = check
+        if len(self._checks) > _MAX_CHECKS:
+            del self._checks[next(iter(self._checks))]
+        return check.problems(value)
+
+
+def is_pattern(pattern: str) -> bool:
+    """Whether texts can be checked with a regular expression of a schema."""
+    return _compiled_pattern(pattern) is not None
+
+
+def fits_pattern(pattern: str, text: str) -> bool:
+    """Whether a text fits a regular expression; True where that cannot be checked in time."""
+    validator = _compiled_pattern(pattern) if len(text) <= _MAX_MATCHED else None
+    return validator is None or validator.is_valid(text)
+
+
+class _Cost:
+    """Counts the steps of a check before it is done; an upper bound.
+
+    In two kilobytes, references can ask for more steps than there is time; and jsonschema_rs
+    crashes where a schema applies itself to the same value.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._identifier = "id" if "draft-04" in str(root.get("$schema")) else "$id"
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def check(self) -> None:
+        """Raise ValueError where any value takes too long, or the schema is too large."""
+        parts = sum(1 for _ in islice(parts_of(self._root), _MAX_SCHEMA_PARTS))
+        if parts == _MAX_SCHEMA_PARTS:
+            raise ValueError(f"it is made of {_MAX_SCHEMA_PARTS:,} parts or more")
+        if max(map(self._at, range(4))) > _MAX_STEPS_A_VALUE:
+            raise ValueError("its references and choices multiply, or lead back to themselves")
+
+    def steps(self, value: Any) -> int:
+        """The steps for this value; more than allowed where it is too large to be counted."""
+        parts, widest, level = 0, 0, [value]
+        for depth in range(_MAX_DEPTH):
+            parts += len(level)
+            if parts > _MAX_PARTS:
+                break
+            widest = max(widest, self._at(depth))
+            if any(len(str(name)) > _MAX_MATCHED for x in level for name in as_object(x)):
+                break
+            level = [inner for x in level for inner in children(x)]
+            if not level:
+                return parts * widest
+        return _MAX_STEPS + 1
+
+    def _at(self, depth: int) -> int:
+        """The schemas that apply, at most, to one value that lies so deep in the one checked."""
+        try:
+            return self._count(self._root, depth)
+        except RecursionError:  # a chain of a thousand references
+            return _MAX_STEPS + 1
+
+    def _count(self, schema: JsonObject, depth: int) -> int:
+        place = id(schema), depth
+        if place not in self._counts:
+            self._counts[place] = _MAX_STEPS + 1  # until it is counted
+            if len(self._counts) > _MAX_COUNTED:
+                return _MAX_STEPS + 1
+            parts = [*self._target(schema), *(y for x in HERE for y in under(schema, x))]
+            count = sum(self._count(x, depth) for x in parts)
+            count += self._count_inside(schema, depth - 1) if depth else 1
+            if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+                count *= _TIMES_UNEVALUATED
+            self._counts[place] = min(count, _MAX_STEPS + 1)
+        return self._counts[place]
+
+    def _count_inside(self, schema: JsonObject, depth: int) -> int:
+        each = sum(self._count(x, depth) for word in EACH for x in under(schema, word))
+        several = ([self._count(x, depth) for x in under(schema, word)] for word in ONE)
+        return each + sum(max(x, default=0) for x in several)
+
+    def _target(self, schema: JsonObject) -> list[JsonObject]:
+        """The schema that one refers to, in a list."""
+        # An identifier gives the references in it another base, for which this would not be right.
+        is_based = schema is not self._root and isinstance(schema.get(self._identifier), str)
+        if is_based or "$dynamicRef" in schema or "$recursiveRef" in schema:
+            raise ValueError("it has references of a kind that is not checked")
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return []
+        target = at(self._root, reference) if reference.startswith("#") else None
+        if target is None:
+            raise ValueError(f"it refers to {reference}, which is no place in it")
+        return [target] if is_object(target) else []
+
+
+class _Pattern:
+    """The word `pattern`: a wrong one costs no other check."""
+
+    def __init__(self, parent_schema: JsonObject, value: Any, schema_path: list[str | int]) -> None:
+        self._pattern = value
+
+    def validate(self, instance: Any) -> None:
+        """Raise ValueError if a text does not fit."""
+        is_checked = isinstance(instance, str) and isinstance(self._pattern, str)
+        if is_checked and not fits_pattern(self._pattern, instance):
+            raise ValueError(f"{json.dumps(instance)} does not match {json.dumps(self._pattern)}")
+
+
+def _compile(schema: JsonObject, **options: Any) -> jsonschema_rs.Validator:
+    """A validator of the schema.
+
+    Raises:
+        ValueError: it is no schema.
+    """
+    # Here, because it is a compiled library and most runs never check a schema.
+    import jsonschema_rs
+
+    limits = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_MAX_BACKTRACKING, size_limit=_MAX_PATTERN_BYTES
+    )
+    try:
+        return jsonschema_rs.validator_for(
+            schema, retriever=_refuse, pattern_options=limits, **options
+        )
+    except jsonschema_rs.ReferencingError as cause:
+        raise ValueError(str(cause)) from cause
+
+
+@lru_cache(maxsize=_MAX_CHECKS)
+def _compiled_pattern(pattern: str) -> jsonschema_rs.Validator | None:
+    try:
+        return _compile({"pattern": pattern})
+    except ValueError:
+        return None
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"a schema may not refer to {uri}")
+
+
+def _problem(error: jsonschema_rs.ValidationError) -> str:
+    path: Sequence[str | int] = list(error.instance_path)
+    where = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path).lstrip(".")
+    message = str(error.message)
+    if len(message) > _HEAD_OF_PROBLEM + _TAIL_OF_PROBLEM:
+        message = f"{message[:_HEAD_OF_PROBLEM]} ... {message[-_TAIL_OF_PROBLEM:]}"
+    return f"{where}: {message}" if where else message
