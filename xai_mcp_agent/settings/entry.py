@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from ..core.calls import DefinitionLock
 from ..core.errors import SettingsError
 from ..core.patterns import guard
 from ..core.tools import SourceKind
+from ..secrets.redactor import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import Secret, Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place
@@ -89,7 +90,18 @@ def trimmed_text(value: Any, info: ValidationInfo) -> str:
 def _secret_text(value: Any, info: ValidationInfo) -> Secret | None:
     """A text as a `Secret`; None if it is empty."""
     text = trimmed_text(value, info)
+    context_of(info).variables.secrets.add(text)
     return Secret(text) if text else None
+
+
+def remembering(find: Callable[[Any], Iterable[str]]) -> Any:
+    """Annotation: the secrets that are found in the value are remembered, to be masked."""
+
+    def remember(value: Any, info: ValidationInfo) -> Any:
+        context_of(info).variables.secrets.update(find(value))
+        return value
+
+    return AfterValidator(remember)
 
 
 def read_path(value: Any, info: ValidationInfo) -> str:
@@ -216,24 +228,29 @@ Text = Annotated[str, read_by(read_text)]
 TrimmedText = Annotated[str, read_by(trimmed_text)]
 SecretText = Annotated[Secret | None, read_by(_secret_text)]
 Path = Annotated[str, read_by(read_path)]
-Url = Annotated[str, read_by(_url)]
-OptionalUrl = Annotated[str, read_by(_optional_url)]
+MaskedText = Annotated[Text, remembering(secrets_in_text)]
+Url = Annotated[str, read_by(_url), remembering(secrets_in_text)]
+OptionalUrl = Annotated[str, read_by(_optional_url), remembering(secrets_in_text)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
 Texts = tuple[Text, ...]
+Arguments = Annotated[Texts, remembering(secrets_in_args)]
 Words = Annotated[tuple[TrimmedText, ...], prepared_by(_words, str | list[str])]
 Patterns = Annotated[tuple[str, ...], read_by(read_patterns, str | list[str])]
 UsablePatterns = Annotated[Patterns, AfterValidator(usable_patterns)]
 Environment = Annotated[
     dict[str, Annotated[str, read_by(_environment_text, str | int | float | bool)]],
     AfterValidator(_environment_names),
+    remembering(secrets_in_env),
 ]
 ToolNames = Annotated[
     tuple[Annotated[str, Field(strict=True)], ...], prepared_by(_tool_names, bool | list[str])
 ]
 HeaderText = Annotated[str, read_by(_header_text)]
-Headers = Annotated[dict[str, HeaderText], AfterValidator(header_names)]
+Headers = Annotated[
+    dict[str, HeaderText], AfterValidator(header_names), remembering(secrets_in_headers)
+]
 
 
 FIRST = "first"
@@ -348,7 +365,6 @@ class SourceSettings(Section):
         for key in source.unused_keys():
             text = f"ignored: a {cls.kind.noun} of type {source.transport} has no {key}."
             notes.append(place.at(key).note(text))
-        variables.secrets.update(source.secret_texts())
         return replace(source, name=name, disabled=is_off, enabled=True, secrets=variables.secrets)
 
     @classmethod

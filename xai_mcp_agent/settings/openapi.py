@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
-from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
+from ..secrets.redactor import redact_url, secrets_in_text
 from .auth import ClientAuthenticationKey, Scopes
 from .entry import (
     START_TIMEOUT_SECONDS,
@@ -25,6 +25,7 @@ from .entry import (
     TrimmedText,
     absolute,
     header_names,
+    remembering,
     trimmed_text,
     wrong_with_url,
 )
@@ -217,7 +218,7 @@ class OpenApiSettings(SourceSettings):
     example: ClassVar = '{"spec": ...}'
 
     transport: Annotated[str, INTERNAL] = "http"
-    spec: Annotated[str, read_by(_spec)]
+    spec: Annotated[str, read_by(_spec), remembering(secrets_in_text)]
     base_url: Annotated[
         OptionalUrl, AfterValidator(_base_url), written_as("baseUrl", "base_url")
     ] = ""
@@ -228,12 +229,6 @@ class OpenApiSettings(SourceSettings):
     operations: dict[str, OperationSettings] = field(default_factory=dict[str, Any])
     max_answer_bytes: Annotated[Count, written_as("maxResponseBytes")] = MAX_ANSWER_BYTES
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
-
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in its texts."""
-        yield from (x for credential in self.auth.values() for x in credential.secret_texts())
-        yield from secrets_in_headers(self.headers)
-        yield from secrets_in_text(self.spec)
 
     @property
     def origin(self) -> object:

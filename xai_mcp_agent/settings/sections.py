@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from ..core.errors import SettingsError
 from ..core.json import as_object
-from ..secrets.redactor import redact_url, secrets_in_text, secrets_in_url
+from ..secrets.redactor import redact_url
 from .approval import ApprovalWord
 from .document import Place, kind_of
 from .entry import (
@@ -21,15 +21,16 @@ from .entry import (
     WAIT_SECONDS,
     Approval,
     Count,
+    MaskedText,
     NotNegative,
     OptionalUrl,
     Patterns,
     SecretText,
+    Text,
     TrimmedText,
     UsablePatterns,
     absolute,
     read_patterns,
-    read_text,
     trimmed_text,
 )
 from .validation import (
@@ -103,12 +104,6 @@ def _recorded(value: Any) -> frozenset[str]:
     return frozenset(words)
 
 
-def _store(value: Any, info: ValidationInfo) -> str:
-    store = read_text(value, info)
-    context_of(info).variables.secrets.update(secrets_in_text(store))
-    return store
-
-
 # Which tools a model is shown
 
 
@@ -134,12 +129,10 @@ class EmbeddingSettings(Section):
     folder: Annotated[Path | None, read_by(_folder)] = None
 
     @model_validator(mode="after")
-    def _check_model(self, info: ValidationInfo) -> Self:
+    def _check_model(self) -> Self:
         if bool(self.model) == bool(self.folder):
             problem = "must have either a `model` or a `folder`."
             raise mistake(problem, f"Write {self.example}.")
-        secrets = (*self.secret_texts(), *secrets_in_url(self.base_url))
-        context_of(info).variables.secrets.update(secrets)
         return self
 
 
@@ -304,8 +297,6 @@ class RegistrySettings(Section):
 
     @model_validator(mode="after")
     def _check_type(self, info: ValidationInfo) -> Self:
-        variables = context_of(info).variables
-        variables.secrets.update(secrets_in_url(self.url))
         keys = _KEYS_OF[self.type]
         usual = RegistrySettings()
         for key in (x for x in vars(usual) if x not in (*keys, "name", "type")):
@@ -323,7 +314,7 @@ class RegistrySettings(Section):
             fix = 'Write the commit to read, such as "ref": "818bf169...", or a branch.'
             raise mistake("must be a commit or a branch.", fix, "ref")
         if self.type == "list" and self.path:
-            path = os.path.join(variables.folder, os.path.expanduser(self.path))
+            path = os.path.join(context_of(info).variables.folder, os.path.expanduser(self.path))
             return replace(self, path=path)
         return self
 
@@ -380,8 +371,8 @@ class OtherSections(Section):
     search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
     retention: Annotated[Retention, written_as("history")] = Retention()
     approval: Approval = field(default_factory=dict[str, ApprovalWord])
-    store: Annotated[str, read_by(_store)] = ""
-    project: Annotated[str, read_by(read_text)] = ""
+    store: MaskedText = ""
+    project: Text = ""
     record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
         frozenset()
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, model_validator
@@ -19,24 +18,20 @@ from ..secrets.redactor import (
     Redactor,
     redact_args,
     redact_url,
-    secrets_in_args,
-    secrets_in_env,
-    secrets_in_headers,
-    secrets_in_text,
 )
 from ..secrets.secrets import MASK
 from .auth import AuthSettings, read_auth
 from .entry import (
     START_TIMEOUT_SECONDS,
+    Arguments,
     Count,
     Environment,
     Flag,
     Headers,
+    MaskedText,
     Path,
     Seconds,
     SourceSettings,
-    Text,
-    Texts,
     ToolNames,
     wrong_with_url,
 )
@@ -118,11 +113,11 @@ class ServerSettings(SourceSettings):
     example: ClassVar = '{"command": ...} or {"url": ...}'
 
     transport: Annotated[TransportName, INTERNAL] = "stdio"
-    command: Text = field(default="", repr=False)
-    args: Texts = field(default=(), repr=False)
+    command: MaskedText = field(default="", repr=False)
+    args: Arguments = field(default=(), repr=False)
     env: Environment = field(default_factory=dict[str, str], hash=False)
     cwd: Annotated[Path, Field(validate_default=True)] = ""
-    url: Text = field(default="", repr=False)
+    url: MaskedText = field(default="", repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     mode: ProtocolMode = "auto"
     start_timeout_seconds: Annotated[Seconds, written_as("startTimeout", "start_timeout")] = (
@@ -169,13 +164,6 @@ class ServerSettings(SourceSettings):
         command = self.redacted(self.command)
         return shown_command(command, *redact_args(self.args, self.secrets))
 
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in its texts."""
-        return chain(
-            secrets_in_text(self.command), secrets_in_args(self.args), secrets_in_env(self.env),
-            secrets_in_text(self.url), secrets_in_headers(self.headers), self.auth.secret_texts(),
-        )  # fmt: skip
-
     def _shown(self) -> Mapping[str, Any]:
         return {
             "target": self.target,
@@ -195,8 +183,8 @@ class ServerEntry(ServerSettings):
 
     transport: _Transport = None
     type: _Transport = None
-    server_url: Text = ""
-    http_url: Text = ""
+    server_url: MaskedText = ""
+    http_url: MaskedText = ""
     always_allow: ToolNames = ()
 
     @model_validator(mode="wrap")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar, Self, cast
 
@@ -13,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
-from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_headers, secrets_in_text
+from ..secrets.redactor import redact_url, secrets_in_env
 from ..secrets.secrets import MASK
 from .entry import (
     START_TIMEOUT_SECONDS,
@@ -28,6 +27,7 @@ from .entry import (
     Texts,
     Url,
     read_text,
+    remembering,
     trimmed_text,
 )
 from .validation import INTERNAL, context_of, mistake, read_by, written_as
@@ -143,6 +143,10 @@ class BuiltinSettings(SourceSettings):
         return self.tools, self.workspace
 
 
+def _whole(text: str) -> tuple[str]:
+    return (text,)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AgentSettings(SourceSettings):
     """One agent. Its card may send calls to its own host and to `allowed_hosts`.
@@ -157,7 +161,7 @@ class AgentSettings(SourceSettings):
 
     url: Url = field(repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
-    bearer: HeaderText = field(default="", repr=False)
+    bearer: Annotated[HeaderText, remembering(_whole)] = field(default="", repr=False)
     allowed_hosts: Texts = ()
     include: Texts = ()
     exclude: Texts = ()
@@ -184,11 +188,6 @@ class AgentSettings(SourceSettings):
         """The headers of every request to the agent."""
         return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
 
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in its texts."""
-        bearer = [self.bearer] if self.bearer else []
-        return chain(secrets_in_text(self.url), secrets_in_headers(self.headers), bearer)
-
     def _shown(self) -> Mapping[str, Any]:
         headers = dict.fromkeys(self.headers, MASK)
         return {"url": self.secrets.redact(redact_url(self.url)), "headers": headers}
@@ -212,6 +211,10 @@ def _json_value(value: Any, info: ValidationInfo) -> Any:
     return read_text(value, info)
 
 
+def _secrets_in_arguments(arguments: dict[str, Any]) -> Iterator[str]:
+    return secrets_in_env({name: x for name, x in arguments.items() if isinstance(x, str)})
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WorkflowSettings(SourceSettings):
     """One workflow. Every call gets its `arguments`, which no model is asked for.
@@ -227,9 +230,9 @@ class WorkflowSettings(SourceSettings):
     keep_warm_seconds: NotNegative | None = _NOT_KEPT
     file: Annotated[Path, BeforeValidator(_workflow_file)]
     description: Text = ""
-    arguments: dict[str, Annotated[Any, read_by(_json_value, Any)]] = field(
-        default_factory=dict[str, Any], hash=False, repr=False
-    )
+    arguments: Annotated[
+        dict[str, Annotated[Any, read_by(_json_value, Any)]], remembering(_secrets_in_arguments)
+    ] = field(default_factory=dict[str, Any], hash=False, repr=False)
     env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
@@ -238,8 +241,3 @@ class WorkflowSettings(SourceSettings):
     def origin(self) -> object:
         """The file."""
         return self.file
-
-    def secret_texts(self) -> Iterator[str]:
-        """The secrets in its texts."""
-        texts = {key: x for key, x in self.arguments.items() if isinstance(x, str)}
-        return secrets_in_env(self.env | texts)
