@@ -378,7 +378,7 @@ class OtherSections(Section):
     )
     wait_seconds: NotNegative = WAIT_SECONDS
     keep_warm_seconds: NotNegative = KEEP_WARM_SECONDS
-    groups: Annotated[dict[str, GroupSettings], _named(GroupSettings.example)] = field(
+    groups: Annotated[dict[str, GroupSettings], _named('{"selectors": [...]}')] = field(
         default_factory=dict[str, GroupSettings]
     )
     registries: Annotated[dict[str, _Registry], _named('{"url": ...}')] = field(
