@@ -653,3 +653,15 @@ def test_what_is_preferred_comes_first_among_equals() -> None:
         found = bridge.search_tools("shred a paper", limit=2)
     assert [x.tool.source for x in found] == ["b", "a"]
     assert "preferred by the rule 'ours'" in found[0].reasons
+
+
+@pytest.mark.anyio
+async def test_of_thousands_of_tools_each_is_ruled_as_it_is_and_for_each_agent_apart() -> None:
+    when = {"tool": "delete_*", "annotation": "not read_only", "agent": "not clerk"}
+    gate = RuleGate(written([{"name": "no deleting", "when": when, "then": "deny"}]).rules, str)
+    tools = [tool("s", f"{verb}_{x}") for x in range(1_000) for verb in ("delete", "read")]
+    await gate.prepare(tools, agent())
+    assert [gate.ruling(x, agent()).word for x in tools] == ["deny", ""] * 1_000
+    assert "no deleting" in gate.why_never(tools[0], agent())
+    assert gate.ruling(tool("s", "delete_0", read_only=True), agent()).word == ""
+    assert gate.ruling(tools[0], agent("clerk")).word == ""

@@ -59,7 +59,7 @@ class AgentFilter:
     async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
         """Work out rulings and digests, and ask the person about what is held back."""
         with suppress(RulesUnknown):  # each call says so
-            await self._engine.rulings.prepare(tools if is_new else (), self._context.caller)
+            await self._engine.rules.prepare(tools if is_new else (), self._context.caller)
         if not is_new:
             return
         locks = {x: self._context.lock_of(x) for x in {x.source for x in tools}}
@@ -77,7 +77,7 @@ class AgentFilter:
         self._held.pop(tool.key, None)
         if why := self.why_off(tool.key):
             return why
-        if why := self._engine.rulings.why_never(tool, self._context.caller):
+        if why := self._engine.rules.why_never(tool, self._context.caller):
             return _DENIED.format(why.replace("{", "{{").replace("}", "}}"))
         if not self._context.lock_of(tool.source):
             return tool

@@ -201,7 +201,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
             return "switched off"
         if preferences.is_blocked(tool.key):
             return "blocked"
-        if engine.rulings.why_never(tool, operations.caller):
+        if engine.rules.why_never(tool, operations.caller):
             return "denied by a rule"
         if operations.is_denied(tool):
             return "denied by `approval`"

@@ -210,7 +210,7 @@ class Context:
 
     def ranking(self, preferences: Preferences) -> Ranking:
         """The order of search results, by preferences and rules."""
-        return Ranking(preferences, ranking_rules(self.engine.rulings, self.caller))
+        return Ranking(preferences, ranking_rules(self.engine.rules, self.caller))
 
     def search_for(self, preferences: Preferences) -> Search:
         """The caller's search, which knows what its toolbelt was used for."""

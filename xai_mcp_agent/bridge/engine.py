@@ -52,7 +52,7 @@ from ..sources.registry import SourceContext, make_source
 from ..sources.warm import WarmRoute
 from .flows import FlowFinder
 from .pipeline import CallPipeline
-from .rules import Rulings, calls_of_today, stored_rules
+from .rules import calls_of_today, stored_rules
 from .sessions import Sessions
 from .streams import Feed
 
@@ -126,7 +126,6 @@ class Engine:
             settings.rules, recorder.mask, read_stored=read_stored,
             calls_of_today=calls_of_today(recorder, self.catalog.get),
         )  # fmt: skip
-        self.rulings = Rulings(self.rules)
         self.planner = LivePlanner()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: listeners stay when it is closed and used again.

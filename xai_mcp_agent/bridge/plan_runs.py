@@ -92,7 +92,7 @@ class PlanTools(Toolset):
         for number, tool in self.by_call.items():
             why = engine.decisions.why_off(tool.key).format(tool.name)
             why = why or ("the settings block it" if preferences.is_blocked(tool.key) else "")
-            why = why or engine.rulings.why_never(tool, context.caller)
+            why = why or engine.rules.why_never(tool, context.caller)
             if why:
                 name = self._plan.calls[number].name
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))

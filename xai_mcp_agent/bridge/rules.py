@@ -1,9 +1,9 @@
-"""Rules on the bridge: read from the store, asked about many tools at once, used in rankings."""
+"""Rules on the bridge: read from the store, and used in rankings."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import anyio.to_thread
 
-from ..core.approval import Ruling
 from ..core.calls import Caller
 from ..core.errors import RulesUnknown, SettingsError, StoreFailed
 from ..core.json import JsonObject
-from ..core.tools import META, Tool, ToolKey
+from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
-from ..policy.rules import CallsOfToday, PastCall, ReadStored, RuleBook, RuleGate, reason
+from ..policy.rules import CallsOfToday, PastCall, ReadStored, RuleGate
 from ..search.ranking import Ranked, Rule
 from ..settings import rules as written
 from ..settings.models import Settings
@@ -34,92 +32,25 @@ _NEVER = "no rules were ever put into it, or they are lost."
 _OLDER = "its rules are at revision {}, and the settings want {} or a later one."
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 _LOOK = "See to the store, or take `from: store` out of the rules in the settings."
-_MOST_CALLERS = 20  # whose rulings are cached
-_MOST_RULINGS = 100_000  # of one caller, also on tools that are gone
-_QUICK_TOOLS = 100  # ruled on the event loop in milliseconds
-_NO_RULING = Ruling()
 _MOST_CALLS = 20_000  # of a day that are counted, the newest
 _SEE_TO_IT = "See to the store, or limit calls by an hour or a run."
 
 
-class Rulings:
-    """Rulings on agents' calls of each tool with any arguments, worked out once.
-
-    Again for a tool with another definition, and for all when the rules change.
-    """
-
-    def __init__(self, gate: RuleGate) -> None:
-        self._gate = gate
-        self._book: RuleBook | None = None
-        self._rulings: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
-
-    @property
-    def may_prefer(self) -> bool:
-        """Whether a rule may move tools in rankings."""
-        return self._gate.may_prefer
-
-    async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
-        """Work out the rulings on these tools, of many in a thread.
-
-        Raises:
-            RulesUnknown: the rules of the store count, and cannot be read.
-        """
-        await self._gate.look()
-        if self._gate.book:
-            rulings = self._rulings_for(caller)
-            new = [x for x in tools if x.key not in rulings or rulings[x.key][0] is not x]
-            rule = partial(self._rule, new, caller, rulings)
-            if len(new) > _QUICK_TOOLS:
-                await anyio.to_thread.run_sync(rule)
-            else:
-                rule()
-
-    def of(self, tool: Tool, caller: Caller) -> Ruling:
-        """The ruling on a caller's calls, as for an agent, whoever it is."""
-        if not self._gate.book:
-            return _NO_RULING
-        rulings = self._rulings_for(caller)
-        if tool.key not in rulings or rulings[tool.key][0] is not tool:
-            self._rule([tool], caller, rulings)
-        return rulings[tool.key][1]
-
-    def why_never(self, tool: Tool, caller: Caller) -> str:
-        """Why no call of this tool is allowed to the caller; empty if one may be."""
-        if not caller.is_governed or tool.key.kind == META.name or not self._gate.book.hides:
-            return ""
-        ruling = self.of(tool, caller)
-        return reason(ruling) if ruling.word == "deny" else ""
-
-    def _rulings_for(self, caller: Caller) -> dict[ToolKey, tuple[Tool, Ruling]]:
-        if self._book is not self._gate.book or len(self._rulings) > _MOST_CALLERS:
-            self._book, self._rulings = self._gate.book, {}
-        rulings = self._rulings.setdefault((caller.name, caller.toolbelt), {})
-        if len(rulings) > _MOST_RULINGS:
-            rulings.clear()
-        return rulings
-
-    def _rule(
-        self, tools: Sequence[Tool], caller: Caller, rulings: dict[ToolKey, tuple[Tool, Ruling]]
-    ) -> None:
-        book = self._gate.book
-        rulings.update((x.key, (x, book.ruling(self._gate.facts(x, caller)))) for x in tools)
-
-
-def ranking_rules(rulings: Rulings, caller: Caller) -> Sequence[Rule]:
+def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:
     """The rules that move tools in a ranking, by what a person prefers."""
-    if not rulings.may_prefer:
+    if not gate.may_prefer:
         return ()
 
     def prefer(query: str, ranked: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [_moved(x, rulings, caller) for x in ranked]
+        return [_moved(x, gate, caller) for x in ranked]
 
     return (prefer,)
 
 
-def _moved(ranked: Ranked[Any], rulings: Rulings, caller: Caller) -> Ranked[Any]:
+def _moved(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
     tool = cast(Tool | JsonObject, ranked.tool)
-    ruling = rulings.of(tool, caller) if isinstance(tool, Tool) else _NO_RULING
-    if not ruling.prefer:
+    ruling = gate.ruling(tool, caller) if isinstance(tool, Tool) else None
+    if ruling is None or not ruling.prefer:
         return ranked
     verb = "preferred" if ruling.prefer > 0 else "put behind others"
     reasons = (*ranked.reasons, f"{verb} by the rule {', '.join(ruling.preferred_by)!r}")

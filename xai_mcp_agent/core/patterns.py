@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .names import folded, letters, skeleton
 from .tools import ToolKey
@@ -90,40 +90,75 @@ def guard(*patterns: str) -> Fits:
     Raises:
         ValueError: one of them is not a valid pattern; says why.
     """
-    plain = frozenset(letters(x) for x in patterns if not is_wild(x))
-    regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
-    starred = [y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)]
+    holds = guard_of_looks(*patterns)
+    return lambda name: holds(looks((name,)))
 
-    def is_held(name: str) -> bool:
-        if plain and letters(name) in plain:
+
+class Looks(NamedTuple):
+    """The readings of some names, each on a line, to hold many guards against: as letters alone,
+    and in words.
+    """
+
+    letters: str
+    words: str
+
+
+@lru_cache(maxsize=1_000)  # several guards ask for the same
+def looks(names: tuple[str, ...]) -> Looks:
+    """All readings of these names."""
+    in_letters, in_words = [""], [""]
+    for name in names:
+        look = folded(name)
+        in_letters.append(look.replace("_", ""))
+        together = skeleton("".join(name.split()))
+        in_words += {name.replace("\n", " "), look, look.strip("_"), together}
+    return Looks("\n".join((*in_letters, "")), "\n".join((*in_words, "")))
+
+
+def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
+    """As `guard`, for the readings of several names, of which one must fit.
+
+    Raises:
+        ValueError: one of the patterns is not valid.
+    """
+    plain = [x for pattern in patterns if not is_wild(pattern) for x in pieces(pattern)]
+    regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
+    starred = {y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)}
+    single = [_texts(x)[0] for x in starred if len(_texts(x)) == 1]
+    several = [x for x in starred if len(_texts(x)) > 1]
+
+    def is_held(looks: Looks) -> bool:
+        if any(x in looks.letters for x in plain) or any(x in looks.words for x in single):
             return True
-        if not (starred or regexes):
+        if not (several or regexes):
             return False
-        return any(
-            any(_fits(x, look) for x in starred) or any(x(look) for x in regexes)
-            for look in _looks(name)
+        lines = looks.words.split("\n")[1:-1]
+        return any(any(_fits(x, y) for y in lines) for x in several) or any(
+            any(map(x, lines)) for x in regexes
         )
 
     return is_held
 
 
 def pieces(pattern: str) -> tuple[str, ...]:
-    """Texts of which one is in the `looks` of every name that a guard with this pattern fits."""
+    """Texts of which one is in the readings of every name that a guard with this pattern fits."""
     if pattern.startswith(REGEX):
         return ("",)
     if not is_wild(pattern):
-        return (letters(pattern),)
-    return tuple({max(x, key=len) for x in _starred(pattern)})
-
-
-def looks(names: Iterable[str]) -> str:
-    """All readings of these names in one text, to compare many patterns with many names."""
-    return "\n".join(y for x in names for y in (letters(x), *_looks(x)))
+        return (f"\n{letters(pattern)}\n",)
+    return tuple({max(_texts(x), key=len) for x in _starred(pattern)})
 
 
 def _starred(pattern: str) -> set[_Parts]:
     parts = pattern.split("*")
     return {tuple(parts), tuple(map(folded, parts))}
+
+
+def _texts(pattern: _Parts) -> list[str]:
+    """The texts between the stars, with the end of the line where a name must begin or end."""
+    first, *middle, last = pattern
+    ends = [f"\n{first}" * bool(first), f"{last}\n" * bool(last)]
+    return [x for x in (ends[0], *middle, ends[1]) if x] or [""]
 
 
 def is_wild(pattern: str) -> bool:
@@ -146,11 +181,6 @@ def fits(pattern: str, *, across_lines: bool = False) -> Fits:
         return pattern.__eq__
     parts = tuple(pattern.split("*"))
     return lambda text: _fits(parts, text)
-
-
-@lru_cache(maxsize=1_000)
-def _looks(name: str) -> frozenset[str]:
-    return frozenset((name, folded(name), skeleton(name), skeleton("".join(name.split()))))
 
 
 def _regex(written: str, flags: str = "") -> Fits:

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..core.calls import Caller
 from ..core.json import JsonObject, is_object
-from ..core.patterns import fits, guard, names_of, sure_names_of
+from ..core.patterns import fits, guard_of_looks, looks, names_of, sure_names_of
 from ..core.schemas import properties
 from ..core.tools import Tool, ToolKey
 from ..secrets.secrets import Mask, masked_and_cut
@@ -67,7 +67,8 @@ class Facts:
     def values(self, name: str, *, exact: bool = False) -> tuple[Any, ...] | None:
         """All values of a field, any of which may fit; None while it is unknown.
 
-        `exact` leaves out names of a tool that look like a tool of another source.
+        Of tools these are all `Looks` of their names; `exact` gives the names, without those that
+        look like a tool of another source.
         """
         key = name, exact
         if key not in self._values:
@@ -78,9 +79,11 @@ class Facts:
         if name.startswith(ARGUMENT):
             return None if self.arguments is None else self._argument(name, self.arguments)
         if name in _TOOLS:
-            is_known = name == "tool" or self.now is not None
-            names = sure_names_of if exact else names_of
-            return tuple(x for y in _TOOLS[name](self) for x in names(y)) if is_known else None
+            if name != "tool" and self.now is None:
+                return None
+            names_in = sure_names_of if exact else names_of
+            names = tuple(x for y in _TOOLS[name](self) for x in names_in(y))
+            return (looks(names),) if names and not exact else names
         if name in _CERTAIN:
             return _CERTAIN[name](self)
         return None if self.now is None else _OF_NOW[name](self, self.now)
@@ -170,9 +173,10 @@ class _Checks:
     negative: tuple[Check, ...]
 
     def fit(self, values: Iterable[Any], unwanted: Iterable[Any]) -> bool:
-        if any(x(value) for x in self.negative for value in unwanted):
-            return False
-        return not self.positive or any(x(value) for x in self.positive for value in values)
+        for check in self.negative:
+            if any(map(check, unwanted)):
+                return False
+        return not self.positive or any(any(map(x, values)) for x in self.positive)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +202,7 @@ class Test:
         def checks(*, wide: bool, negated: bool) -> tuple[Check, ...]:
             entries = [x for x in condition.checks if x.negated is negated]
             if entries and wide and is_name:
-                return (guard(*(x.what for x in entries)),)
+                return (guard_of_looks(*(x.what for x in entries)),)
             return tuple(_check(x, wide=wide) for x in entries)
 
         return Test(
@@ -233,8 +237,10 @@ class Test:
             fitting = (self._fits_value(x, every=every) for x in values)
             return bool(values) and (all(fitting) if every else any(fitting))
         # A rule that lets through needs exact names; one that holds back excepts only exact names.
-        exact = facts.values(self.field, exact=True) or ()
-        return self.letting.fit(exact, values) if every else self.holding.fit(values, exact)
+        checks = self.letting if every else self.holding
+        needs_exact = checks.positive if every else checks.negative
+        exact = facts.values(self.field, exact=True) or () if needs_exact else ()
+        return checks.fit(exact, values) if every else checks.fit(values, exact)
 
     def _fits_value(self, value: Any, *, every: bool) -> bool:
         """A value that cannot be compared fits, unless `every` value must."""
@@ -271,7 +277,7 @@ def _check(entry: CheckEntry, *, wide: bool) -> Check:
     if entry.how != "fits":
         return _CHECKS[entry.how](entry.what)
     fitting = fits(entry.what, across_lines=wide)
-    return lambda value: fitting(_as_text(value))
+    return lambda value: fitting(value if isinstance(value, str) else _as_text(value))
 
 
 def _equal(what: Any) -> Check:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.approval import RuleWord, Ruling
-from ..core.calls import Caller, ToolInvocation
+from ..core.calls import NO_RULING, Caller, ToolInvocation
 from ..core.errors import RuleDenied, RulesUnknown, StoreFailed
 from ..core.json import JsonObject
 from ..core.patterns import is_wild, looks, names_of, pieces
@@ -48,6 +48,7 @@ ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 
 _OF_STORE = "store:"  # the prefix of words derived by rules of the store
 _MAX_TOOLS = 50_000  # whose certain facts are kept, of all agents
+_QUICK_TOOLS = 100  # ruled on the event loop in milliseconds
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -79,7 +80,7 @@ def reason(ruling: Ruling) -> str:
     return f"{verdict}, because {ruling.why}" if ruling.why else verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _OpenRule:
     """A rule about a tool, with the conditions that a call decides.
 
@@ -103,40 +104,46 @@ class _OpenRule:
         return not self.unless or not all(excepts)
 
 
-@dataclass(frozen=True)
+_OpenRules: TypeAlias = tuple[_OpenRule, ...]
+
+
 class _Ready:
     """A rule with its tests, the certain ones apart. The words that it derives and reads have this
     `prefix`.
     """
 
-    rule: Rule
-    when: tuple[Test, ...]
-    unless: tuple[Test, ...]
-    prefix: str
-
-    @staticmethod
-    def of(rule: Rule, prefix: str = "") -> _Ready:
-        when, unless = (
-            tuple(Test.of(x, prefix) for x in conditions) for conditions in (rule.when, rule.unless)
-        )
-        return _Ready(rule, when, unless, prefix)
+    def __init__(self, rule: Rule, prefix: str = "") -> None:
+        self.rule = rule
+        self.prefix = prefix
+        self._when = [Test.of(x, prefix) for x in rule.when]
+        self._certain = [x for x in self._when if x.is_certain]
+        unless = [Test.of(x, prefix) for x in rule.unless]
+        self._certain_unless = [x for x in unless if x.is_certain]
+        self._unless = tuple(x for x in unless if not x.is_certain)
+        self._open: dict[tuple[bool, bool, bool], _OpenRule] = {}
+        self._may_let = rule.word == "allow" or bool(rule.derived)
+        self._may_hold = rule.word != "allow"
 
     def open(self, facts: Facts) -> _OpenRule | None:
-        """The rule for calls with these certain facts; None if it applies to none of them."""
-        word = self.rule.word
-        lets = (word == "allow" or bool(self.rule.derived)) and self._is_about(facts, every=True)
-        holds = word != "allow" and self._is_about(facts, every=False)
+        """The rule for calls with these certain facts; None if it applies to none of them.
+
+        The same object for all tools of which it says the same.
+        """
+        lets = self._may_let and self._is_about(facts, every=True)
+        holds = self._may_hold and self._is_about(facts, every=False)
         if not (lets or holds):
             return None
-        unless = tuple(x for x in self.unless if not x.is_certain)
-        excepts = all(x.holds(facts, _no_words, every=True) for x in self.unless if x.is_certain)
-        if self.unless and excepts and not unless:
+        excepts = all(x.holds(facts, _no_words, every=True) for x in self._certain_unless)
+        if self._certain_unless and excepts and not self._unless:
             return None
-        when = tuple(x for x in self.when if not x.is_certain)
-        return _OpenRule(self.rule, self.prefix, when, unless if excepts else (), holds, lets)
+        if (key := (holds, lets, excepts)) not in self._open:
+            when = tuple(x for x in self._when if not x.is_certain)
+            unless = self._unless if excepts else ()
+            self._open[key] = _OpenRule(self.rule, self.prefix, when, unless, holds, lets)
+        return self._open[key]
 
     def _is_about(self, facts: Facts, *, every: bool) -> bool:
-        return all(x.holds(facts, _no_words, every=every) for x in self.when if x.is_certain)
+        return all(x.holds(facts, _no_words, every=every) for x in self._certain)
 
     def named(self, field: str) -> tuple[str, ...]:
         """The patterns for this field of which one must fit; empty if there are none."""
@@ -147,7 +154,7 @@ class _Ready:
         return ()
 
     def why(self, facts: Facts, mask: Mask) -> str:
-        conditions = ", and ".join(x.describe(facts, mask) for x in self.when)
+        conditions = ", and ".join(x.describe(facts, mask) for x in self._when)
         because = self.rule.because
         if because and conditions:
             return f"{because} ({conditions})"
@@ -166,7 +173,7 @@ class _Index:
 
     def about(self, tool: ToolKey) -> list[_Ready]:
         """The rules that may apply to a tool."""
-        look = looks(names_of(tool))
+        look = "".join(looks(names_of(tool)))
         numbers = set[int]().union(*(y for x, y in self._of_piece.items() if x in look))
         return [self._rules[x] for x in sorted(numbers)]
 
@@ -216,15 +223,6 @@ class _Derived:
         return words
 
 
-@dataclass(slots=True)
-class _About:
-    """The rules about a tool, and the ruling on calls of it of which nothing else is known."""
-
-    tool: Tool
-    rules: list[_OpenRule]
-    ruling: Ruling | None = None
-
-
 class RuleBook:
     """The rules of some settings and of the store. `mask` hides secrets in reasons.
 
@@ -241,10 +239,12 @@ class RuleBook:
         self.rules = (*rules, *apart)
         self.limits = {x.name: x.limit for x in self.rules if x.limit is not None}
         self._mask = mask
-        ready = [*map(_Ready.of, rules), *(_Ready.of(x, _OF_STORE) for x in apart)]
+        ready = [*map(_Ready, rules), *(_Ready(x, _OF_STORE) for x in apart)]
         self._index = _Index(ready)
         self._by_name = {x.rule.name: x for x in ready}
-        self._of_tool: dict[tuple[ToolKey, str, str], _About] = {}
+        # The rules about a tool for an agent; and the rulings that they give on any call.
+        self._of_tool: dict[tuple[ToolKey, str, str], tuple[Tool, _OpenRules]] = {}
+        self._rulings: dict[_OpenRules, Ruling] = {}
 
     def __bool__(self) -> bool:
         return any(not x.derived for x in self.rules)
@@ -257,12 +257,16 @@ class RuleBook:
 
     def ruling(self, facts: Facts) -> Ruling:
         """The ruling of the strongest rule on a call."""
-        about = self._about(facts)
+        if not self.rules:
+            return NO_RULING
+        rules = self._about(facts)
         if facts.arguments is not None or facts.now is not None:
-            return self._ruling(facts, about.rules)
-        if about.ruling is None:
-            about.ruling = self._ruling(facts, about.rules)
-        return about.ruling
+            return self._ruling(facts, rules)
+        # Many tools have the same rules, and of a call of which nothing is known they say the same.
+        ruling = self._rulings.get(rules)
+        if ruling is None:
+            ruling = self._rulings[rules] = self._ruling(facts, rules)
+        return ruling
 
     def _ruling(self, facts: Facts, about: Sequence[_OpenRule]) -> Ruling:
         words = _Derived(about, facts)
@@ -293,18 +297,20 @@ class RuleBook:
             preferred_by=tuple(preferring), perhaps=tuple(perhaps),
         )  # fmt: skip
 
-    def _about(self, facts: Facts) -> _About:
+    def _about(self, facts: Facts) -> _OpenRules:
         """The rules that may apply to a call, as far as certain facts say."""
         tool, caller = facts.tool, facts.caller
         key = tool.key, caller.name, caller.toolbelt
-        about = self._of_tool.get(key)
-        if about is None or about.tool is not tool:
+        listed, rules = self._of_tool.get(key, (None, ()))
+        if listed is not tool:
             if len(self._of_tool) >= _MAX_TOOLS:
                 self._of_tool.clear()
+                self._rulings.clear()
             certain = Facts(tool, caller)
             opened = (x.open(certain) for x in self._index.about(tool.key))
-            about = self._of_tool[key] = _About(tool, [x for x in opened if x is not None])
-        return about
+            rules = tuple(x for x in opened if x is not None)
+            self._of_tool[key] = tool, rules
+        return rules
 
 
 def rank(word: RuleWord) -> int:
@@ -369,9 +375,21 @@ class RuleGate:
         if self._stored is None:
             await self.read()
 
-    def facts(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Facts:
-        """The facts of a call now; without arguments, of any call of this tool."""
-        return Facts(tool, caller, arguments, None if arguments is None else self._now())
+    async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
+        """Work out the rulings on these tools, of many in a thread.
+
+        Raises:
+            RulesUnknown: the rules of the store count, and cannot be read.
+        """
+        await self.look()
+        tools = list(tools)
+        if self.book and len(tools) > _QUICK_TOOLS:
+            await anyio.to_thread.run_sync(self._rule, tools, caller)
+
+    def ruling(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Ruling:
+        """The ruling on a call as for an agent, whoever the caller is; else on any call."""
+        now = None if arguments is None else self._now()
+        return self.book.ruling(Facts(tool, caller, arguments, now))
 
     async def judge(self, invocation: ToolInvocation) -> ToolInvocation:
         """Return the call with its ruling.
@@ -389,9 +407,8 @@ class RuleGate:
             raise RuleDenied(tool.source, tool.name, refusal, str(why)) from why
         if not self.book:
             return invocation
-        facts = self.facts(tool, caller, invocation.arguments)
         # In a thread: a disk may be slow, and arguments may be large.
-        ruling = await anyio.to_thread.run_sync(self.book.ruling, facts)
+        ruling = await anyio.to_thread.run_sync(self.ruling, tool, caller, invocation.arguments)
         if ruling.word == "deny":
             why = _DENIED.format(invocation.name, reason(ruling))
             raise RuleDenied(tool.source, tool.name, why)
@@ -423,11 +440,15 @@ class RuleGate:
         return invocation
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
-        """Why the caller may not call this tool with any arguments; empty if it may."""
+        """Why no call of this tool is allowed to the caller; empty if one may be."""
         if not self.book.hides or not _is_ruled(tool, caller):
             return ""
-        ruling = self.book.ruling(self.facts(tool, caller))
+        ruling = self.ruling(tool, caller)
         return reason(ruling) if ruling.word == "deny" else ""
+
+    def _rule(self, tools: Iterable[Tool], caller: Caller) -> None:
+        for tool in tools:
+            self.ruling(tool, caller)
 
     async def _count_today(self) -> None:
         """Take the counts of limits a day from the history, which has the calls of all processes.

@@ -183,8 +183,8 @@ class Planning(Search, Reading):
         usable = await self.usable_tools(choice, preferences)
         plan = await self.planned(usable, lambda x: x.plan(request))
         step = next((n for n, x in enumerate(plan.calls, 1) if x.tool == key), 0)
-        await self.engine.rulings.prepare([listed], self.caller)
-        ruling = self.engine.rulings.of(listed, self.caller)
+        await self.engine.rules.prepare([listed], self.caller)
+        ruling = self.engine.rules.ruling(listed, self.caller)
         return ExplainedChoice(
             key, request, place, hits[place - 1] if place else None,
             hits[: min(place - 1 if place else _AHEAD, _AHEAD)],

@@ -74,8 +74,7 @@ class Rules(Tools, Reading):
         return kept
 
     def _ruled(self, caller: Caller, tool: Tool, arguments: JsonObject | None) -> RuledTool:
-        rules = self.engine.rules
-        ruling = rules.book.ruling(rules.facts(tool, caller, arguments))
+        ruling = self.engine.rules.ruling(tool, caller, arguments)
         if ruling.word == "deny":
             return RuledTool(tool, ruling, "deny", reason(ruling))
         verdict = self.engine.approvals.verdict(tool, caller, ruling)

@@ -250,11 +250,11 @@ class Search(Tools):
         failed: Mapping[str, str] | None = None,
     ) -> UsableTools:
         """The tools without those that are denied, with their weights."""
-        await self.engine.rulings.prepare(tools.values(), self.caller)
+        await self.engine.rules.prepare(tools.values(), self.caller)
         left = {key: x for key, x in tools.items() if self._verdict(x)[0] != "deny"}
         weights = dict[ToolKey, float]()
         for key, tool in left.items():
-            preferred = 1.0 + self.engine.rulings.of(tool, self.caller).prefer
+            preferred = 1.0 + self.engine.rules.ruling(tool, self.caller).prefer
             weight = max(0.0, preferred * (TRUST if preferences.is_trusted(key) else 1.0))
             if weight != 1.0:
                 weights[key] = weight
@@ -265,13 +265,13 @@ class Search(Tools):
         word, reason = self._verdict(tool)
         if word == "ask":
             yield f"an agent's call of it is asked for: {reason}"
-        for one in self.engine.rulings.of(tool, self.caller).perhaps:
+        for one in self.engine.rules.ruling(tool, self.caller).perhaps:
             does = "deny it" if one.word == "deny" else "have it asked for"
             yield f"the rule {one.rule!r} may {does}"
 
     def _verdict(self, tool: Tool) -> tuple[str, str]:
         """The verdict on an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
-        ruling = self.engine.rulings.of(tool, self.caller)
+        ruling = self.engine.rules.ruling(tool, self.caller)
         if ruling.word == "deny":
             return "deny", ruling.why
         verdict = self.engine.approvals.verdict(tool, self.caller, ruling)
