@@ -16,8 +16,9 @@ from typing import Any, cast
 from xai_mcp_agent.settings.conditions import FIELDS
 from xai_mcp_agent.settings.load import SCHEMA_FILE
 from xai_mcp_agent.settings.models import SECTIONS
+from xai_mcp_agent.settings.registries import RegistrySettings
 from xai_mcp_agent.settings.rules import RuleEntry, StoredRules
-from xai_mcp_agent.settings.sections import GroupSettings, OtherSections, RegistrySettings
+from xai_mcp_agent.settings.sections import GroupSettings, OtherSections
 from xai_mcp_agent.settings.server import ServerEntry, ServerSettings
 from xai_mcp_agent.settings.validation import INTERNAL_KEY, adapter
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, settings_from
-from xai_mcp_agent.settings.sections import RegistrySettings
+from xai_mcp_agent.settings.registries import RegistrySettings
 
 
 def read(written: Any, **more: Any) -> Settings:

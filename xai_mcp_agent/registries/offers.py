@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.json import JsonObject
-from ..settings.sections import RegistrySettings
+from ..settings.registries import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
 from .entries import Composition, compose
 from .manifest import RegistryManifest, manifest_of

@@ -25,7 +25,7 @@ from ..core.tools import digest_of_value
 from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
 from ..settings.entry import wrong_with_url
-from ..settings.sections import RegistrySettings
+from ..settings.registries import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
 from ..sources.openapi.document import NotReadable, parse
 from .server_json import (

@@ -14,7 +14,7 @@ from ..core.visible import visible_text
 from ..search import ToolIndex
 from ..settings.load import load_settings
 from ..settings.models import Settings
-from ..settings.sections import RegistrySettings
+from ..settings.registries import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, make_offer

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ..settings.sections import RegistrySettings
+from ..settings.registries import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
 from .readers import Page, Reader, reader_of
 from .server_json import Document, RegistryError, version_order

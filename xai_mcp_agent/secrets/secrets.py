@@ -108,8 +108,8 @@ class Secrets:
         # Looking for each form in turn is several times faster than one regular expression of
         # all. Again until nothing is found: a mask can complete a secret that has stars in it.
         # It ends because every form is longer than the mask.
-        while found := [form for form in forms if form in text]:
-            for form in found:
+        while contained := [form for form in forms if form in text]:
+            for form in contained:
                 text = text.replace(form, MASK)
         return text
 

@@ -18,12 +18,11 @@ from .approval import ApprovalWord, ApprovalWords
 from .document import Place, without_frames
 from .entry import KEEP_WARM_SECONDS, WAIT_SECONDS, SourceSettings
 from .openapi import OpenApiSettings
+from .registries import USUAL_REGISTRIES, RegistrySettings
 from .rules import Rule
 from .sections import (
-    USUAL_REGISTRIES,
     GroupSettings,
     GroupsSettings,
-    RegistrySettings,
     Retention,
     ToolSearchSettings,
 )

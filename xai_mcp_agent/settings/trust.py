@@ -35,8 +35,9 @@ from .parts import (
     group_place,
     word_digest,
 )
+from .registries import USUAL_REGISTRIES
 from .rules import Rule
-from .sections import USUAL_REGISTRIES, GroupsSettings
+from .sections import GroupsSettings
 from .validation import adapter
 
 logger = logging.getLogger(__name__)
