@@ -5,11 +5,12 @@ init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from xai_mcp_agent.canvas import agents
 
-_OF_AGENT = agents.AgentValues.__annotations__
+_OF_AGENT = signature(agents.init_agent).parameters
 
 
 def init_agent(ctx: dict[str, Any], name: str, **values: Any) -> None:

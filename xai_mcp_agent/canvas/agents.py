@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypedDict, TypeGuard, Unpack, cast
+from typing import Any, TypeGuard, cast
 
 from ..agent.loop import AgentSpec
 from ..agent.memory.notes import memory_for
@@ -62,37 +62,22 @@ _INIT, _UPDATE = "AgentInit", "AgentUpdate"
 _IS_TAKEN = "is_taken"  # of a toolbelt's spec, and of an agent: nobody wired it
 
 
-class AgentValues(TypedDict, total=False):
-    """What an agent is given; None and an empty text mean the default, or that it stays as it is.
-
-    `model_settings` are as AgentModel gives them.
-    """
-
-    provider: Any
-    model: Any
-    memory: Any
-    system_prompt: Any
-    max_thoughts: Any
-    toolbelt_spec: Any
-    model_settings: Any
-
-
 def set_up_agent(ctx: Any, node: Any) -> None:
     """Set up the agent of an AgentInit; see `init_agent`."""
-    ports = raw_inputs(node)
+    ports = _agent_ports(node)
     if not ports["toolbelt_spec"] and (belt := _only_toolbelt(ctx, node)):
         ports["toolbelt_spec"] = {**collected(ctx, belt), _IS_TAKEN: True}
-    init_agent(ctx, ports.pop("agent_name"), **_values(ports))
+    init_agent(ctx, **ports)
 
 
 def change_agent(ctx: Any, node: Any) -> None:
     """Change the agent of an AgentUpdate; see `update_agent`."""
-    ports = {x.removeprefix("new_"): value for x, value in raw_inputs(node).items()}
-    update_agent(ctx, ports.pop("agent_name"), **_values(ports))
+    update_agent(ctx, **_agent_ports(node))
 
 
-def _values(ports: Mapping[str, Any]) -> AgentValues:
-    return cast(AgentValues, {x.removeprefix("agent_"): value for x, value in ports.items()})
+def _agent_ports(node: Any) -> dict[str, Any]:
+    """The values on a node's ports, by the names that AgentInit and AgentUpdate share."""
+    return {x.removeprefix("new_").removeprefix("agent_"): y for x, y in raw_inputs(node).items()}
 
 
 def _only_toolbelt(ctx: Any, node: Any) -> str:
@@ -107,10 +92,21 @@ def _only_toolbelt(ctx: Any, node: Any) -> str:
     return belts[0]
 
 
-def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
+def init_agent(
+    ctx: Any,
+    name: Any,
+    provider: Any = None,
+    model: Any = None,
+    memory: Any = None,
+    system_prompt: Any = None,
+    max_thoughts: Any = None,
+    toolbelt_spec: Any = None,
+    model_settings: Any = None,
+) -> None:
     """Set up an agent in `ctx`, under the keys that workflows made for xai-agent use.
 
-    Where nothing is named later, the agent that was set up last is meant.
+    None and an empty text mean the default; `model_settings` are as AgentModel gives them. Where
+    nothing is named later, the agent that was set up last is meant.
 
     Raises:
         UnknownProvider: no such provider of models.
@@ -118,28 +114,37 @@ def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
         MemoryFailed: `memory` is no memory.
     """
     name = _named(name, _INIT) or DEFAULT_AGENT
-    settings = settings_on(values.get("model_settings"), "model_settings", _INIT, env_of(ctx))
-    provider, model = _model_in(values, settings, _INIT, OFFLINE)
+    settings = settings_on(model_settings, "model_settings", _INIT, env_of(ctx))
+    provider, model = _model_in(provider, model, settings, _INIT, OFFLINE)
     if not provider:
         _refuse_unsaid(settings)
     ctx[_PREFIX + name] = {
-        **tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
+        **tools_in(toolbelt_spec, "toolbelt_spec", _INIT),
         "agent_provider": provider or OFFLINE,
         "agent_model": model,
-        "agent_memory": memory_for(values.get("memory"), name),
-        "agent_system_prompt": optional(values.get("system_prompt"), "system_prompt", _INIT),
-        "max_thoughts": _thoughts(values.get("max_thoughts"), "max_thoughts", _INIT),
+        "agent_memory": memory_for(memory, name),
+        "agent_system_prompt": optional(system_prompt, "system_prompt", _INIT),
+        "max_thoughts": whole(max_thoughts, "max_thoughts", _INIT) or DEFAULT_MAX_THOUGHTS,
         "model_settings": with_prices(settings),
         _REPLACES: _is_agent(ctx.get(_PREFIX + name)),
     }
     ctx[_LAST] = name
 
 
-def update_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
+def update_agent(
+    ctx: Any,
+    name: Any,
+    provider: Any = None,
+    model: Any = None,
+    system_prompt: Any = None,
+    max_thoughts: Any = None,
+    toolbelt_spec: Any = None,
+    model_settings: Any = None,
+) -> None:
     """Change an agent that exists; None and an empty text leave a thing as it is.
 
-    `values` as for `init_agent`, without a memory. With another provider or address the key and
-    what else was meant for the old service are forgotten: they must not be sent to the new one.
+    With another provider or address the key and what else was meant for the old service are
+    forgotten: they must not be sent to the new one.
 
     Raises:
         UnknownAgent: no such agent in this run.
@@ -147,21 +152,18 @@ def update_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
         BadSetting: a value that cannot be, or two that contradict each other.
     """
     agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
-    port = "new_model_settings"
-    settings = settings_on(values.get("model_settings"), port, _UPDATE, env_of(ctx))
-    provider, model = _model_in(values, settings, _UPDATE, agent["agent_provider"])
-    prompt = optional(values.get("system_prompt"), "new_system_prompt", _UPDATE)
+    settings = settings_on(model_settings, "new_model_settings", _UPDATE, env_of(ctx))
+    provider, model = _model_in(provider, model, settings, _UPDATE, agent["agent_provider"])
     changed: dict[str, Any] = {
-        "agent_provider": provider or agent["agent_provider"],
-        "agent_model": model or agent["agent_model"],
-        "agent_system_prompt": prompt or agent["agent_system_prompt"],
+        "agent_provider": provider,
+        "agent_model": model,
+        "agent_system_prompt": optional(system_prompt, "new_system_prompt", _UPDATE),
+        "max_thoughts": whole(max_thoughts, "new_max_thoughts", _UPDATE),
         "model_settings": with_prices(_changed(agent, provider, settings)),
     }
-    if thoughts := values.get("max_thoughts"):
-        changed["max_thoughts"] = _thoughts(thoughts, "new_max_thoughts", _UPDATE)
-    spec = values.get("toolbelt_spec")
-    if spec is not None:
-        changed |= tools_in(spec, "new_toolbelt_spec", _UPDATE)
+    changed = {key: x for key, x in changed.items() if x not in ("", None)}
+    if toolbelt_spec is not None:
+        changed |= tools_in(toolbelt_spec, "new_toolbelt_spec", _UPDATE)
     agent.update(changed)
 
 
@@ -359,16 +361,14 @@ def _named(name: Any, node: str) -> str:
 
 
 def _model_in(
-    values: Mapping[str, Any], settings: JsonObject, node: str, provider_now: str
+    provider: Any, model: Any, settings: JsonObject, node: str, provider_now: str
 ) -> tuple[str, str]:
     """Provider and model that an agent is given, by its own ports or by those of AgentModel."""
     new = "" if node == _INIT else "new_"
-    port = f"{new}agent_provider"
-    own = provider_on(values.get("provider"), port, node)
-    provider = _one_of(own, port, settings.get("provider", ""), "provider", node)
-    port = f"{new}agent_model"
-    own = optional(values.get("model"), port, node)
-    model = _one_of(own, port, settings.get("model", ""), "model", node)
+    own = provider_on(provider, f"{new}agent_provider", node)
+    provider = _one_of(own, settings, "provider", new, node)
+    own = optional(model, f"{new}agent_model", node)
+    model = _one_of(own, settings, "model", new, node)
     named, name = split_name(model)
     if named and named == (provider or named):
         return named, name
@@ -376,11 +376,11 @@ def _model_in(
     return provider or (OPENAI if model and provider_now == OFFLINE else ""), model
 
 
-def _one_of(own: str, port: str, chosen: str, key: str, node: str) -> str:
+def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> str:
+    chosen: str = settings.get(key, "")
     if own and chosen and own != chosen:
-        new = port.removesuffix(f"agent_{key}")
         raise BadSetting(
-            f"`{port}` of {node} is {own!r}, and `{key}` of the {MODEL_NODE} on its "
+            f"`{new}agent_{key}` of {node} is {own!r}, and `{key}` of the {MODEL_NODE} on its "
             f"`{new}model_settings` is {chosen!r}. Say it in one of the two places."
         )
     return own or chosen
@@ -403,7 +403,3 @@ def _changed(agent: dict[str, Any], provider: str, settings: JsonObject) -> Json
     if moves or provider not in ("", agent["agent_provider"]):
         old = of_another_service(old)
     return {**old, **settings}
-
-
-def _thoughts(number: Any, port: str, node: str) -> int:
-    return whole(number, port, node) or DEFAULT_MAX_THOUGHTS

@@ -63,11 +63,6 @@ class KeptRun:
         if self.is_resumed:
             self._resume(WaitingRun.read(file), given)
 
-    @property
-    def file(self) -> Path:
-        """Where it waits."""
-        return self._run.file
-
     async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
         """Write down what a run that went on is about to do, or has done."""
         if self.is_resumed and isinstance(event, ToolStarted | ToolFinished):
@@ -82,7 +77,7 @@ class KeptRun:
         await self._write(lambda: state)
         waiting = replace(self._run, state=state).calls
         calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
-        here, file = Path.cwd(), self.file
+        here, file = Path.cwd(), self._run.file
         name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
         command = shown_command("xai-mcp-agent", "plan", "approve", name)
         how = f"Answer with `{command}`, then run the workflow again: it goes on."
@@ -90,7 +85,7 @@ class KeptRun:
 
     def end(self) -> None:
         """The run has ended with an answer: nothing waits any more, nor in a copy of the file."""
-        remove_used(self.file, self._run.stamp)
+        remove_used(self._run.file, self._run.stamp)
 
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
@@ -105,7 +100,7 @@ class KeptRun:
         if (run.agent, run.asked) != (mine.agent, mine.asked):
             what = "agent" if run.agent != mine.agent else "conversation"
             raise RunFileError(
-                f"In {self.file} waits a run with another {what}. Go on with that one first, "
+                f"In {mine.file} waits a run with another {what}. Go on with that one first, "
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
         self._run = replace(mine, stamp=run.stamp)

@@ -7,11 +7,12 @@ or conversation is in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..agent.arguments import parse_arguments
+from ..agent.conversation import call_message
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
@@ -125,35 +126,27 @@ def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
     uses = [x for x in message.parts if isinstance(x, ToolUse)]
     parts = [x for x in message.parts if not isinstance(x, ToolUse | ToolUseResult)]
     if uses:
-        calls = [
-            {
-                "id": x.id,
-                "type": "function",
-                "function": {"name": x.name, "arguments": json.dumps(x.arguments)},
-            }
-            for x in uses
-        ]
-        return [{"role": "assistant", "content": _text(tuple(parts)), "tool_calls": calls}]
-    if not parts:
-        return answers
-    return [*answers, {"role": message.role, "content": _content(parts, sees=sees)}]
+        calls = [ToolCall(x.id, x.name, json.dumps(x.arguments)) for x in uses]
+        return [call_message(_text(parts), calls)]
+    said: Message = {"role": message.role, "content": _content(parts, sees=sees)}
+    return [*answers, said] if parts else answers
 
 
-def _content(parts: list[ResultPart], *, sees: bool) -> Any:
+def _content(parts: Sequence[ResultPart], *, sees: bool) -> Any:
     if all(isinstance(x, TextPart) for x in parts):
-        return _text(tuple(parts))
-    content: list[Any] = []
+        return _text(parts)
     for part in parts:
-        match part:
-            case TextPart(text):
-                content.append({"type": "text", "text": text})
-            case ImagePart(data, mime_type) if sees:
-                url = f"data:{mime_type};base64,{data}"
-                content.append({"type": "image_url", "image_url": {"url": url}})
-            case _:
-                kind = type(part).__name__.removesuffix("Part").lower()
-                raise SamplingRefused(f"this model is not given content of the kind {kind}")
-    return content
+        if not isinstance(part, TextPart) and not (sees and isinstance(part, ImagePart)):
+            kind = type(part).__name__.removesuffix("Part").lower()
+            raise SamplingRefused(f"this model is not given content of the kind {kind}")
+    return [_as_content(x) for x in parts]
+
+
+def _as_content(part: ResultPart) -> JsonObject:
+    if isinstance(part, ImagePart):
+        url = f"data:{part.mime_type};base64,{part.data}"
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "text", "text": describe(part)}
 
 
 def _shown(parts: tuple[ResultPart, ...], *, sees: bool) -> Any:
@@ -161,7 +154,7 @@ def _shown(parts: tuple[ResultPart, ...], *, sees: bool) -> Any:
     return content_of(text, ToolResult(parts)) if sees else text
 
 
-def _text(parts: tuple[ResultPart, ...]) -> str:
+def _text(parts: Sequence[ResultPart]) -> str:
     return "\n".join(describe(x) for x in parts)
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
@@ -35,7 +35,6 @@ PUT_ASIDE = "before_reset"
 DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
 _CHECKED = "checked"
 _LOOK_SECONDS = 0.1
-_END_SECONDS = 5.0  # for a process that was told to end
 _MOST_BYTES = 2_000_000  # of what a run prints; a workflow in a circle prints for ever
 # What programs need of the environment to run at all; passed on, and not read here.
 _NEEDED = (
@@ -65,7 +64,7 @@ class Checked:
     folder: str
     lesson: str
     workflow: str | None
-    goals: tuple[Judged, ...]
+    goals: tuple[Judged, ...] = ()
     problem: Problem | None = None
     notes: tuple[str, ...] = ()
     output: str | None = None
@@ -109,23 +108,32 @@ def check_lesson(
     """
     started = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
+    checked = Checked(str(folder), lesson.folder, workflow and str(workflow), notes=tuple(notes))
     if problem := is_lost(folder) or _why_not_run(folder, lesson, workflow):
-        return _checked(folder, lesson, workflow, [], problem, notes)
+        goals = judge_run(lesson.goals, [], problem.sentence)
+        return replace(checked, goals=tuple(goals), problem=problem)
     assert workflow is not None
     if not also_untouched and _is_untouched(workflow, lesson):
         where = workflow.relative_to(folder).as_posix()
         step = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
         first, *others = (Judged(x.sentence, False) for x in lesson.all_goals)
-        goals = (Judged(first.sentence, False, step), *others)
-        return Checked(str(folder), lesson.folder, str(workflow), goals, is_untouched=True)
+        goals = (replace(first, missing=step), *others)
+        return replace(checked, goals=goals, is_untouched=True)
     with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
         ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop or threading.Event())
         events = read_transcript(Path(scratch) / "transcript.jsonl")
         output, complaints = _store(folder, lesson, ended, Path(scratch))
     problem = _problem_of(ended, events)
     events += _executed(ended.output)
-    took = round(time.monotonic() - started, 1)
-    return _checked(folder, lesson, workflow, events, problem, [*notes, *complaints], output, took)
+    goals = judge_run(lesson.goals, events, problem and problem.sentence)
+    return replace(
+        checked,
+        goals=tuple(goals),
+        problem=problem,
+        notes=(*notes, *complaints),
+        output=output,
+        seconds=round(time.monotonic() - started, 1),
+    )
 
 
 def is_lost(folder: Path) -> Problem | None:
@@ -134,23 +142,6 @@ def is_lost(folder: Path) -> Problem | None:
         return None
     command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
     return Problem(f"This is no working folder with our nodes. Run: {command}")
-
-
-def _checked(
-    folder: Path,
-    lesson: Lesson,
-    workflow: Path | None,
-    events: list[JsonObject],
-    problem: Problem | None,
-    notes: list[str],
-    output: str | None = None,
-    seconds: float = 0.0,
-) -> Checked:
-    goals = judge_run(lesson.goals, events, problem.sentence if problem else None)
-    where = str(workflow) if workflow else None
-    return Checked(
-        str(folder), lesson.folder, where, tuple(goals), problem, tuple(notes), output, seconds
-    )
 
 
 # The learner's workflow
@@ -228,7 +219,7 @@ def _run(
         try:
             cut_short = _wait(process, (out, err), seconds, stop)
         finally:
-            _end_session(process)
+            _end(process)
     return _Ended(process.returncode, _text(out), _text(err), cut_short)
 
 
@@ -262,33 +253,27 @@ def _wait(
     seconds: float,
     stop: threading.Event,
 ) -> str:
-    """Wait for the end, or bring it about; why it was stopped, if it was."""
-    deadline, reason = time.monotonic() + seconds, ""
-    while not reason:
-        try:
+    """Wait for the end; why it must be stopped, if it must."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_SECONDS)
             return ""
-        except subprocess.TimeoutExpired:
-            if time.monotonic() > deadline:
-                reason = f"it was not finished after {seconds:g} s"
-            elif any(x.stat().st_size > _MOST_BYTES for x in files):
-                reason = "it printed without an end"
-            elif stop.is_set():
-                reason = "the check was stopped"
-    process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    return reason
+        if time.monotonic() > deadline:
+            return f"it was not finished after {seconds:g} s"
+        if any(x.stat().st_size > _MOST_BYTES for x in files):
+            return "it printed without an end"
+        if stop.is_set():
+            return "the check was stopped"
 
 
-def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """End what the process started: its session is its own."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and what it started: its session is its own."""
+    process.kill()
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _text(file: Path) -> str:
