@@ -10,26 +10,13 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from secrets import token_hex
-from typing import Any, Protocol
 
-from ..console.question_page import Served, serving
-from ..core.json import JsonObject
+from ..console.question_page import AnswerPage, serving
 from . import lab_channel
-
-
-class Askable(Served, Protocol):
-    """A question that a page or the panel can ask."""
-
-    answer: Any
-
-    def as_json(self) -> JsonObject:
-        """What the panel shows of it."""
-        ...
-
 
 _ATTEND_SECONDS = 2.0  # a first run begins before the lab's page has found its kernel
 _ID_BYTES = 6
-_open = dict[str, Askable]()
+_open = dict[str, AnswerPage]()
 _attended = threading.Event()
 
 
@@ -54,7 +41,7 @@ def is_attended() -> bool:
 
 
 @contextmanager
-def asking(question: Askable, *, in_panel: bool) -> Generator[None]:
+def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
     """Ask for the length of the block: in the panel, or on a page, whose address it has then."""
     if not in_panel:
         with serving(question):

@@ -21,7 +21,7 @@ from anyio import to_thread
 from ..bridge.transcript import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
-from ..console.question_page import Page
+from ..console.question_page import AnswerPage, Page
 from ..console.question_words import host_of, words_of
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
@@ -161,9 +161,7 @@ class InteractiveHost:
             self._tell(f"{request.tool}: {how}")
         return answer
 
-    async def _on_page(
-        self, page: Page | ApprovalPage, server: str, invite: Callable[..., None]
-    ) -> Any:
+    async def _on_page(self, page: AnswerPage, server: str, invite: Callable[..., None]) -> Any:
         """Wait for the answer on a page or in the panel, to which `invite` leads the person."""
         in_panel = await to_thread.run_sync(is_attended)
         with asking(page, in_panel=in_panel):

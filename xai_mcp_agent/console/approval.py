@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-import secrets
 from collections.abc import Mapping
-from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from ..core.approval import (
@@ -21,10 +18,8 @@ from ..core.json import JsonObject
 from ..core.questions import Answer
 from ..core.tools import ToolAnnotations
 from ..core.visible import escaped
-from .question_page import closing, html
+from .question_page import AnswerPage
 from .terminal_questions import Ended, Read, Say, forget_typed
-
-logger = logging.getLogger(__name__)
 
 SCOPE_WORDS: Mapping[ApprovalScope, str] = {
     "once": "this call, with these arguments",
@@ -77,21 +72,12 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
     return answer
 
 
-class ApprovalPage:
-    """The page of one request. `answer` is set when the person has sent it."""
+class ApprovalPage(AnswerPage):
+    """The page of one request; its answer is an `ApprovalAnswer`."""
 
     def __init__(self, request: ApprovalRequest, origin: str = "") -> None:
-        self.answer: Future[ApprovalAnswer] = Future()
-        self.path = f"/{secrets.token_urlsafe(24)}"
-        self.url = ""
+        super().__init__(origin)
         self._request = request
-        self._origin = origin
-
-    def first(self) -> str:
-        """The page as the person sees it first."""
-        if self.answer.done():
-            return closing("This was answered already.")
-        return html(**self.as_json(), origin=self._origin)
 
     def as_json(self) -> JsonObject:
         """The question as plain values, for a page or the lab's panel to show as text."""
@@ -110,13 +96,8 @@ class ApprovalPage:
         """Take the form; the page that follows. Anything but a button of ours is no approval."""
         scope = scope_of(sent.get("action", [""])[0]) or "no"
         reason = _SAID_NO if scope == "no" else ""
-        try:
-            self.answer.set_result(ApprovalAnswer(scope, reason, by=_ON_THE_PAGE))
-        except InvalidStateError:
-            logger.debug("an approval was answered twice")
-            return closing("This was answered already."), ""
         done = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
-        return closing(f"{done} You may close this page."), ""
+        return self._settle(ApprovalAnswer(scope, reason, by=_ON_THE_PAGE), done), ""
 
 
 def request_lines(request: ApprovalRequest) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from string import punctuation
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..core.json import JsonObject
@@ -33,71 +34,88 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+_ANSWERED = "This was answered already."
 _HTML = Path(__file__).with_suffix(".html")
 
 
-class Served(Protocol):
-    """A page that can be served: where, what is seen first, and what follows what was sent."""
+class AnswerPage(ABC):
+    """A page, or a question of the lab's panel, that takes one answer. `origin` says who asks.
 
-    path: str
-    url: str
+    `answer` is set when the person has sent it; `url` is there while the page is served.
+    """
 
-    def first(self) -> str:
-        """The page as the person sees it first."""
-        ...
-
-    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows, and the address that it leads to instead."""
-        ...
-
-
-P = TypeVar("P", bound=Served)
-
-
-class Page:
-    """One question's. `answer` is set when the person has sent it; `origin` says who asks."""
-
-    def __init__(self, question: Question, origin: str = "") -> None:
-        self.answer: Future[Answer] = Future()
-        self.question = question
+    def __init__(self, origin: str = "") -> None:
+        self.answer: Future[Any] = Future()
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.url = ""
         self._origin = origin
-        self._fields = fields_of(question.schema or {})
-        self._sent: Mapping[str, list[str]] = {}
-        self._wrong: Mapping[str, str] = {}
+
+    @abstractmethod
+    def as_json(self) -> JsonObject:
+        """The question as plain values, for a page or the lab's panel to show as text."""
+
+    @abstractmethod
+    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+        """Take the form; the page that follows, and the address that it leads to instead."""
 
     def first(self) -> str:
         """The page as the person sees it first."""
         if self.answer.done():
-            return closing("This question is answered already.")
-        url = "" if self.question.is_sign_in else self.question.url  # that is long, and for no eye
-        return html(**{**self.as_json(), "url": url}, origin=self._origin)
+            return closing(_ANSWERED)
+        return html(**self._shown(), origin=self._origin)
+
+    def _shown(self) -> JsonObject:
+        return self.as_json()
+
+    def _settle(self, answer: object, words: str) -> str:
+        """Set the answer; the page that says so. The first one counts."""
+        try:
+            self.answer.set_result(answer)
+        except InvalidStateError:
+            return closing(_ANSWERED)
+        return closing(f"{words} You may close this page.".lstrip())
+
+
+P = TypeVar("P", bound=AnswerPage)
+
+
+class Page(AnswerPage):
+    """The page of one question; its answer is an `Answer`."""
+
+    def __init__(self, question: Question, origin: str = "") -> None:
+        super().__init__(origin)
+        self._question = question
+        self._fields = fields_of(question.schema or {})
+        self._sent: Mapping[str, list[str]] = {}
+        self._wrong: Mapping[str, str] = {}
+
+    def _shown(self) -> JsonObject:
+        url = "" if self._question.is_sign_in else self._question.url  # that is long, for no eye
+        return {**self.as_json(), "url": url}
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """Take the form; the page that follows, and the address that it leads to instead."""
         match sent.get("action", [""])[0]:
             # Not answered with that: who closes the page there opens it here once more.
-            case "accept" if self.question.is_sign_in:
-                return closing("You may close this page."), _for_a_header(self.question.url)
-            case "accept" if self.question.schema is None:
-                self._set(Answer.accepted())
-                return closing("You may close this page."), _for_a_header(self.question.url)
+            case "accept" if self._question.is_sign_in:
+                return closing("You may close this page."), _for_a_header(self._question.url)
+            case "accept" if self._question.schema is None:
+                return self._settle(Answer.accepted(), ""), _for_a_header(self._question.url)
             case "accept":
                 return self._check(sent), ""
             case "decline":
-                self._set(Answer.declined("the person said no"))
+                answer = Answer.declined("the person said no")
             case _:
-                self._set(Answer.cancelled("the person stopped the questions"))
-        return closing("Nothing was sent. You may close this page."), ""
+                answer = Answer.cancelled("the person stopped the questions")
+        return self._settle(answer, "Nothing was sent."), ""
 
     def as_json(self) -> JsonObject:
         """The question as plain values, for a page or the lab's panel to show as text."""
-        words = words_of(self.question)
+        words = words_of(self._question)
         return {
             "title": words.title,
             "message": words.message,
-            "url": self.question.url,
+            "url": self._question.url,
             "fields": [self._field(number, x) for number, x in enumerate(self._fields)],
             "buttons": [["accept", words.yes, ""], ["decline", words.no, ""]],
         }
@@ -131,14 +149,7 @@ class Page:
         if wrong:
             self._sent, self._wrong = sent, wrong
             return self.first()
-        self._set(Answer.accepted(content))
-        return closing("Your answer was sent. You may close this page.")
-
-    def _set(self, answer: Answer) -> None:
-        try:
-            self.answer.set_result(answer)
-        except InvalidStateError:
-            logger.debug("a question was answered twice")
+        return self._settle(Answer.accepted(content), "Your answer was sent.")
 
 
 @contextmanager
@@ -157,7 +168,7 @@ def serving(page: P) -> Generator[P]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, page: Served) -> None:
+    def __init__(self, page: AnswerPage) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.page = page
         page.url = f"http://127.0.0.1:{self.server_address[1]}{page.path}"
@@ -180,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
 
     @property
-    def _page(self) -> Served:
+    def _page(self) -> AnswerPage:
         return cast(_Server, self.server).page
 
     def do_GET(self) -> None:
