@@ -10,10 +10,7 @@ from .lab_panel import Panel
 
 QUESTION = "Which books do you have about the sea?"
 ANSWER = "Moby-Dick"
-_NODES = {
-    "AgentUseMCPTools": "usemcp", "AgentMakeToolbelt": "maketoolbelt",
-    "AgentInit": "agentinit", "AgentRun": "agentrun",
-}  # fmt: skip
+_NODES = {"AgentUseMCPTools": "usemcp", "AgentInit": "agentinit", "AgentRun": "agentrun"}
 """The nodes, each with the letters that it is searched by."""
 _GAP = 25
 
@@ -26,8 +23,6 @@ def draw(canvas: Canvas, name: str) -> None:
     canvas.close_panel()
     Panel(canvas).close()
     mouse = Mouse(canvas)
-    for _ in range(2):
-        canvas.zoom("Zoom Out")
     # Both are selected in an empty workflow, and would be moved together.
     mouse.click(400, 500)
     mouse.move("Finish", 965, 162)
@@ -35,8 +30,6 @@ def draw(canvas: Canvas, name: str) -> None:
         mouse.pull_node(node, _NODES[node], source, _GAP)
     mouse.join("AgentRun", "Finish")
     canvas.zoom("Fit all nodes")
-    # Xircuits joins ports of the same name by itself.
-    assert "AgentMakeToolbelt.parameter-out-dict-toolbelt_spec" in " ".join(mouse.links())
     _write_texts(mouse)
     canvas.save()
 
