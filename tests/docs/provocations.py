@@ -50,7 +50,7 @@ from xai_mcp_agent.agent.models.offline import OfflineModel
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
 from xai_mcp_agent.canvas.at_node import call_here
-from xai_mcp_agent.canvas.installation import warn_if_stale
+from xai_mcp_agent.canvas.installation import why_stale
 from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
@@ -87,7 +87,7 @@ def installation(folder: Path) -> Iterator[str]:
     old = folder / "xai_components" / "xai_mcp_agent" / "agent_components.py"
     old.parent.mkdir()
     old.write_text("# of an older version\n", encoding="ascii")
-    yield warn_if_stale(str(old)) or ""
+    yield why_stale(old)
     theirs = folder / "xai_components" / "xai_agent" / "agent_components.py"
     theirs.parent.mkdir()
     theirs.write_text(_THEIRS, encoding="ascii")
