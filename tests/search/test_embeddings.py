@@ -26,8 +26,9 @@ from xai_mcp_agent.agent.models.embeddings import embedder_of
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.search import embeddings
-from xai_mcp_agent.search.embeddings import DenseIndex, Embedder, StoredVectors
+from xai_mcp_agent.search.embeddings import DenseIndex, Embedder
 from xai_mcp_agent.search.tools import Hit, ToolIndex
+from xai_mcp_agent.search.vectors import StoredVectors
 from xai_mcp_agent.settings.sections import EmbeddingSettings
 
 _SECONDS = 20.0

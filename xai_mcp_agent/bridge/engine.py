@@ -37,9 +37,10 @@ from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..policy.lockfile import LockFile
 from ..policy.rules import RuleGate
-from ..search.embeddings import Embed, Embedder, StoredVectors
+from ..search.embeddings import Embed, Embedder
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
+from ..search.vectors import StoredVectors
 from ..secrets.masking import masked_logs, masked_result
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings

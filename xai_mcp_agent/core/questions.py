@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from .json import JsonObject, is_list, is_object
+from .json import JsonObject, as_list
 from .results import ResultPart
-from .schemas import properties, required
+from .schemas import properties, required, rewrite
 from .tools import Tool
 from .visible import visible_text
 
@@ -21,7 +21,6 @@ ANSWER_SECONDS = 300.0
 
 _MESSAGE_CHARS = 4000  # a page; nobody reads more before they answer
 _WORDS_CHARS = 1000  # what is said of one field
-_MOST_LEVELS = 4  # a list of values has two; a form is flat
 _LABEL_CHARS = 200  # a field, or one of the values to choose
 _TEXTS = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
 
@@ -62,7 +61,7 @@ class Question:
 
         The names of fields, and values to choose, stay as they are: they are sent back.
         """
-        seen = None if schema is None else _seen_form(schema)
+        seen = None if schema is None else rewrite(schema, _seen_words)
         return Question(server, visible_text(message, _MESSAGE_CHARS), seen, url, limit_seconds)
 
 
@@ -119,28 +118,13 @@ def answer_with_defaults(question: Question) -> Answer:
     return Answer.accepted(content)
 
 
-def _seen_form(schema: JsonObject) -> JsonObject:
-    """The same form with its words for people as they look."""
-    if not is_object(fields := schema.get("properties")):
-        return schema
-    return {**schema, "properties": {name: _seen_field(x) for name, x in fields.items()}}
-
-
-def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> Any:
-    """A field, one of its values, or the items of a list."""
-    if not is_object(spec) or not depth:
-        return spec
-    field = dict(spec)
-    for name, value in spec.items():
-        if name in _TEXTS and isinstance(value, str):
-            field[name] = visible_text(value, _TEXTS[name])
-        elif name in ("oneOf", "anyOf") and is_list(value):
-            field[name] = [_seen_field(x, depth - 1) for x in value]
-        elif name == "enumNames" and is_list(value):
-            field[name] = [seen_label(x) if isinstance(x, str) else x for x in value]
-        elif name == "items":
-            field[name] = _seen_field(value, depth - 1)
-    return field
+def _seen_words(schema: JsonObject) -> JsonObject:
+    """A form, a field, or one of its values, with its words for people as they look."""
+    texts = {name: schema[name] for name in _TEXTS if isinstance(schema.get(name), str)}
+    seen: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}
+    if names := as_list(schema.get("enumNames")):
+        seen["enumNames"] = [seen_label(x) if isinstance(x, str) else x for x in names]
+    return {**schema, **seen}
 
 
 Stop: TypeAlias = Literal["endTurn", "maxTokens", "toolUse"]

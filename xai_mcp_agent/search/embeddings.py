@@ -1,4 +1,4 @@
-"""Search by meaning: vectors of texts, and the store that keeps them from run to run.
+"""Search by meaning: keys found by the vectors of their texts.
 
 A function of somebody makes the vectors. It may be slow, fail, or answer nonsense; searches then
 go on with words alone. Needs numpy, which the extra `embeddings` installs.
@@ -16,22 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ..core.errors import StoreFailed, XaiMcpError
+from ..core.errors import XaiMcpError
 from ..core.imports import import_aside
 
 if TYPE_CHECKING:
-    from ..history.history import History
-    from ..history.recording.recorder import HistoryRecorder
+    from .vectors import StoredVectors
 
 logger = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Returns a vector for each text. May take long and may fail; called in worker threads."""
@@ -53,13 +48,10 @@ _MAX_QUERIES = 256  # cached, as runs search for the same thing several times
 _MAX_PARTS = 6  # of a query
 # A request for several things is near to none of them as a whole, but its parts are.
 _PARTS_SHARE = 0.75
+_HASH_CHARS = 32
 _DIGITS = 6  # of a cosine: the last bits differ between processors
 
 _LOOKUP_SIZE = 512  # vectors read from the store at once
-_MAX_STORED = 50_000  # the last used; 80 MB with 384 numbers each
-_UNUSED, _DAY = timedelta(days=90), timedelta(days=1)
-_STORE_SECONDS = 30.0  # after that vectors are made again
-_HASH_CHARS = 32
 
 
 class NoEmbeddings(XaiMcpError):
@@ -109,48 +101,33 @@ class DenseIndex(Generic[K]):
         self._numpy = numpy_module()
         self._lock = threading.RLock()
         self._texts: dict[K, str] = {}
-        self._uses = Counter[str]()  # of each text
-        self._missing: dict[str, None] = {}  # an ordered set of texts without a vector
-        self._vectors: dict[str, Any] = {}
-        self._matrix: Any = None  # of all vectors, made when a search needs it
+        self._vectors: dict[str, Any] = {}  # by text
+        self._table: tuple[dict[K, int], Any] | None = None  # see `_rows_and_matrix`
         self._queries: dict[str, Any] = {}
-        self._size = 0  # of the vectors that the model makes; 0 before it has made one
+        self._length = 0  # of the vectors that the model makes; 0 before it has made one
         self._batch = _BATCH
+        self._failures = Counter[str]()  # of each text
         # Apart: a query that waits behind a batch of a busy model must not end the batches.
         self._for_texts = _PatientModel(embedder, "Tools")
         self._for_query = _PatientModel(embedder, "A query")
 
     def put(self, key: K, text: str) -> None:
         """Have a key found by the meaning of this text. An unchanged one keeps its vector."""
-        text = _cut(text)
         with self._lock:
-            if self._texts.get(key) == text:
-                return
-            self.remove(key)
-            self._texts[key] = text
-            self._uses[text] += 1
-            if text not in self._vectors:
-                self._missing[text] = None
+            if self._texts.get(key) != (text := _cut(text)):
+                self._texts[key], self._table = text, None
 
     def remove(self, key: K) -> None:
         """Remove a key, if it is there."""
         with self._lock:
-            text = self._texts.pop(key, None)
-            if text is None:
-                return
-            self._uses[text] -= 1
-            if not self._uses[text]:
-                del self._uses[text]
-                self._missing.pop(text, None)
-                if self._vectors.pop(text, None) is not None:
-                    self._matrix = None
+            if self._texts.pop(key, None) is not None:
+                self._table = None
 
     def recall(self, store: StoredVectors) -> None:
         """Take missing vectors from a store."""
-        with self._lock:
-            texts = list(self._missing)
+        texts = self._missing()
         for start in range(0, len(texts), _LOOKUP_SIZE):
-            by_hash = {_digest(x): x for x in texts[start : start + _LOOKUP_SIZE]}
+            by_hash = {hash_of(x): x for x in texts[start : start + _LOOKUP_SIZE]}
             self._add({by_hash[x]: vector for x, vector in store.read([*by_hash]).items()})
 
     def fill(self, store: StoredVectors | None = None, seconds: float = FILL_SECONDS) -> bool:
@@ -159,24 +136,20 @@ class DenseIndex(Generic[K]):
         Waits for the model as long as it takes for a batch, at most `seconds`. Later vectors are
         taken when they come. After a failure the model is left alone for a minute.
         """
-        with self._lock:
-            texts = list(islice(self._missing, self._batch))
+        texts = self._missing()[: self._batch]
         if not texts:
             return False
 
         def take(answer: Any) -> None:
-            vectors = dict(zip(texts, self._checked(answer, len(texts)), strict=True))
+            vectors = dict(zip(texts, self._unit_vectors(answer, len(texts)), strict=True))
             self._add(vectors)
             if store is not None:
-                store.write({_digest(text): vector for text, vector in vectors.items()})
+                store.write({hash_of(text): vector for text, vector in vectors.items()})
 
         is_done = self._for_texts.ask(texts, take, seconds)
         # One by one after a failure: one text that the model refuses must not keep others out.
         self._batch = _BATCH if is_done else 1
-        with self._lock:
-            for text in [x for x in texts if x in self._missing]:  # to the end of the queue
-                del self._missing[text]
-                self._missing[text] = None
+        self._failures.update(() if is_done else texts)
         return is_done
 
     def prepared(self, keys: Iterable[K]) -> int:
@@ -197,8 +170,9 @@ class DenseIndex(Generic[K]):
                 return
 
         def take(answer: Any) -> None:
-            vectors = self._checked(answer, len(new))
+            vectors = self._unit_vectors(answer, len(new))
             with self._lock:
+                self._add({})
                 self._queries |= zip(new, vectors, strict=True)
                 for text in list(self._queries)[:-_MAX_QUERIES]:
                     del self._queries[text]
@@ -210,47 +184,43 @@ class DenseIndex(Generic[K]):
         with self._lock:
             texts = _query_texts(query, parts)
             vectors = [self._queries[x] for x in texts if x in self._queries]
-            if not vectors or len(vectors) < len(texts) or not self._vectors:
+            rows, matrix = self._rows_and_matrix()
+            if not rows or not vectors or len(vectors) < len(texts):
                 return None
-            if self._matrix is None:
-                self._matrix = self._numpy.stack(list(self._vectors.values()))
             # Not `@`: its library waits for threads of its own on a busy machine.
-            cosines = self._numpy.einsum("ij,kj->ik", self._matrix, self._numpy.stack(vectors))
-            rows = {text: row for row, text in enumerate(self._vectors)}
+            cosines = self._numpy.einsum("ij,kj->ik", matrix, self._numpy.stack(vectors))
+            return Comparison(rows, self._numpy.round(cosines, _DIGITS))
+
+    def _rows_and_matrix(self) -> tuple[dict[K, int], Any]:
+        """The row of each key that has a vector, and the vectors; those no longer used go."""
+        if self._table is None:
+            texts = dict.fromkeys(x for x in self._texts.values() if x in self._vectors)
+            self._vectors = {x: self._vectors[x] for x in texts}
+            rows = {text: row for row, text in enumerate(texts)}
             of_keys = {key: rows[x] for key, x in self._texts.items() if x in rows}
-            return Comparison(of_keys, self._numpy.round(cosines, _DIGITS))
+            self._table = of_keys, self._numpy.array([*self._vectors.values()])
+        return self._table
+
+    def _missing(self) -> list[str]:
+        """The texts without a vector, those that failed most often last."""
+        with self._lock:
+            texts = dict.fromkeys(x for x in self._texts.values() if x not in self._vectors)
+            return sorted(texts, key=self._failures.__getitem__)
 
     def _add(self, vectors: Mapping[str, Any]) -> None:
         with self._lock:
-            for text in self._missing.keys() & vectors:
-                vector = vectors[text]
-                # Of another size it was stored by another model that had the same name.
-                size = self._size or len(next(iter(self._vectors.values()), vector))
-                if len(vector) == size:
-                    self._vectors[text], self._matrix = vector, None
-                    del self._missing[text]
-
-    def _checked(self, answer: Any, count: int) -> Any:
-        """The unit vectors in an answer of the model.
-
-        Raises:
-            BadVector: it has no vector of the usual length for each text.
-        """
-        vectors = self._unit_vectors(answer, count)
-        size = vectors.shape[1]
-        with self._lock:
-            if self._size not in (0, size):
-                shown = f"{min(size, self._size)} and {max(size, self._size)}"
-                raise BadVector(f"its vectors have different lengths, {shown}")
-            self._size = size
-            if self._vectors and len(next(iter(self._vectors.values()))) != size:
-                # Those from the store are of another model that had the same name.
-                self._missing |= dict.fromkeys(self._vectors)
-                self._vectors.clear()
-                self._matrix = None
-        return vectors
+            self._vectors |= vectors
+            # Those of another length were stored by another model that had the same name.
+            length = self._length or len(next(iter(self._vectors.values()), ()))
+            self._vectors = {x: y for x, y in self._vectors.items() if len(y) == length}
+            self._table = None
 
     def _unit_vectors(self, answer: Any, count: int) -> Any:
+        """The vectors in an answer of the model, each of length 1.
+
+        Raises:
+            BadVector: it has no vector for each text.
+        """
         try:
             vectors = self._numpy.array([list(x) for x in answer], "f8")
         except (TypeError, ValueError, OverflowError) as cause:
@@ -260,6 +230,7 @@ class DenseIndex(Generic[K]):
         lengths = self._numpy.linalg.norm(vectors, axis=1, keepdims=True)
         if not self._numpy.isfinite(lengths).all():
             raise BadVector("a vector has a number in it that is not finite")
+        self._length = vectors.shape[1]
         return (vectors / self._numpy.maximum(lengths, 1e-12)).astype("f4")
 
 
@@ -339,25 +310,6 @@ class _PatientModel:
         self._has_warned = True
 
 
-class StoredVectors:
-    """Vectors of one model in the history's store. Its methods block: not for an event loop.
-
-    A store that fails has no vectors.
-    """
-
-    def __init__(self, recorder: HistoryRecorder, model: str) -> None:
-        self._recorder, self._model = recorder, _digest(model)
-
-    def read(self, hashes: Sequence[str]) -> Mapping[str, Any]:
-        """The stored vectors of texts with these hashes."""
-        read = partial(_read_vectors, model=self._model, hashes=hashes)
-        return _result(self._recorder.read(read, {}), {})
-
-    def write(self, vectors: Mapping[str, Any]) -> None:
-        """Store vectors by the hashes of their texts."""
-        _result(self._recorder.ask(partial(_write, model=self._model, made=vectors)), None)
-
-
 def numpy_module() -> Any:
     """numpy, which takes a moment to load.
 
@@ -371,57 +323,6 @@ def numpy_module() -> Any:
         raise NoEmbeddings(f"{problem} Install it: {EXTRA}") from cause
 
 
-# What follows runs in a thread that owns the store. SQLAlchemy is imported there.
-
-
-def _read_vectors(history: History, model: str, hashes: Sequence[str]) -> dict[str, Any]:
-    """The stored vectors of texts with these hashes. Their use is noted once a day."""
-    from sqlalchemy import select, update
-
-    from ..history.tables import vectors
-
-    numpy = numpy_module()
-    these = vectors.c.model == model, vectors.c.content.in_(hashes)
-    old = *these, vectors.c.used < datetime.now(UTC) - _DAY
-    with history.reading() as connection:
-        rows = connection.execute(select(vectors.c.content, vectors.c.vector).where(*these)).all()
-        is_old = connection.execute(select(vectors.c.content).where(*old).limit(1)).first()
-    if is_old and not history.store.is_to_read:
-        with history.writing(everything=True) as connection:
-            connection.execute(update(vectors).where(*old).values(used=datetime.now(UTC)))
-    return {x.content: numpy.frombuffer(x.vector, "<f4") for x in rows}
-
-
-def _write(history: History, model: str, made: Mapping[str, Any]) -> None:
-    """Store vectors; those that are long unused go."""
-    from sqlalchemy import delete, insert, select
-
-    from ..history.tables import vectors
-
-    now = datetime.now(UTC)
-    rows = [
-        {"model": model, "content": x, "vector": vector.astype("<f4").tobytes(), "used": now}
-        for x, vector in made.items()
-    ]
-    same = vectors.c.model == model, vectors.c.content.in_(made)
-    with history.writing(everything=True) as connection:
-        connection.execute(delete(vectors).where(*same))
-        connection.execute(insert(vectors), rows)
-        connection.execute(delete(vectors).where(vectors.c.used < now - _UNUSED))
-        by_use = select(vectors.c.used).order_by(vectors.c.used.desc())
-        last = connection.execute(by_use.offset(_MAX_STORED).limit(1)).scalar()
-        if last is not None:
-            connection.execute(delete(vectors).where(vectors.c.used < last))
-
-
-def _result(future: Future[T], default: T) -> T:
-    try:
-        return future.result(_STORE_SECONDS)
-    except (StoreFailed, TimeoutError) as reason:
-        logger.debug("Vectors are neither looked up nor stored: %s", reason)
-        return default
-
-
 def _closeness(cosines: Sequence[float], best: Sequence[float]) -> Closeness:
     whole, *parts = (max(x, 0.0) / y for x, y in zip(cosines, best, strict=True))
     share = (1 - _PARTS_SHARE) * whole + _PARTS_SHARE * max(parts) if parts else whole
@@ -433,10 +334,10 @@ def _query_texts(query: str, parts: Sequence[str]) -> list[str]:
     return [x for x in texts if x]
 
 
+def hash_of(text: str) -> str:
+    """The hash of a text, by which a store knows it without its words."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+
+
 def _cut(text: str) -> str:
     return text.encode("utf-8", "replace")[:_MAX_BYTES].decode("utf-8", "ignore")
-
-
-def _digest(text: str) -> str:
-    """The hash of a text, by which the store knows it without its words."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]

@@ -16,10 +16,11 @@ import anyio.to_thread
 from ..catalog.catalog import Catalog, CatalogChanged
 from ..core.errors import XaiMcpError
 from ..core.tools import Tool, ToolKey
-from .embeddings import DenseIndex, Embedder, StoredVectors
+from .embeddings import DenseIndex, Embedder
 from .ranking import RankedTools, Ranking
 from .tools import ToolIndex
 from .usage import NOTHING_REMEMBERED, Remembered
+from .vectors import StoredVectors
 
 logger = logging.getLogger(__name__)
 
