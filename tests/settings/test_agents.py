@@ -52,12 +52,7 @@ def test_tokens_come_from_the_environment_and_are_never_shown() -> None:
         ("https://x", "", "must be an object, but is a text", '{"url": ...}'),
         ({}, ".url", "missing", "Add it"),
         ({"url": "example.org"}, ".url", "does not start with http", "https://example.com"),
-        ({"url": "https:// x"}, ".url", "a space", "full address"),
-        ({"url": "http://[x"}, ".url", "is not valid", "full address"),
-        ({**URL, "bearer": "${NOPE}"}, ".bearer", "NOPE is not set", "default"),
         ({**URL, "bearer": "a\nb"}, ".bearer", "line break", "one line"),
-        ({**URL, "headers": {"a b": "x"}}, ".headers", "name of a header", "hyphens"),
-        ({**URL, "allowedHosts": "x"}, ".allowedHosts", "list of texts", "brackets"),
         (
             {**URL, "bearer": "x", "headers": {"authorization": "y"}},
             "", "`bearer` and the header `Authorization`", "Remove one",

@@ -51,3 +51,10 @@ def test_a_mistake_costs_this_server_alone_and_names_its_place(auth: Any, key: s
         settings.server("x")
     assert raised.value.key_path.endswith(key)
     assert settings.server("other").command == "a"
+
+
+def test_the_tenant_in_the_address_of_a_sign_in_service_is_no_secret() -> None:
+    """It stands in the address that a person opens to sign in."""
+    issuer = "https://login.example.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
+    settings = settings_with({"issuer": issuer, "clientSecret": "hush-hush"})
+    assert settings.secrets.redact(f"{issuer} hush-hush") == f"{issuer} ***"

@@ -82,14 +82,6 @@ def test_a_section_that_is_none_is_noted():
     assert any("groups" in x for x in read([]).notes)
 
 
-def test_a_server_of_a_bare_map_may_be_called_groups():
-    settings = settings_from({"groups": {"command": "x"}})
-    assert list(settings.sources) == ["groups"]
-    assert settings.group_names == []
-    beside = settings_from({"a": {"command": "x"}, "groups": {"g": {"include": ["a/b"]}}})
-    assert (list(beside.sources), beside.group_names) == (["a"], ["g"])
-
-
 @pytest.mark.parametrize(
     ("pattern", "fitting", "others"),
     [

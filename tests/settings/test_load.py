@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import SettingsError, load_settings, settings_from
 from xai_mcp_agent.settings.load import find_settings, user_settings_path
+from xai_mcp_agent.settings.models import SECTIONS
+from xai_mcp_agent.settings.sections import OtherSections
+from xai_mcp_agent.settings.validation import known_keys
 
 ENTRY = {"command": "a"}
 
@@ -177,6 +180,13 @@ def test_the_usual_key_wins_over_vs_codes_and_says_so() -> None:
     settings = settings_from({"servers": {"a": ENTRY}, "mcpServers": {"b": ENTRY}})
     assert [*settings.servers] == ["b"]
     assert "servers: ignored" in settings.notes[0]
+
+
+@pytest.mark.parametrize("name", [*SECTIONS, *known_keys(OtherSections), "rules"])
+def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(name: str) -> None:
+    if name != "mcpServers":
+        assert [*settings_from({name: ENTRY, "other": ENTRY}).servers] == [name, "other"]
+        assert settings_from({name: ENTRY, "other": ENTRY}).notes == ()
 
 
 @pytest.mark.parametrize("key", ["mcp_servers", "MCPServers", "mcp-servers", "mcpServer"])

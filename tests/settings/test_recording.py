@@ -53,8 +53,3 @@ def test_the_variable_counts_without_a_settings_file(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     read = load_settings(start=tmp_path, environ={"XAI_MCP_RECORD": "results"})
     assert (read.file, read.record) == ("", {"results"})
-
-
-def test_a_server_in_a_bare_map_may_be_called_record():
-    read = settings_from({"record": {"command": "x"}}, environ={})
-    assert (list(read.servers), read.record) == (["record"], set())

@@ -80,11 +80,5 @@ def test_a_secret_in_an_address_is_not_shown() -> None:
     assert "abc-secret-word" not in settings.secrets.redact("it is abc-secret-word")
 
 
-def test_in_a_bare_map_a_server_may_have_this_name() -> None:
-    settings = settings_from({"registries": {"command": "x"}, "other": {"command": "y"}})
-    assert set(settings.sources) == {"registries", "other"}
-    assert list(settings.registries) == ["official"]
-
-
 def test_a_registry_prints_without_its_password() -> None:
     assert "secret" not in repr(RegistrySettings("a", "api", "https://me:secret@host"))

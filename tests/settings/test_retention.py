@@ -42,9 +42,3 @@ def test_what_is_wrong_is_a_note_and_the_default_counts(written: Any, note: str)
     read = settings_from({"mcpServers": {}, "history": written})
     assert read.retention == Retention()
     assert any(note in x for x in read.notes), read.notes
-
-
-def test_a_server_may_be_called_history():
-    read = settings_from({"history": {"command": "x"}})
-    assert list(read.sources) == ["history"]
-    assert read.retention == Retention()

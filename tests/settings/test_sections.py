@@ -50,13 +50,7 @@ def test_variables_are_replaced_in_it_too() -> None:
         ({"module": "a-b"}, ".module", "not a valid name of a module", "package.module"),
         ({"module": ".a"}, ".module", "not a valid name of a module", "package.module"),
         ({"module": ""}, ".module", "not a valid name of a module", "package.module"),
-        ({"module": 1}, ".module", "a text, but is a number", "quotes"),
         ({"file": " "}, ".file", "empty", "Name the file"),
-        ({"file": 1}, ".file", "a text, but is a number", "quotes"),
-        ({"file": "${NOPE}"}, ".file", "NOPE is not set", "default"),
-        ({**FILE, "include": "a"}, ".include", "a list of texts", "brackets"),
-        ({**FILE, "exclude": ["a", 1]}, ".exclude[1]", "a text, but is a number", ""),
-        ({**FILE, "timeout": 0}, ".timeout", "more than 0", "such as 60"),
     ],
 )
 def test_a_mistake_in_it_is_reported_with_its_place_and_the_fix(
@@ -84,10 +78,6 @@ def test_servers_and_functions_stand_side_by_side() -> None:
 def test_functions_may_stand_beside_a_bare_map_of_servers() -> None:
     found = read({"s": SERVER, "functions": {"f": FILE}, "record": ["results"]})
     assert ([*found.sources], found.record) == (["s", "f"], {"results"})
-
-
-def test_a_server_of_a_bare_map_may_be_called_functions() -> None:
-    assert [*read({"functions": SERVER}).servers] == ["functions"]
 
 
 @pytest.mark.parametrize("server", [SERVER, {}])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from pydantic import ValidationInfo, model_validator
 
 from ..secrets.redactor import redact_url
-from .entry import OptionalUrl, TrimmedText
+from .entry import MaskedUrl, TrimmedText
 from .validation import INTERNAL, Section, context_of, mistake
 
 RegistryType: TypeAlias = Literal["api", "list", "github", "npm"]
@@ -43,7 +43,7 @@ class RegistrySettings(Section):
 
     name: Annotated[str, INTERNAL] = ""
     type: RegistryType = "api"
-    url: OptionalUrl = field(default="", repr=False)  # a password may stand in it
+    url: MaskedUrl = field(default="", repr=False)  # a password may stand in it
     path: TrimmedText = ""
     repository: TrimmedText = ""
     ref: TrimmedText = ""

@@ -19,8 +19,8 @@ from .entry import (
     Approval,
     Count,
     MaskedText,
+    MaskedUrl,
     NotNegative,
-    OptionalUrl,
     Patterns,
     SecretText,
     Text,
@@ -121,7 +121,7 @@ class EmbeddingSettings(Section):
 
     model: TrimmedText = ""
     # A password may stand in it.
-    base_url: OptionalUrl = field(default="", repr=False)
+    base_url: MaskedUrl = field(default="", repr=False)
     api_key: SecretText = None
     folder: Annotated[Path | None, read_by(_folder)] = None
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
-from ..secrets.redactor import redact_url, secrets_in_env
+from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_text
 from ..secrets.secrets import MASK
 from .entry import (
     START_TIMEOUT_SECONDS,
@@ -159,7 +159,7 @@ class AgentSettings(SourceSettings):
     noun: ClassVar = "agent"
     example: ClassVar = '{"url": ...}'
 
-    url: Url = field(repr=False)
+    url: Annotated[Url, remembering(secrets_in_text)] = field(repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     bearer: Annotated[HeaderText, remembering(_whole)] = field(default="", repr=False)
     allowed_hosts: Texts = ()
