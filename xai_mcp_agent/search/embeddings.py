@@ -6,7 +6,6 @@ go on with words alone. Needs numpy, which the extra `embeddings` installs.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import json
 import logging
@@ -16,13 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..core.errors import XaiMcpError
 from ..core.imports import import_aside
-
-if TYPE_CHECKING:
-    from .vectors import StoredVectors
+from .vectors import StoredVectors, hash_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +45,6 @@ _MAX_QUERIES = 256  # cached, as runs search for the same thing several times
 _MAX_PARTS = 6  # of a query
 # A request for several things is near to none of them as a whole, but its parts are.
 _PARTS_SHARE = 0.75
-_HASH_CHARS = 32
 _DIGITS = 6  # of a cosine: the last bits differ between processors
 
 _LOOKUP_SIZE = 512  # vectors read from the store at once
@@ -332,11 +328,6 @@ def _closeness(cosines: Sequence[float], best: Sequence[float]) -> Closeness:
 def _query_texts(query: str, parts: Sequence[str]) -> list[str]:
     texts = (_cut(x.strip()) for x in (query, *parts[:_MAX_PARTS]))
     return [x for x in texts if x]
-
-
-def hash_of(text: str) -> str:
-    """The hash of a text, by which a store knows it without its words."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
 
 
 def _cut(text: str) -> str:

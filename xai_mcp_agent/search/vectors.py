@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -10,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import StoreFailed
-from .embeddings import hash_of, numpy_module
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -23,6 +23,12 @@ T = TypeVar("T")
 _MAX_STORED = 50_000  # the last used; 80 MB with 384 numbers each
 _UNUSED, _DAY = timedelta(days=90), timedelta(days=1)
 _STORE_SECONDS = 30.0  # after that vectors are made again
+_HASH_CHARS = 32
+
+
+def hash_of(text: str) -> str:
+    """The hash of a text, by which a store knows it without its words."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
 
 
 class StoredVectors:
@@ -49,11 +55,11 @@ class StoredVectors:
 
 def _read_vectors(history: History, model: str, hashes: Sequence[str]) -> dict[str, Any]:
     """The stored vectors of texts with these hashes. Their use is noted once a day."""
+    import numpy
     from sqlalchemy import select, update
 
     from ..history.tables import vectors
 
-    numpy = numpy_module()
     these = vectors.c.model == model, vectors.c.content.in_(hashes)
     old = *these, vectors.c.used < datetime.now(UTC) - _DAY
     with history.reading() as connection:
