@@ -75,8 +75,7 @@ from .history.records import (
     state_of,
 )
 from .history.stats import CallStats, Stats
-from .policy.decisions import Choice
-from .policy.review import Review
+from .policy.review import Choice, Review
 from .policy.suspicion import Mark
 from .search.found import FoundTools, SelectedTool
 from .search.ranking import Ranked

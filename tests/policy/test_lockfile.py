@@ -17,8 +17,7 @@ import pytest
 
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.policy import lockfile
-from xai_mcp_agent.policy.lock import DecisionLock, SourceLock
-from xai_mcp_agent.policy.lockfile import Change, LockFile, find_lock
+from xai_mcp_agent.policy.lockfile import Change, DecisionLock, LockFile, SourceLock, find_lock
 from xai_mcp_agent.secrets.private_files import file_lock
 from xai_mcp_agent.settings.load import load_settings
 

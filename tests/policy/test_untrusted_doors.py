@@ -23,7 +23,7 @@ from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.console.form import fields_of
 from xai_mcp_agent.console.question_page import Page
 from xai_mcp_agent.core.visible import is_visible
-from xai_mcp_agent.policy.decisions import changes_between
+from xai_mcp_agent.policy.review import changes_between
 from xai_mcp_agent.secrets.secrets import masked_and_cut
 
 TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")

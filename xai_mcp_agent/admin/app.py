@@ -22,7 +22,7 @@ from ..core.json import JsonObject
 from ..core.tools import ToolKey
 from ..gateway.guard import LOOPBACK, Guard, JsonResponse
 from ..planning.plan import plan_as_json
-from ..policy.decisions import Choice
+from ..policy.review import Choice
 from ..views.found import explained_json, selected_json
 from ..views.history import event_json
 from ..views.servers import refreshed_json, result_json, status_json

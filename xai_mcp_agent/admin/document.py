@@ -13,8 +13,7 @@ from ..core.approval import ApprovalScope
 from ..core.events import SourceStatus
 from ..core.json import JsonObject
 from ..core.util import installed_version
-from ..policy.decisions import Choice
-from ..policy.review import Review
+from ..policy.review import Choice, Review
 from . import requests
 
 _TEXT: JsonObject = {"type": "string"}

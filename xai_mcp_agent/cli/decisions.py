@@ -9,8 +9,7 @@ import typer
 
 from ..bridge.faces import Bridge
 from ..core.errors import BadSetting, ReviewNeeded
-from ..policy.decisions import Choice
-from ..policy.review import Review, digest_of_reviews, waiting_of
+from ..policy.review import Choice, Review, digest_of_reviews, waiting_of
 from ..views.tools import choice_json, choice_text, review_text
 from .frame import Report, StoreFrame
 from .options import DecidedServer, Digest, Tools

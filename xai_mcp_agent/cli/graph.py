@@ -12,8 +12,7 @@ import typer
 from ..bridge.flows import MOST_FLOWS, FlowFinder
 from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
-from ..policy.lock import DecisionLock
-from ..policy.lockfile import decided_now, find_lock
+from ..policy.lockfile import DecisionLock, decided_now, find_lock
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
 from .frame import StoreFrame

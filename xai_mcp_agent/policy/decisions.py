@@ -10,10 +10,10 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -21,13 +21,7 @@ import anyio.to_thread
 from ..catalog.catalog import Catalog
 from ..catalog.entry import Accepted, CatalogEntry
 from ..core.calls import DefinitionLock
-from ..core.errors import (
-    AcceptanceUnknown,
-    DefinitionChanged,
-    LockFailed,
-    NotAccepted,
-    StoreFailed,
-)
+from ..core.errors import AcceptanceUnknown, DefinitionChanged, LockFailed, NotAccepted, StoreFailed
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.json import JsonObject
 from ..core.tools import (
@@ -39,16 +33,14 @@ from ..core.tools import (
     digest_of,
     digest_of_value,
 )
-from ..history.diff import difference_in_full
 from ..history.event import Subject, Teller
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import decision_event
 from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
 from .approval_trust import ApprovalTrust
-from .lock import DecisionLock, SourceLock, source_name, source_of
-from .lockfile import Change, LockFile
-from .review import Standing
+from .lockfile import Change, DecisionLock, LockFile, SourceLock, source_name, source_of
+from .review import Standing, changes_between
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -58,29 +50,12 @@ _NOT_KNOWN = (
     "The tool {!r} cannot be used now: it is not known whether a person has switched it off. Do "
     "without it."
 )
-_NOT_KEPT = "the earlier definition is no longer known here"
-_HIDDEN = "a part that is hidden here because it looks like a secret"
 _LOST = (
     "{} is gone. Its decisions still count in this process, and are written again with the next "
     "decision."
 )
 _NOT_LOOKED = "The file of decisions was not read yet."
 _DEFINITION_SECONDS = 2.0  # for a person who waits to see what changed
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A decision about a tool, or without a `tool` about the instructions of its server.
-
-    `is_new` is False if it was decided before. `lines` say how an accepted definition differs from
-    the one that was accepted before.
-    """
-
-    server: str
-    tool: str
-    decision: Literal["enabled", "disabled", "accepted", "approved", "withdrawn"]
-    is_new: bool
-    lines: tuple[str, ...] = ()
 
 
 class Decisions:
@@ -115,13 +90,10 @@ class Decisions:
 
     def notice(self, event: SourceEvent) -> None:
         """Remember the first inventory of each source; an `Observer`."""
-        match event:
-            case InventoryChanged(source, inventory):
-                self._first.setdefault(source, inventory)
-            case SourceLost(source, _, on_purpose) if on_purpose:
-                self._first.pop(source, None)
-            case _:
-                pass
+        if isinstance(event, InventoryChanged):
+            self._first.setdefault(event.source, event.inventory)
+        elif isinstance(event, SourceLost) and event.on_purpose:
+            self._first.pop(event.source, None)
 
     async def read(self) -> None:
         """Read the decisions, also those of other processes."""
@@ -341,13 +313,15 @@ class Decisions:
             LockFailed: as for `switch`.
         """
 
+        own = self._name_of(source)
+        digests: dict[str, dict[str, str]] = {own: {}} if instructions else {}
+        for key, digest in tools.items():
+            digests.setdefault(source_of(key), {})[key.name] = digest
+
         def change(lock: DecisionLock) -> DecisionLock:
-            for key, digest in tools.items():
-                accepted = lock.of(source_of(key)).with_accepted({key.name: digest})
-                lock = lock.with_source(source_of(key), accepted)
-            if instructions:
-                name = self._name_of(source)
-                lock = lock.with_source(name, lock.of(name).with_accepted({}, instructions))
+            for name, x in digests.items():
+                accepted = lock.of(name).with_accepted(x, instructions if name == own else "")
+                lock = lock.with_source(name, accepted)
             return lock
 
         self._record_accepted(source, tools, instructions, "user")
@@ -409,13 +383,6 @@ class Decisions:
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
-
-
-def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:
-    """The differences between two definitions, in lines."""
-    if before is None or after is None:
-        return (_NOT_KEPT,)
-    return difference_in_full(before, after) or (_HIDDEN,)
 
 
 def _definition(digest: str, history: History) -> dict[str, JsonObject]:

@@ -1,4 +1,4 @@
-"""Reviews: what a person reads before they accept it, and the digest that binds the two."""
+"""Reviews: what a person reads before they decide, the digest that binds the two, the decision."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..core.errors import ReviewNeeded
+from ..core.json import JsonObject
 from ..core.shell import tool_command
 from ..core.tools import inventory_digest
+from ..history.diff import difference_in_full
 
 Standing: TypeAlias = Literal["accepted", "changed", "new"]
 """How a tool compares to what was accepted: the same, another definition, or nothing was."""
 
 INSTRUCTIONS = "instructions"
+_NOT_KEPT = "the earlier definition is no longer known here"
+_HIDDEN = "a part that is hidden here because it looks like a secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,28 @@ class Review:
     def name(self) -> str:
         """Its name for a person."""
         return self.tool or INSTRUCTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A decision about a tool, or without a `tool` about the instructions of its server.
+
+    `is_new` is False if it was decided before. `lines` say how an accepted definition differs from
+    the one that was accepted before.
+    """
+
+    server: str
+    tool: str
+    decision: Literal["enabled", "disabled", "accepted", "approved", "withdrawn"]
+    is_new: bool
+    lines: tuple[str, ...] = ()
+
+
+def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:
+    """The differences between two definitions, in lines."""
+    if before is None or after is None:
+        return (_NOT_KEPT,)
+    return difference_in_full(before, after) or (_HIDDEN,)
 
 
 def waiting_of(reviews: Iterable[Review]) -> list[Review]:

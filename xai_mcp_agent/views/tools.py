@@ -13,8 +13,7 @@ from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
 from ..history.event import Subject
 from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
-from ..policy.decisions import Choice
-from ..policy.review import INSTRUCTIONS, Review
+from ..policy.review import INSTRUCTIONS, Choice, Review
 from .history import NOTHING
 from .times import seconds_text, time_text, utc_text
 

@@ -773,15 +773,6 @@ def test_an_answer_in_pieces_of_a_byte_holds_up_nobody_else(service: HttpService
     assert any(longest_step() < LONG_STEP_SECONDS for _ in range(3))
 
 
-def test_json_with_too_many_parts_is_a_text(service: HttpService) -> None:
-    said = json.dumps([{"a": 1}] * 600_000).encode()
-    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
-    with using(at(service)) as bridge:
-        result = bridge.call_tool("it", "one")
-    assert (result.structured, result.text) == (None, said.decode())
-    assert "more than 500,000 objects" in result.notes[0]
-
-
 @pytest.mark.usefixtures("_no_garbage")
 def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
     schemas = {f"S{n}": {"type": "object", "maximum": 1.5, "enum": [n]} for n in range(60_000)}

@@ -22,8 +22,14 @@ from ...core.tools import STATIC, Tool, ToolKey, digest_of
 from ...core.visible import escaped
 from ...history.event import NAMELESS
 from ...history.recording.reports import decision_event
-from ...policy.decisions import Choice, changes_between
-from ...policy.review import Review, digest_of_reviews, require_read, waiting_of
+from ...policy.review import (
+    Choice,
+    Review,
+    changes_between,
+    digest_of_reviews,
+    require_read,
+    waiting_of,
+)
 from ...sources.canvas import CANVAS
 from ..context import Context
 from .tools import Tools
