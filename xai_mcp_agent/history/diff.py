@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..core.json import JsonObject, as_list, as_object, is_list, is_object
-from ..core.schemas import types_of
+from ..core.schemas import dereferenced, required, types_of
 from .event import Subject
 from .renames import as_if_named, likely_renames
 from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, shown
@@ -271,7 +271,7 @@ class _SchemaComparison:
         self, at: _Place, before: JsonObject, after: JsonObject, depth: int
     ) -> Iterator[str]:
         old, new = as_object(before.get("properties")), as_object(after.get("properties"))
-        was_needed, is_needed = _required(before), _required(after)
+        was_needed, is_needed = required(before), required(after)
         for name in dict.fromkeys((*old, *new, *was_needed, *is_needed)):
             here = at.field(str(name))
             if name in old and name not in new:
@@ -386,24 +386,7 @@ def _joined(labels: list[str], word: str) -> str:
 
 def _resolved(schema: Any, root: Any) -> Any:
     """The schema that a `$ref` leads to within its document, with what else stands beside it."""
-    seen: set[str] = set()
-    while ref := _ref_of(schema):
-        target = _at(root, ref)
-        if ref in seen or not _is_schema(target):
-            break
-        seen.add(ref)
-        beside = {name: x for name, x in schema.items() if name != "$ref"}
-        schema = {**as_object(target), **beside}
-    return schema
-
-
-def _at(root: Any, ref: str) -> Any:
-    """What a pointer such as `#/$defs/Address` points to; None for one that leads elsewhere."""
-    if not ref.startswith("#"):
-        return None
-    for step in ref[1:].split("/")[1:]:
-        root = as_object(root).get(step.replace("~1", "/").replace("~0", "~"))
-    return root
+    return dereferenced(schema, root)[0] if is_object(schema) else schema
 
 
 def _as_choices(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:
@@ -434,7 +417,3 @@ def _is_schema(value: Any) -> bool:
 def _ref_of(schema: Any) -> str:
     ref = as_object(schema).get("$ref")
     return ref if isinstance(ref, str) else ""
-
-
-def _required(schema: JsonObject) -> list[str]:
-    return [x for x in as_list(schema.get("required")) if isinstance(x, str)]
