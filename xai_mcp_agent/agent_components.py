@@ -45,7 +45,7 @@ class AgentUseMCPTools(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -83,7 +83,9 @@ class AgentMakeToolbelt(Component):
     toolbelt_spec: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        self.toolbelt_spec.value = canvas.make_toolbelt(ctx, **canvas.raw_inputs(self))
+        self.toolbelt_spec.value = canvas.toolbelts.make_toolbelt(
+            ctx, **canvas.ports.raw_inputs(self)
+        )
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -126,7 +128,7 @@ class AgentInit(Component):
     max_thoughts: InArg[int]
 
     def execute(self, ctx) -> None:
-        canvas.set_up_agent(ctx, self)
+        canvas.agents.set_up_agent(ctx, self)
 
 
 @xai_component(type="branch", color="rgb(5, 22, 104)")
@@ -193,7 +195,7 @@ class AgentRun(Component):
     approval: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        canvas.run_node(self, ctx)
+        canvas.agent_run.run_node(self, ctx)
 
     def do(self, ctx):
         way_on = super().do(ctx)
@@ -238,7 +240,7 @@ class AgentModel(Component):
     model_settings: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        self.model_settings.value = canvas.gather_settings(ctx, self)
+        self.model_settings.value = canvas.model_settings.gather_settings(ctx, self)
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -293,7 +295,7 @@ class AgentModelLimits(Component):
     model_settings: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        self.model_settings.value = canvas.gather_settings(ctx, self)
+        self.model_settings.value = canvas.model_settings.gather_settings(ctx, self)
 
 
 @xai_component(type="Start", color="rgb(118, 64, 12)")
@@ -332,8 +334,8 @@ class AgentDefineTool(Component):
     tool_args: OutArg[dict]
 
     def init(self, ctx):
-        ports = canvas.inputs(self, "description")
-        canvas.define_tool(ctx, run=self.run_drawn_nodes, **ports)
+        ports = canvas.ports.inputs(self, "description")
+        canvas.toolbelts.define_tool(ctx, run=self.run_drawn_nodes, **ports)
 
     def run_drawn_nodes(self, ctx, text, arguments):
         """Run the chain after this node once and give what AgentToolOutput was given."""
@@ -341,7 +343,7 @@ class AgentDefineTool(Component):
         self.tool_args.value = arguments
         if self.next is None:
             return None
-        return canvas.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
+        return canvas.node_answers.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
 
     def execute(self, ctx) -> None:
         pass
@@ -363,7 +365,7 @@ class AgentToolOutput(Component):
     results: InArg[dynalist]
 
     def execute(self, ctx) -> None:
-        canvas.give_output(ctx, self.results.value or [])
+        canvas.node_answers.give_output(ctx, self.results.value or [])
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -392,7 +394,7 @@ class AgentUseFunctions(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -426,7 +428,7 @@ class AgentUseBuiltinTools(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use_builtin_tools(ctx, self)
+        canvas.sources.use_builtin_tools(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -456,7 +458,7 @@ class AgentUseTools(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -495,7 +497,7 @@ class AgentUseOpenAPI(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use_openapi(ctx, self)
+        canvas.sources.use_openapi(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -532,7 +534,7 @@ class AgentUseWorkflow(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use_workflow(ctx, self)
+        canvas.sources.use_workflow(ctx, self)
 
 
 @xai_component(color="rgb(118, 64, 12)")
@@ -562,7 +564,7 @@ class AgentUseAgents(Component):
     required: InArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.use(ctx, self)
+        canvas.sources.use(ctx, self)
 
 
 @xai_component(color="rgb(60, 11, 53)")
@@ -592,7 +594,7 @@ class AgentPreferTools(Component):
     toolbelt_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.prefer_tools(ctx, **canvas.inputs(self))
+        canvas.toolbelts.prefer_tools(ctx, **canvas.ports.inputs(self))
 
 
 @xai_component(color="rgb(118, 11, 214)")
@@ -627,8 +629,8 @@ class AgentNumpyMemory(Component):
     memory: OutArg[any]
 
     def execute(self, ctx) -> None:
-        env = canvas.env_of(ctx)
-        self.memory.value = canvas.local_memory(**canvas.inputs(self), env=env)
+        env = canvas.model_settings.env_of(ctx)
+        self.memory.value = canvas.model_settings.local_memory(**canvas.ports.inputs(self), env=env)
 
 
 @xai_component(color="rgb(118, 11, 214)")
@@ -657,8 +659,10 @@ class AgentVectoMemory(Component):
     memory: OutArg[any]
 
     def execute(self, ctx) -> None:
-        env = canvas.env_of(ctx)
-        self.memory.value = canvas.remote_memory(**canvas.inputs(self), env=env)
+        env = canvas.model_settings.env_of(ctx)
+        self.memory.value = canvas.model_settings.remote_memory(
+            **canvas.ports.inputs(self), env=env
+        )
 
 
 @xai_component(type="branch", color="rgb(5, 22, 104)")
@@ -703,7 +707,7 @@ class AgentLearn(Component):
     error: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.run_node(self, ctx)
+        canvas.agent_run.run_node(self, ctx)
 
     def do(self, ctx):
         way_on = super().do(ctx)
@@ -734,8 +738,8 @@ class AgentDefineRoute(Component):
     conversation: OutArg[any]
 
     def init(self, ctx):
-        ports = canvas.inputs(self, "description")
-        canvas.define_route(ctx, *ports.values(), self.run_route_nodes)
+        ports = canvas.ports.inputs(self, "description")
+        canvas.routing.define_route(ctx, *ports.values(), self.run_route_nodes)
 
     def run_route_nodes(self, ctx, conversation):
         """Run the chain after this node once."""
@@ -779,7 +783,7 @@ class AgentRouter(Component):
     chosen_flow_name: OutArg[str]
 
     def execute(self, ctx) -> None:
-        route = canvas.follow_route(ctx, **canvas.inputs(self))
+        route = canvas.routing.follow_route(ctx, **canvas.ports.inputs(self))
         self.chosen_flow_name.value, self.result.value = route
 
 
@@ -813,7 +817,7 @@ class AgentUpdate(Component):
     agent_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.change_agent(ctx, self)
+        canvas.agents.change_agent(ctx, self)
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -837,8 +841,8 @@ class AgentMergeSystem(Component):
     out_conversation: OutArg[list]
 
     def execute(self, ctx) -> None:
-        ports = canvas.inputs(self, "new_system_prompt")
-        self.out_conversation.value = canvas.merge_system(**ports)
+        ports = canvas.ports.inputs(self, "new_system_prompt")
+        self.out_conversation.value = canvas.conversations.merge_system(**ports)
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -857,7 +861,7 @@ class AgentApprove(Component):
     answer: InCompArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.give_approval(**canvas.inputs(self, "answer"))
+        canvas.node_answers.give_approval(**canvas.ports.inputs(self, "answer"))
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -879,7 +883,9 @@ class AgentStreamStringResponse(Component):
     result_stream: OutArg[any]
 
     def execute(self, ctx) -> None:
-        self.result_stream.value = canvas.words_of(**canvas.inputs(self, "input_str"))
+        self.result_stream.value = canvas.conversations.words_of(
+            **canvas.ports.inputs(self, "input_str")
+        )
 
 
 @xai_component(color="rgb(5, 22, 104)")
@@ -913,5 +919,5 @@ class AgentRunTool(Component):
     updated_conversation: OutArg[list]
 
     def execute(self, ctx) -> None:
-        run = canvas.run_tool(ctx, **canvas.inputs(self))
+        run = canvas.agent_run.run_tool(ctx, **canvas.ports.inputs(self))
         self.tool_output.value, self.updated_conversation.value = run.answer, run.conversation

@@ -38,7 +38,7 @@ class MCPListTools(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.list_tools(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.list_tools(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -73,7 +73,7 @@ class MCPCallTool(Component):
     is_error: OutArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.tool_result(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.tool_result(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -116,7 +116,7 @@ class MCPToolStep(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.steps.call_step(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.steps.call_step(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -150,7 +150,7 @@ class MCPReadResource(Component):
     files: OutArg[list]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.read_resource(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.read_resource(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -181,7 +181,7 @@ class MCPGetPrompt(Component):
     prompts: OutArg[list]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.get_prompt(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.get_prompt(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -212,7 +212,7 @@ class MCPServerStatus(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.status(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.status(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(60, 11, 53)")
@@ -249,7 +249,7 @@ class MCPSearchTools(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.queries.find_tools(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.queries.find_tools(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(60, 11, 53)")
@@ -293,7 +293,7 @@ class MCPExplainTool(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.queries.explain_tool(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.queries.explain_tool(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(type="branch", color="rgb(60, 11, 53)")
@@ -336,7 +336,7 @@ class MCPPlan(Component):
     plan: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.planning.plan_request(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.planning.plan_request(ctx, **canvas.ports.inputs(self)))
 
     def do(self, ctx):
         way_on = super().do(ctx)
@@ -459,7 +459,7 @@ class MCPToolHistory(Component):
     status: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.queries.tool_history(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.queries.tool_history(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")
@@ -493,4 +493,4 @@ class MCPRefreshTools(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        canvas.outputs(self, canvas.servers.refresh_tools(ctx, **canvas.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.refresh_tools(ctx, **canvas.ports.inputs(self)))

@@ -16,7 +16,6 @@ from xai_mcp_agent.agent_components import (
     AgentInit,
     AgentMakeToolbelt,
     AgentRun,
-    AgentUseFunctions,
     AgentUseMCPTools,
     AgentUseTools,
 )
@@ -172,17 +171,10 @@ def test_a_node_that_leaves_nothing_of_a_source_is_told(capsys: pytest.CaptureFi
     [
         (lambda: use("wrong"), SettingsError, "nmae"),
         (lambda: use("findin"), UnknownServer, "finding"),
-        (lambda: server(tools=5), BadSetting, "`tools` of AgentUseMCPTools"),
-        (lambda: server(except_tools=["a", 5]), BadSetting, "`except_tools` of AgentUseMCPTools"),
         (
             lambda: make(AgentUseMCPTools, server_name="finding"),
             UnknownServer,
             "The node for what stands there is AgentUseTools",
-        ),
-        (
-            lambda: make(AgentUseFunctions, functions_name="tagged", except_tools=5),
-            BadSetting,
-            "`except_tools` of AgentUseFunctions",
         ),
     ],
 )

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.canvas import call, make, play
 from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
-from xai_mcp_agent.canvas import define_tool
 from xai_mcp_agent.canvas.steps import StepFailed
+from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.mcp_components import MCPToolStep
 from xai_mcp_agent.steps.references import TO_BE_GIVEN
 

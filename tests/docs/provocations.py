@@ -186,9 +186,9 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     ctx: dict[str, Any] = {}
     spec = {"standard_tools": {}, "mcp_servers": ["files"]}
-    canvas.init_agent(ctx, "helper", toolbelt_spec={**spec, "sources": ["clock"]})
+    canvas.agents.init_agent(ctx, "helper", toolbelt_spec={**spec, "sources": ["clock"]})
     with redirect_stdout(io.StringIO()) as screen:
-        canvas.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
+        canvas.agent_run.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
     yield screen.getvalue()
     with Bridge.open(file) as bridge:
         yield _said_by(lambda: Agent(bridge, "files").run("Hello"))
@@ -234,9 +234,9 @@ def asked() -> Iterator[str]:
 def nodes() -> Iterator[str]:
     """A port that is wrong, a name that no agent has, and steps that cannot be taken."""
     ctx: dict[str, Any] = {}
-    canvas.init_agent(ctx, "helper")
+    canvas.agents.init_agent(ctx, "helper")
     yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
-    yield _said_by(lambda: canvas.run_agent(ctx, "helpr", "Hello", outcome=CanvasRun()))
+    yield _said_by(lambda: canvas.agent_run.run_agent(ctx, "helpr", "Hello", outcome=CanvasRun()))
     step = canvas.steps.call_step
     taking = "library/get_book\nbook_id = results[0].id"
     yield _said_by(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
