@@ -126,6 +126,8 @@ class Caller:
     all its sources are held to the accepted definitions, whatever the settings say. `approval` has
     words for patterns of tools, see `settings.approval`; `approvals` are those of a person for this
     run, and `facts` the earlier calls of the run. `far` is there for callers of the gateway.
+    Decisions, rules and approvals hold for callers that are `is_governed`: agents, and whoever
+    calls through the gateway. A person or a program that calls by hand knows what it does.
     """
 
     kind: CallerKind
@@ -140,15 +142,10 @@ class Caller:
     workflow: str = ""
     node: str = ""
     far: FarClient | None = field(default=None, compare=False)
+    is_governed: bool = field(init=False)
 
-    @property
-    def is_governed(self) -> bool:
-        """Whether decisions, rules and approvals hold for its calls.
-
-        They hold for agents, and for whoever calls through the gateway. A person or a program that
-        calls by hand knows what it does.
-        """
-        return self.kind in ("agent", "gateway")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_governed", self.kind in ("agent", "gateway"))
 
 
 PROGRAM = Caller("program")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .json import JsonObject, as_object, at, children, is_object, parts_of
 from .schemas import EACH, HERE, ONE, under
@@ -58,11 +58,22 @@ class SchemaCheck:
             return str(cause).splitlines()[0]
         return ""
 
+    @cached_property
+    def _flat_steps(self) -> int:
+        """The steps for an object without others in it, and for each value: nearly all are such."""
+        return max(self._cost.at(0), self._cost.at(1))
+
     def problems(self, value: Any) -> list[str]:
         """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
         if self.broken or self._validator is None:
             return []
-        steps = self._cost.steps(value)
+        if isinstance(value, dict) and not any(
+            isinstance(x, dict | list) or len(str(name)) > _MAX_MATCHED
+            for name, x in cast("JsonObject", value).items()
+        ):
+            steps = (1 + len(cast("JsonObject", value))) * self._flat_steps
+        else:
+            steps = self._cost.steps(value)
         if steps > _MAX_STEPS:
             return []
         try:
@@ -125,7 +136,7 @@ class _Cost:
         parts = sum(1 for _ in islice(parts_of(self._root), _MAX_SCHEMA_PARTS))
         if parts == _MAX_SCHEMA_PARTS:
             raise ValueError(f"it is made of {_MAX_SCHEMA_PARTS:,} parts or more")
-        if max(map(self._at, range(4))) > _MAX_STEPS_A_VALUE:
+        if max(map(self.at, range(4))) > _MAX_STEPS_A_VALUE:
             raise ValueError("its references and choices multiply, or lead back to themselves")
 
     def steps(self, value: Any) -> int:
@@ -135,7 +146,7 @@ class _Cost:
             parts += len(level)
             if parts > _MAX_PARTS:
                 break
-            widest = max(widest, self._at(depth))
+            widest = max(widest, self.at(depth))
             if any(len(str(name)) > _MAX_MATCHED for x in level for name in as_object(x)):
                 break
             level = [inner for x in level for inner in children(x)]
@@ -143,7 +154,7 @@ class _Cost:
                 return parts * widest
         return _MAX_STEPS + 1
 
-    def _at(self, depth: int) -> int:
+    def at(self, depth: int) -> int:
         """The schemas that apply, at most, to one value that lies so deep in the one checked."""
         try:
             return self._count(self._root, depth)

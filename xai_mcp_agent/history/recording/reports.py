@@ -117,11 +117,14 @@ class Taught:
 Report: TypeAlias = Listed | Lost | Failed | Seeded | Taught | Event
 
 
+_BEGUN = usual_payload("begun")
+
+
 def begun_event(
     tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: Use = ()
 ) -> Event:
     """A call that is sent now: kept if its process ends before the call does."""
-    payload = usual_payload("begun")
+    payload = dict(_BEGUN)
     if arguments:
         payload["arguments"] = arguments
     payload |= by
