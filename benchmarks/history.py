@@ -187,7 +187,7 @@ def _listed(tools: tuple[Tool, ...], *, connected: bool = False) -> Listed:
 
 def _long(place: Place) -> Iterator[Row]:
     middle = _write(place)
-    answer = Range(subject=Subject(MCP, "big", "tool_7"), limit=20)
+    answer = Range(about=Subject(MCP, "big", "tool_7"), limit=20)
 
     def first_answer() -> None:
         store = open_history(place)

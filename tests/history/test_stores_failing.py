@@ -125,13 +125,13 @@ def problem_of(given: str | Path, folder: Path) -> StoreFailed:
 
 def test_a_server_that_nobody_started_is_named_without_its_password(tmp_path: Path) -> None:
     reason = problem_of(f"postgresql://me:s3cret@127.0.0.1:{free_port()}/db", tmp_path)
-    assert "No database server answers there." in str(reason)
+    assert "refused" in str(reason)
     assert "127.0.0.1" in reason.place
 
 
 def test_a_host_that_is_none_is_told(tmp_path: Path) -> None:
     reason = problem_of("postgresql://me:s3cret@no-such-host.invalid/db", tmp_path)
-    assert "There is no host of that name." in reason.problem
+    assert "no-such-host.invalid" in reason.problem
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_an_address_that_is_none_is_told(url: str, tmp_path: Path) -> None:
 def test_a_user_and_a_database_that_are_not_there_are_told(
     postgresql: Server, tmp_path: Path
 ) -> None:
-    assert "no database of that name" in problem_of(postgresql.url("none"), tmp_path).problem
+    assert 'database "none"' in problem_of(postgresql.url("none"), tmp_path).problem
     stranger = postgresql.url().replace("tests@", "stranger:s3cret@")
-    assert "does not accept" in problem_of(stranger, tmp_path).problem
+    assert "stranger" in problem_of(stranger, tmp_path).problem
 
 
 def test_a_driver_that_is_missing_is_named_with_the_command_that_installs_it(

@@ -117,7 +117,7 @@ def test_a_megabyte_of_description_is_compared_and_kept(writer: ReportWriter) ->
     long = "\0ä" * 500_000
     for words in (long, long, long + "."):
         writer.record([listed("a", tool("a", "x", words))])
-    events = writer.history.events(Range(subject=Subject(MCP, "a", "x")))
+    events = writer.history.events(Range(about=Subject(MCP, "a", "x")))
     assert [x.change for x in events] == ["discovered", "changed"]
     assert [len(x.payload["description"]) for x in events] == [1_000_000, 1_000_001]
 
@@ -131,7 +131,7 @@ def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Plac
     }
     made = ReportWriter(open_history(place), lambda text: text.replace("12345678", "***"))
     made.record([listed("a", Tool(ToolKey("mcp", "a", "x"), "", schema))])
-    (event,) = made.history.events(Range(subject=Subject(MCP, "a", "x")))
+    (event,) = made.history.events(Range(about=Subject(MCP, "a", "x")))
     assert event.payload["parameters"] == {
         "type": "object",
         "properties": {"***": {"default": "***", "enum": [True, 0.5, "***.5", "x"]}},

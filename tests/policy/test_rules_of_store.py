@@ -77,7 +77,7 @@ def test_without_a_store_no_agent_calls_anything(store: str) -> None:
 
 def test_a_store_that_is_away_is_told() -> None:
     bridge = bridge_at("postgresql://nobody@127.0.0.1:9/none", {"from": "store"})
-    with bridge, pytest.raises(RulesUnknown, match="No database server answers"):
+    with bridge, pytest.raises(RulesUnknown, match="Start the server"):
         bridge.ruled_tools(agent())
 
 

@@ -35,15 +35,14 @@ _AGENT = "agent"
 class Range:
     """Filter of events: all of the project by default.
 
-    `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
-    positions, the first not included; `since` is a time: whatever was written after the first event
-    of then counts, whatever its clock said. `changes` are the kinds that are wanted, if not all.
-    Only failures with `failed`, only what an `agent` called, only what has a `text` in it. `limit`
-    is for the newest so many rows; a row is one event with all that it implies.
+    `about` is one tool, or a source with all its tools. `after` and `until` are positions, the
+    first not included; `since` is a time: whatever was written after the first event of then
+    counts, whatever its clock said. `changes` are the kinds that are wanted, if not all. Only
+    failures with `failed`, only what an `agent` called, only what has a `text` in it. `limit` is
+    for the newest so many rows; a row is one event with all that it implies.
     """
 
-    subject: Subject | None = None
-    anchor: Subject | None = None
+    about: Subject | None = None
     after: int = 0
     until: int | None = None
     since: datetime | None = None
@@ -150,12 +149,10 @@ def _conditions(
     project: int, wanted: Range, subject: int, anchor: int
 ) -> Iterator[ColumnElement[bool]]:
     implies = events.c.followed_by.is_not(None)
-    if wanted.anchor is not None:
+    if wanted.about is not None and wanted.about.tool is None:
         yield events.c.anchor == anchor
-    if wanted.subject is not None:
-        own = events.c.subject == subject
-        is_of_tool = wanted.subject.tool is not None
-        yield or_(own, and_(events.c.subject == anchor, implies)) if is_of_tool else own
+    elif wanted.about is not None:
+        yield or_(events.c.subject == subject, and_(events.c.subject == anchor, implies))
     if wanted.changes:
         of_kind = events.c.change.in_(wanted.changes)
         implying = [x for x, y in _IMPLIED.items() if y in wanted.changes]

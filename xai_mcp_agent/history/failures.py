@@ -35,7 +35,7 @@ _NO_DRIVER = (
     "The driver for PostgreSQL is not installed.",
     'Install it: `pip install "xai-mcp-agent[postgres]"`.',
 )
-_LOST = ("The connection to the server was lost.", "Start it, if it is not there any more.")
+_REACH = f"Start the server, if it is not there. {_CHECK_URL}"
 # By the beginning of SQLite's name of an error, by its number, and by PostgreSQL's state.
 _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
     ("SQLITE_FULL", "ENOSPC", "EDQUOT"): ("The disk is full.", f"Make room there, {_ELSEWHERE}."),
@@ -57,22 +57,6 @@ _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
     ),
     ("SQLITE_CORRUPT", "SQLITE_NOTADB"): _DAMAGED,
     ("42501",): ("This user may not do that.", "Let it make tables, and read and write its own."),
-}
-# Of connections that were not made there is only a text, the server's or that of the C library.
-_BY_WORDS: dict[tuple[str, ...], tuple[str, str]] = {
-    ("password", "authentication", "pg_hba", "role "): (
-        "The server does not accept this user and password.",
-        _CHECK_URL,
-    ),
-    ("database ",): (
-        "The server has no database of that name.",
-        f"Make it (createdb). {_CHECK_URL}",
-    ),
-    ("resolve", "translate host"): ("There is no host of that name.", _CHECK_URL),
-    ("timeout", "refused", "unreachable", "no such file"): (
-        "No database server answers there.",
-        f"Start it. {_CHECK_URL}",
-    ),
 }
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
@@ -132,14 +116,9 @@ def _explained(place: Place, cause: Exception) -> tuple[str, str]:
     for codes, explained in _BY_CODE.items():
         if code and code.startswith(codes):
             return explained
-    if is_of_server and isinstance(cause, DBAPIError) and cause.connection_invalidated:
-        return _LOST
-    has_words = is_of_server and (not state or state.startswith(("28", "3D")))
-    words = str(original).lower() if has_words else ""
-    for marks, explained in _BY_WORDS.items():
-        if any(x in words for x in marks):
-            return explained
-    return _first_line(place, original), ""
+    # Without a state, or with one of these, there is no connection: its text says why.
+    is_away = is_of_server and (not state or state.startswith(("28", "3D")))
+    return _first_line(place, original), _REACH if is_away else ""
 
 
 def _first_line(place: Place, cause: BaseException) -> str:

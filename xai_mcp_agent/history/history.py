@@ -209,7 +209,7 @@ class History:
         """
         with self.reading() as connection:
             subject, *_ = _subjects(self.log.catch_up(connection), source, tool)
-            rows = self.log.rows(connection, Range(subject=subject, changes=_DEFINING))
+            rows = self.log.rows(connection, Range(about=subject, changes=_DEFINING))
             told = [x.event for x in rows if x.event.definition]
             known = definitions_of(connection, {x.definition or "" for x in told})
         versions: list[Version] = []
@@ -275,7 +275,7 @@ class History:
                 changed = self.log.newest_of(connection, subject, _OF_TOOLS, last)
                 if changed is not None:
                     # One listing is of one moment and one run.
-                    together = Range(anchor=subject, since=changed.time, until=changed.position)
+                    together = Range(about=subject, since=changed.time, until=changed.position)
                     rows = (x.event for x in self.log.rows(connection, together))
                     same = [x for x in rows if (x.time, x.run) == (changed.time, changed.run)]
                     first = min(x.position for x in same if x.change in INVENTORY)
@@ -299,7 +299,7 @@ class History:
         tool = event.subject
         with self.reading() as connection:
             until = event.position - 1
-            before = Range(subject=tool, changes=_DEFINING, until=until, limit=1)
+            before = Range(about=tool, changes=_DEFINING, until=until, limit=1)
             found = [x.event.definition for x in self.log.rows(connection, before) if x.is_wanted]
             if not found and begin_of(connection, self.project_id) <= until:  # it was pruned
                 record = self.log.fold_at(connection, until).plain_tool(tool)
@@ -344,8 +344,7 @@ class History:
             return self.log.rows(connection, wanted)
         found: list[LogRow] = []
         for subject in _subjects(self.log.catch_up(connection), source, tool):
-            only = {"anchor": subject} if subject.tool is None else {"subject": subject}
-            found += self.log.rows(connection, replace(wanted, **only))
+            found += self.log.rows(connection, replace(wanted, about=subject))
         found.sort(key=lambda x: x.event.position)
         return found[-wanted.limit :] if wanted.limit else found
 
@@ -361,7 +360,7 @@ class History:
         """Records of a source and its tools as of then, without calls; or all records."""
         if source is None:
             return self._fold_at(connection, moment).records()
-        fold = self._fold_at(connection, moment, Range(anchor=source, changes=INVENTORY))
+        fold = self._fold_at(connection, moment, Range(about=source, changes=INVENTORY))
         records, tools = fold.sources.get(source), fold.known(source).tools.values()
         return Records({source: records} if records else {}, {x.subject: x for x in tools})
 

@@ -133,7 +133,7 @@ class EventLog:
         about = {x.subject.digest: x.subject for x in new}
         about |= {x.anchor.digest: x.anchor for x in about.values()}
         numbers = self._numbers(connection, about)
-        run_numbers = self._run_numbers(connection, {x.run or run: x.time for x in new})
+        run_numbers = self._run_numbers(connection, (x.run or run for x in new))
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
         rows = [
@@ -158,18 +158,17 @@ class EventLog:
 
     def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
         """The newest rows of a range, oldest first, with what they imply."""
-        if wanted.limit is None:
-            return self._chosen(connection, wanted, self._found(connection, wanted))
         rows: list[LogRow] = []
+        limit = some = wanted.limit or LARGEST_POSITION
+        until = wanted.until
         # Some rows imply nothing of what is wanted, so more are read until there are enough.
-        until, some = wanted.until, wanted.limit
-        while len(rows) < wanted.limit:
+        while len(rows) < limit:
             portion = replace(wanted, until=until, limit=some)
             if not (found := self._found(connection, portion)):
                 break
             rows = [*self._chosen(connection, wanted, found), *rows]
             until, some = found[0].position - 1, min(4 * some, _ROWS_AT_A_TIME)
-        return rows[max(0, len(rows) - wanted.limit) :]
+        return rows[-limit:]
 
     def _chosen(
         self, connection: Connection, wanted: Range, found: Sequence[Event]
@@ -216,16 +215,9 @@ class EventLog:
     ) -> Iterator[tuple[Subject, Links, int]]:
         """Links of each subject by the facts about it, with their counts."""
         counts: Counter[tuple[Subject, Change]] = Counter()
-        wanted = Range(until=until, changes=(*INVENTORY, "failed"))
-        found = [x for some in self._portions(connection, wanted) for x in some]
-        implied = self._implied(connection, [x for x in found if x.followed_by is not None])
-        for row in (LogRow(x, implied.get(x.position, ())) for x in found):
-            head = row.event.subject
-            counts[head, row.event.change] += 1
-            if row.tools:
-                change = row.implied_change
-                for subject, _ in row.tools:
-                    counts[subject, change] += 1
+        for row in self.rows(connection, Range(until=until, changes=(*INVENTORY, "failed"))):
+            counts[row.event.subject, row.event.change] += 1
+            counts.update((subject, row.implied_change) for subject, _ in row.tools)
         for (subject, change), count in counts.items():
             yield subject, links_of(change, subject, self.project), count
 
@@ -279,23 +271,10 @@ class EventLog:
             connection.execute(insert(subjects), new)
         return self._known_numbers(connection, wanted)
 
-    def _run_numbers(
-        self, connection: Connection, wanted: Mapping[str, datetime]
-    ) -> Mapping[str, int]:
-        """The numbers of runs. A run without a row gets one, as ended at this time."""
-        new = {x: time for x, time in wanted.items() if x and x not in self._run_number_of}
-        if new:
+    def _run_numbers(self, connection: Connection, wanted: Iterable[str]) -> Mapping[str, int]:
+        """The numbers of these runs. One that never wrote anything has none."""
+        if new := {*wanted} - self._run_number_of.keys():
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
-            known = {x.id for x in connection.execute(query)}
-            lost = [
-                {
-                    "id": run, "project": self.number, "host": "", "pid": 0, "pid_started": 0.0,
-                    "seen": time, "ended": time,
-                }
-                for run, time in new.items() if run not in known
-            ]  # fmt: skip
-            if lost:
-                connection.execute(insert(runs), lost)
             self._run_number_of |= {x.id: x.number for x in connection.execute(query)}
         return self._run_number_of
 
@@ -311,7 +290,7 @@ class EventLog:
 
     def _found(self, connection: Connection, wanted: Range) -> list[Event]:
         """The events of a range's own rows, oldest first."""
-        about = wanted.subject or wanted.anchor
+        about = wanted.about
         subject = self._number(connection, about) if about else 0
         anchor = self._number(connection, about.anchor) if about else 0
         query = query_of(self.number, wanted, subject, anchor)
@@ -380,10 +359,9 @@ class EventLog:
 def _chosen(row: LogRow, wanted: Range) -> LogRow:
     """The part of a row that lies in a range."""
     event, tools, is_wanted = row.event, row.tools, True
-    if wanted.subject is not None and event.subject != wanted.subject:
-        is_wanted, tools = False, [x for x in tools if x[0] == wanted.subject]
-    elif wanted.subject is not None:
-        tools = ()
+    if wanted.about is not None and wanted.about.tool is not None:
+        is_wanted = event.subject == wanted.about
+        tools = [x for x in tools if x[0] == wanted.about]
     if wanted.changes:
         is_wanted = is_wanted and event.change in wanted.changes
         tools = tools if tools and row.implied_change in wanted.changes else ()
