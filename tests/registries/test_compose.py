@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from xai_mcp_agent import BadSetting, settings_from
 from xai_mcp_agent.registries.entries import compose
-from xai_mcp_agent.registries.manifest import manifest_of
+from xai_mcp_agent.registries.offers import manifest_of
 from xai_mcp_agent.registries.readers import document_of
 from xai_mcp_agent.registries.server_json import (
     Refused,

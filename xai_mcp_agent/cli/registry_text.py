@@ -13,8 +13,7 @@ from .output import text_width
 
 if TYPE_CHECKING:
     from ..registries.entries import Need
-    from ..registries.manifest import RegistryManifest
-    from ..registries.offers import Listing, Offer
+    from ..registries.offers import Listing, Offer, RegistryManifest
     from ..registries.registries import ChangedEntry, FoundServer
     from ..registries.signals import Signal
     from ..registries.store import SyncReport

@@ -133,7 +133,7 @@ class EventLog:
         about = {x.subject.digest: x.subject for x in new}
         about |= {x.anchor.digest: x.anchor for x in about.values()}
         numbers = self._numbers(connection, about)
-        run_numbers = self._run_numbers(connection, (x.run or run for x in new))
+        run_numbers = self._run_numbers(connection, {x.run or run: x.time for x in new})
         new_bodies = [{"digest": x, "body": body} for x, body in sorted(bodies.items())]
         insert_missing(connection, definitions, new_bodies)
         rows = [
@@ -271,10 +271,19 @@ class EventLog:
             connection.execute(insert(subjects), new)
         return self._known_numbers(connection, wanted)
 
-    def _run_numbers(self, connection: Connection, wanted: Iterable[str]) -> Mapping[str, int]:
-        """The numbers of these runs. One that never wrote anything has none."""
-        if new := {*wanted} - self._run_number_of.keys():
+    def _run_numbers(
+        self, connection: Connection, wanted: Mapping[str, datetime]
+    ) -> Mapping[str, int]:
+        """The numbers of runs. One that was killed before it wrote anything ended at this time."""
+        if new := wanted.keys() - self._run_number_of.keys() - {""}:
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
+            ended = {"host": "", "pid": 0, "pid_started": 0.0}
+            lost = [
+                {"id": x, "project": self.number, "seen": wanted[x], "ended": wanted[x], **ended}
+                for x in new - {x.id for x in connection.execute(query)}
+            ]
+            if lost:
+                connection.execute(insert(runs), lost)
             self._run_number_of |= {x.id: x.number for x in connection.execute(query)}
         return self._run_number_of
 

@@ -15,13 +15,12 @@ _HOME_OF = {
     "Listing": "offers",
     "Offer": "offers",
     "Registries": "registries",
-    "RegistryManifest": "manifest",
+    "RegistryManifest": "offers",
     "Signal": "signals",
 }
 
 if TYPE_CHECKING:
-    from .manifest import RegistryManifest
-    from .offers import Listing, Offer
+    from .offers import Listing, Offer, RegistryManifest
     from .registries import FoundServer, Registries
     from .signals import Signal
 else:  # looked up on first use, as those of the package

@@ -1,19 +1,18 @@
-"""Offers: the entry that would be written for a version of a server, and the signals about it."""
+"""Offers: the entry that would be written for a version of a server, its manifest and signals."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..core.json import JsonObject
+from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
 from .entries import Composition, compose
-from .manifest import RegistryManifest, manifest_of
-from .readers import NpmReader, npm_address
+from .readers import NpmPackage, NpmReader, npm_address
 from .server_json import (
     NAME_CHARS,
     Document,
@@ -30,7 +29,33 @@ NOT_FOUND = 404
 # For one question about one server, for which a person waits.
 ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 
+_MAX_ITEMS = 100  # tags, dependencies
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryManifest:
+    """One version of a server (spec 5, registry integration); None where a registry says nothing.
+
+    `manifest_url` is the address of its document, `download_url` that of its package. `checksum` is
+    the package's, after the name of its kind.
+    """
+
+    name: str
+    version: str
+    mcp_version: str | None = None
+    schema_version: str | None = None
+    manifest_url: str | None = None
+    download_url: str | None = None
+    checksum: str | None = None
+    tags: tuple[str, ...] = ()
+    author: str | None = None
+    license: str | None = None
+    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_json(self) -> JsonObject:
+        """Return it for JSON, under the same names."""
+        return {**asdict(self), "tags": list(self.tags)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +108,22 @@ def make_offer(
     listing: Listing,
     name: str,
     *,
-    given: Mapping[str, str] | None,
-    allow: Collection[str],
-    prefer: str,
-    configured: Mapping[str, Any],
-    offline: bool,
+    given: Mapping[str, str] | None = None,
+    allow: Collection[str] = (),
+    prefer: str = "",
+    configured: Mapping[str, Any] | None = None,
+    offline: bool = False,
 ) -> Offer:
-    """Return the offer of a listing; see `Registries.offer`."""
+    """Return the entry of a server under a name, and the signals about it.
+
+    `given` are values of the person, `allow` words of `ALLOWED`, `prefer` a type of package or
+    `remote`. `configured` are the entries of the settings, as they are written.
+
+    Raises:
+        Refused: it must not be used, or no way to use it is allowed.
+        BadSetting: a value of `given` does not fit.
+    """
+    configured = configured or {}
     document = listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
@@ -173,3 +207,51 @@ def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Ori
     if not package.has_command:
         raise Refused(listing.document.name, f"{title} has no command to run")
     return replace(origin, package=package)
+
+
+# The manifest
+
+
+def manifest_of(document: Document, package: NpmPackage | None = None) -> RegistryManifest:
+    """Return what a document says, and where it says nothing, its package."""
+    server, package = document.server, package or NpmPackage()
+    download, checksum = _download(server)
+    schema = as_text(server.get("$schema")).rstrip("/").split("/")
+    schema_version = shown(schema[-2]) if len(schema) > 1 else None
+    return RegistryManifest(
+        document.name,
+        document.version,
+        _text(server.get("mcp_version")),
+        _text(server.get("schema_version")) or schema_version,
+        _text(server.get("manifest_url")) or document.place or None,
+        _text(server.get("download_url")) or download or package.tarball or None,
+        _text(server.get("checksum")) or checksum or package.integrity or None,
+        tuple(map(shown, as_texts(server.get("tags"))[:_MAX_ITEMS])),
+        _text(server.get("author")) or package.author or _repository_owner(server),
+        _text(server.get("license")) or package.license or None,
+        _dependencies(server.get("dependencies")) or package.dependencies,
+    )
+
+
+def _download(server: JsonObject) -> tuple[str | None, str | None]:
+    """The address and the hash of the first package that is a file."""
+    for package in map(as_object, as_list(server.get("packages"))):
+        if sha256 := _text(package.get("fileSha256")):
+            return _text(package.get("identifier")), f"sha256:{sha256}"
+    return None, None
+
+
+def _repository_owner(server: JsonObject) -> str | None:
+    url = _text(as_object(server.get("repository")).get("url")) or ""
+    parts = url.split("/")
+    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
+
+
+def _dependencies(value: Any) -> dict[str, str]:
+    names = dict.fromkeys(as_texts(value), "")
+    entries = list((names or as_object(value)).items())[:_MAX_ITEMS]
+    return {shown(str(key)): shown(x) for key, x in entries}
+
+
+def _text(value: Any) -> str | None:
+    return shown(value) or None

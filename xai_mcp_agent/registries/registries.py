@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from ..settings.models import Settings
 from ..settings.registries import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered
-from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, make_offer
+from .offers import ASK_LIMITS, NOT_FOUND, Listing, make_offer
 from .readers import ApiReader, NpmReader, reader_of
 from .server_json import (
     NAME_CHARS,
@@ -219,30 +219,7 @@ class Registries:
         where = registry or "any registry of the settings"
         return RegistryError(f"There is no server {_quoted(name)} in {where}.{why} {hint}".rstrip())
 
-    def offer(
-        self,
-        listing: Listing,
-        name: str,
-        *,
-        given: Mapping[str, str] | None = None,
-        allow: Collection[str] = (),
-        prefer: str = "",
-        configured: Mapping[str, Any] | None = None,
-        offline: bool = False,
-    ) -> Offer:
-        """Return the entry of a server under a name, and the signals about it.
-
-        `given` are values of the person, `allow` words of `ALLOWED`, `prefer` a type of package or
-        `remote`. `configured` are the entries of the settings, as they are written.
-
-        Raises:
-            Refused: it must not be used, or no way to use it is allowed.
-            BadSetting: a value of `given` does not fit.
-        """
-        return make_offer(
-            listing, name, given=given, allow=allow, prefer=prefer, configured=configured or {},
-            offline=offline,
-        )  # fmt: skip
+    offer = staticmethod(make_offer)
 
     def accept(self, listing: Listing) -> Listing:
         """Accept the changed content of a version from now on."""

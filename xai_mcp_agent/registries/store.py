@@ -128,6 +128,11 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", values)
         return progress
 
+    def begin(self, registry: str, since: str) -> Progress:
+        """Note that a sync begins, of what changed since a time; its progress."""
+        with self.writing():
+            return self.set_progress(registry, Progress(since=since, begun=_now()))
+
     # Documents
 
     def put(self, registry: str, document: Document, run: str = "") -> Alarm | None:
@@ -279,85 +284,62 @@ def sync_registry(
     Raises:
         RegistryError: the local copy cannot be written.
     """
+    report, limits = SyncReport(registry.name), limits or SyncLimits()
     try:
         reader = reader_of(registry)
     except RegistryError as reason:
-        return SyncReport(registry.name, problem=str(reason))
-    sync = _Sync(store, registry, reader, limits or SyncLimits())
-    sync.run()
-    return sync.report
+        report.problem = str(reason)
+        return report
+    if problem := _read_pages(store, registry.address, reader, limits, report):
+        report.problem = f"{registry.address} {problem}"
+    return report
 
 
-class _Sync:
-    def __init__(
-        self, store: Store, registry: RegistrySettings, reader: Reader, limits: SyncLimits
-    ) -> None:
-        self.report = SyncReport(registry.name)
-        self._store, self._reader, self._limits = store, reader, limits
-        self._registry = registry.address
-        self._deadline = time.monotonic() + limits.seconds
-        self._cursors: set[str] = set()
-
-    def run(self) -> None:
-        progress: Progress | None = self._store.progress(self._registry)
-        assert progress is not None
-        self.report.is_resumed = bool(progress.cursor)
-        if not progress.cursor:
-            progress = self._save(Progress(since=progress.since, begun=_now()))
-        while progress is not None:
-            if time.monotonic() >= self._deadline:
-                seconds = f"{self._limits.seconds:g} s"
-                self._stop(f"it stopped after {seconds}. `registry sync` continues from there.")
-                return
-            progress = self._read_page(progress)
-
-    def _save(self, progress: Progress) -> Progress:
-        with self._store.writing():
-            return self._store.set_progress(self._registry, progress)
-
-    def _stop(self, problem: str) -> None:
-        self.report.problem = f"{self._registry}: {problem}"
-
-    def _read_page(self, progress: Progress) -> Progress | None:
-        """Read and store one page; return where to continue, or None at the end."""
-        seconds = min(self._limits.fetch.seconds, max(self._deadline - time.monotonic(), 0.1))
-        limits = replace(self._limits.fetch, seconds=seconds)
+def _read_pages(
+    store: Store, registry: str, reader: Reader, limits: SyncLimits, report: SyncReport
+) -> str:
+    """Read and store pages until the last one; why it ends before, if it does."""
+    deadline, cursors = time.monotonic() + limits.seconds, set[str]()
+    progress = store.progress(registry)
+    report.is_resumed = bool(progress.cursor)
+    if not report.is_resumed:
+        progress = store.begin(registry, progress.since)
+    while (left := deadline - time.monotonic()) > 0:
+        fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(left, 0.1)))
         try:
-            page = self._reader.page(progress.cursor, progress.since, limits)
+            page = reader.page(progress.cursor, progress.since, fetch)
         except OSError as reason:
             is_refused = isinstance(reason, Answered) and reason.status in _CLIENT_ERRORS
-            if is_refused and self.report.is_resumed and self.report.pages == 0:
-                self.report.is_resumed = False  # the cursor is too old: begin again
-                return self._save(Progress(since=progress.since, begun=_now()))
-            at = f", at page {self.report.pages + 1}" if self.report.pages else ""
+            if is_refused and report.is_resumed and report.pages == 0:  # the cursor is too old
+                report.is_resumed, progress = False, store.begin(registry, progress.since)
+                continue
+            at = f", at page {report.pages + 1}" if report.pages else ""
             later = " `registry sync` continues from there." if progress.cursor else ""
-            why = str(reason).rstrip(".")
-            self.report.problem = f"{self._registry} cannot be read{at}: {why}.{later}"
-            return None
-        with self._store.writing():
-            return self._store_page(page, progress)
+            return f"cannot be read{at}: {str(reason).rstrip('.')}.{later}"
+        with store.writing():
+            if store.progress(registry) != progress:
+                return "is read by another sync at the same time, which continues."
+            _store_page(store, registry, page, progress.begun, report)
+            if page.next in cursors:
+                store.set_progress(registry, Progress(since=progress.since))
+                return "gives the same cursor again and would never end. Its pages are kept."
+            if not page.next:
+                if not reader.reports_changes:
+                    report.removed = store.remove_unseen(registry, progress.begun)
+                since = _time_text(datetime.fromisoformat(progress.begun) - _OVERLAP)
+                store.set_progress(registry, Progress(since=since))
+                return ""
+            cursors.add(page.next)
+            progress = store.set_progress(registry, replace(progress, cursor=page.next))
+    seconds = f"{limits.seconds:g} s"
+    return f"is not read to its end after {seconds}. `registry sync` continues from there."
 
-    def _store_page(self, page: Page, progress: Progress) -> Progress | None:
-        if self._store.progress(self._registry) != progress:
-            self._stop("another sync reads it at the same time, and continues. Its pages are kept.")
-            return None
-        self.report.pages += 1
-        for document in page.documents:
-            self.report.documents += 1
-            if document.refused:
-                self.report.refused.append((document.name, document.refused))
-            if alarm := self._store.put(self._registry, document, progress.begun):
-                self.report.alarms.append(alarm)
-        if not page.next:
-            if not self._reader.reports_changes:
-                removed = self._store.remove_unseen(self._registry, progress.begun)
-                self.report.removed = removed
-            since = _time_text(datetime.fromisoformat(progress.begun) - _OVERLAP)
-            self._store.set_progress(self._registry, Progress(since=since))
-            return None
-        if page.next in self._cursors:
-            self._store.set_progress(self._registry, Progress(since=progress.since))
-            self._stop("it gives the same cursor again and would never end. Its pages are kept.")
-            return None
-        self._cursors.add(page.next)
-        return self._store.set_progress(self._registry, replace(progress, cursor=page.next))
+
+def _store_page(store: Store, registry: str, page: Page, run: str, report: SyncReport) -> None:
+    report.pages += 1
+    report.documents += len(page.documents)
+    for document in page.documents:
+        if document.refused:
+            report.refused.append((document.name, document.refused))
+        if alarm := store.put(registry, document, run):
+            report.alarms.append(alarm)
