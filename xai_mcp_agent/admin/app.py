@@ -133,15 +133,15 @@ class _Admin:
         """List a source again; spec/4 wants 404 for an unknown one and 500 for what fails."""
         name, query = request.path_params["id"], read(RefreshQuery, dict(request.query_params))
         self._operations.settings.source(name)
-        (one,) = await self._operations.refresh(name, force=query.force)
-        if isinstance(one.error, SourceError):
-            raise RefreshFailed(str(one.error))
-        one.require()
-        if one.trouble and not self._operations.engine.recorder.place.is_off:
+        (refreshed,) = await self._operations.refresh(name, force=query.force)
+        if isinstance(refreshed.error, SourceError):
+            raise RefreshFailed(str(refreshed.error))
+        refreshed.require()
+        if refreshed.trouble and not self._operations.engine.recorder.place.is_off:
             raise RefreshFailed(
-                f"{name} was listed, and the history does not have it: {one.trouble}"
+                f"{name} was listed, and the history does not have it: {refreshed.trouble}"
             )
-        return refreshed_json(one)
+        return refreshed_json(refreshed)
 
     async def discover(self, _: Request) -> JsonObject:
         """Restart every source, list it anew, and read the rules again.

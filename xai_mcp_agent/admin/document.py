@@ -188,8 +188,8 @@ OPERATIONS = (
 def document() -> JsonObject:
     """The document."""
     paths: dict[str, JsonObject] = {}
-    for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method] = _operation(one)
+    for route in OPERATIONS:
+        paths.setdefault(route.path, {})[route.method] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "xai-mcp-agent", "version": installed_version()},
@@ -202,31 +202,31 @@ def document() -> JsonObject:
     }
 
 
-def _operation(one: Operation) -> JsonObject:
-    names = [x.strip("{}") for x in one.path.split("/") if x.startswith("{")]
+def _operation(route: Operation) -> JsonObject:
+    names = [x.strip("{}") for x in route.path.split("/") if x.startswith("{")]
     parameters = [{"name": x, "in": "path", "required": True, "schema": _TEXT} for x in names]
-    if one.query is not None:
-        of_query = one.query.model_json_schema()["properties"].items()
+    if route.query is not None:
+        of_query = route.query.model_json_schema()["properties"].items()
         parameters += [{"name": x, "in": "query", "schema": schema} for x, schema in of_query]
     events = {"x-events": {name: _ref(schema) for name, schema in EVENTS.items()}}
-    answer = {"application/json": {"schema": _ref(one.answer)}}
+    answer = {"application/json": {"schema": _ref(route.answer)}}
     stream = {"text/event-stream": {"schema": _TEXT, **events}}
     responses: JsonObject = {
-        "200": {"description": "OK", "content": answer if one.answer else stream}
+        "200": {"description": "OK", "content": answer if route.answer else stream}
     }
     problem = {"application/problem+json": {"schema": _ref("Problem")}}
-    for status in sorted({401, 403, 421, *one.problems}):
+    for status in sorted({401, 403, 421, *route.problems}):
         responses[str(status)] = {
             "description": "See `detail` and `next_step`.",
             "content": problem,
         }
     operation: JsonObject = {
-        "summary": one.summary,
+        "summary": route.summary,
         "parameters": parameters,
         "responses": responses,
     }
-    if one.body is not None:
-        schema = one.body.model_json_schema()
+    if route.body is not None:
+        schema = route.body.model_json_schema()
         operation["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": schema}},

@@ -183,7 +183,7 @@ class EventStream(Response):
     async def _check_position(self) -> None:
         """Begin anew for a client of another history, such as that of a process before."""
         with suppress(StoreFailed):
-            newest = await self._operations.look_up(lambda kept: kept.newest_position())
+            newest = await self._operations.look_up(lambda history: history.newest_position())
             if self._after > newest:
                 self._after = 0
 

@@ -22,7 +22,7 @@ _LOCK_SECONDS = 5.0
 
 def digest_of(value: object, key: bytes) -> str:
     """The digest of `Settings`, or of the settings of one source. Equal for equal ones."""
-    text = json.dumps(_plain(value), sort_keys=True, default=str)
+    text = json.dumps(value, sort_keys=True, default=_plain)
     return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
@@ -49,11 +49,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Secret):
         return value.reveal()
     if is_dataclass(value) and not isinstance(value, type):
-        return {x.name: _plain(getattr(value, x.name)) for x in fields(value)}
+        return {x.name: getattr(value, x.name) for x in fields(value)}
     if isinstance(value, Mapping):
-        return {str(k): _plain(x) for k, x in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(x) for x in cast("list[Any]", value)]
+        return dict(cast(Mapping[Any, Any], value))
     if isinstance(value, set | frozenset):
-        return sorted(map(str, cast("set[Any]", value)))
-    return value
+        return sorted(map(str, cast(set[Any], value)))
+    return str(value)

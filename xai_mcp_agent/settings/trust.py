@@ -17,6 +17,7 @@ from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from ..core.errors import SettingsError
 from ..core.shell import shown_command
@@ -99,6 +100,11 @@ class Agreement:
             ]
             if lost and (source := sources.get(path, "")) not in off:
                 yield Part(path, "", tuple(lost), source)
+
+
+@dataclass(frozen=True, slots=True)
+class _AgreementFile:
+    files: dict[str, Agreement]
 
 
 class TrustStore:
@@ -209,11 +215,11 @@ class TrustStore:
     def _read(self) -> dict[str, Agreement]:
         """All agreements; none if the file cannot be read. The next agreement replaces it."""
         try:
-            files = json.loads(self._file.read_bytes())["files"]
-            return {x: adapter(Agreement).validate_python(y) for x, y in files.items()}
+            content = adapter(_AgreementFile).validate_json(self._file.read_bytes())
+            return cast(_AgreementFile, content).files
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
+        except (OSError, ValueError) as why:
             logger.warning("%s cannot be read, so no settings file is trusted: %s", self._file, why)
             return {}
 
