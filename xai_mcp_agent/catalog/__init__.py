@@ -1,1 +1,1 @@
-"""What tools exist now, and which of them an agent may use."""
+"""The tools that exist now, and which of them an agent may use."""

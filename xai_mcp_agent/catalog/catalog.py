@@ -21,18 +21,18 @@ from .records import ToolRecords
 logger = logging.getLogger(__name__)
 
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
-"""The reason why a tool of a source is not in the catalog, for a person."""
+"""Why a tool of a source is not in the catalog, for a person."""
 
-_MOST_NAMES = 10  # in an error that a model reads
-_DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
+_MOST_NAMES = 10  # names in an error that a model reads
+_DIGESTED_AT_ONCE = 200  # computed at once on the event loop: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanged:
-    """What these sources offer changed, or the records of their tools did.
+    """The offers of these sources, or the records of their tools, have changed.
 
-    The version stays the same if no tool was added, changed or removed; `lists` are those of
-    `core.events.LISTS` that changed.
+    The version stays the same if no tool was added, changed or removed; `lists` are the changed
+    ones of `core.events.LISTS`.
     """
 
     version: int
@@ -43,8 +43,8 @@ class CatalogChanged:
 class Catalog:
     """Every tool of every source, by key. An `Observer` behind the recorder; used on its loop.
 
-    Tools of a source whose connection is lost stay in the catalog, so that a call can reconnect it;
-    they are removed when it is closed on purpose or lists without them.
+    Tools of a lost source stay in the catalog, so that a call can reconnect it; they are removed
+    when it is closed on purpose or lists without them.
 
     A listing counts at once. The records of tools come from the `recorder`.
     """
@@ -52,14 +52,14 @@ class Catalog:
     def __init__(self, recorder: HistoryRecorder | None = None) -> None:
         self.version = 0
         self._inventories: dict[str, Inventory] = {}
-        self._by_name: dict[tuple[str, str], Tool] = {}  # of source and tool
+        self._by_name: dict[tuple[str, str], Tool] = {}  # by source and tool
         self._subscribers: list[Callable[[CatalogChanged], None]] = []
         self._listed: dict[str, ListingDigest] = {}
         self._digests: dict[ToolKey, tuple[Tool, str]] = {}
         self._records = ToolRecords(recorder, self._note)
 
     def notice(self, event: SourceEvent) -> None:
-        """Fold one event in."""
+        """Apply one event."""
         match event:
             case InventoryChanged(source, inventory):
                 self._replace(source, inventory)
@@ -70,57 +70,57 @@ class Catalog:
                 pass
 
     async def read(self, source: str, seconds: float) -> None:
-        """Read the records of all tools that the source ever had, for at most `seconds`.
+        """Read the records of all tools the source ever had, within `seconds`.
 
-        Returns at once if the history cannot be used.
+        It returns at once if the history cannot be used.
         """
         with anyio.move_on_after(seconds):
             await self._records.read(source)
 
     def subscribe(self, callback: Callable[[CatalogChanged], None]) -> Callable[[], None]:
-        """Call this for every change, on the loop; return a function that ends that."""
+        """Call a listener on the loop for every change; return a function that removes it."""
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
 
     def tools(self, source: str) -> tuple[Tool, ...]:
-        """The tools of the source, in its own order; empty if it never connected.
+        """Return the tools of the source, in its own order; empty if it never connected.
 
-        The same object as long as no tool changes.
+        It is the same object as long as no tool changes.
         """
         inventory = self._inventories.get(source)
         return inventory.tools if inventory else ()
 
     def inventory(self, source: str) -> Inventory | None:
-        """The inventory of the source; None if it never connected or was closed."""
+        """Return the inventory of the source, or None if it never connected or was closed."""
         return self._inventories.get(source)
 
     def inventories(self) -> dict[str, Inventory]:
-        """The inventories of all sources by their names."""
+        """Return the inventories of all sources by name."""
         return dict(self._inventories)
 
     def instructions(self, source: str) -> str:
-        """The instructions of the source for its users."""
+        """Return the source's instructions for its users."""
         inventory = self._inventories.get(source)
         return inventory.instructions if inventory else ""
 
     def get(self, key: ToolKey) -> Tool | None:
-        """One tool, if it exists now."""
+        """Return one tool, if it exists now."""
         tool = self.named(key.source, key.name)
         return tool if tool is not None and tool.key == key else None
 
     def named(self, source: str, name: str) -> Tool | None:
-        """One tool of a source, if it exists now. No two sources have the same name."""
+        """Return one tool of a source, if it exists now. Names of sources are unique."""
         return self._by_name.get((source, name))
 
     def require(self, source: str, name: str) -> Tool:
-        """One tool of a source.
+        """Return one tool of a source.
 
         Raises:
-            UnknownTool: the source does not offer it; the message names the nearest it does.
+            UnknownTool: the source does not offer it; the message names the nearest.
         """
         tool = self.named(source, name)
         if tool is None:
-            if (known := self._inventories.get(source)) and name in known.disabled:
+            if (inventory := self._inventories.get(source)) and name in inventory.disabled:
                 raise UnknownTool(DISABLED.format(source, name))
             names = [x.name for x in self.tools(source)]
             offers = listed(names, _MOST_NAMES) or "no tools"
@@ -129,12 +129,12 @@ class Catalog:
         return tool
 
     def find(self, name: str, sources: Iterable[str]) -> ToolKey | None:
-        """The tool of that name from the first of these sources that offers it."""
-        found = (self.named(source, name) for source in sources)
-        return next((tool.key for tool in found if tool is not None), None)
+        """Return the tool of that name from the first of these sources that has it."""
+        tools = (self.named(source, name) for source in sources)
+        return next((tool.key for tool in tools if tool is not None), None)
 
     def digest(self, tool: Tool) -> str:
-        """The digest of the tool's definition; the writer thread made those of listed tools."""
+        """Return the digest of the tool's definition; the writer thread has computed most."""
         if not (digest := self._known_digest(tool)):
             digest = digest_of(definition_text(tool))
             self._digests[tool.key] = tool, digest
@@ -148,26 +148,26 @@ class Catalog:
             self._digests |= {x.key: (x, digest) for x, digest in zip(new, made, strict=True)}
 
     def entry(self, key: ToolKey) -> CatalogEntry | None:
-        """The entry of a tool; None if it does not exist and has no record."""
+        """Return the entry of a tool, or None if it does not exist and has no record."""
         tool, record = self.get(key), self._records.get(key)
         if tool is not None:
             return CatalogEntry(key, tool, record)
         return record and CatalogEntry(key, None, record)
 
     def entry_of(self, tool: Tool) -> CatalogEntry:
-        """The entry of this tool."""
+        """Return the entry of this tool."""
         return CatalogEntry(tool.key, tool, self._records.get(tool.key))
 
     def entries(self, source: str) -> tuple[CatalogEntry, ...]:
-        """The entries of a source: its tools in their order, then those that are gone.
+        """Return the entries of a source: its tools in order, then those that are gone.
 
-        Empty for a source that did not connect here and was not `read`.
+        It is empty for a source that did not connect here and was not `read`.
         """
         records = (x for x in self._records.of(source) if x.subject.is_tool)
-        known = {(x.subject.kind.name, x.name): x for x in records}
-        tools = ((x, known.pop((x.key.kind, x.name), None)) for x in self.tools(source))
+        records_by_key = {(x.subject.kind.name, x.name): x for x in records}
+        tools = ((x, records_by_key.pop((x.key.kind, x.name), None)) for x in self.tools(source))
         live = [CatalogEntry(x.key, x, record) for x, record in tools]
-        return (*live, *(CatalogEntry(x.subject.key, None, x) for x in known.values()))
+        return (*live, *(CatalogEntry(x.subject.key, None, x) for x in records_by_key.values()))
 
     def _note(self, update: RecordUpdate) -> None:
         self._listed |= {source.source: x for source, x in update.listed.items()}
@@ -177,8 +177,8 @@ class Catalog:
         listed = self._listed.get(tool.source)
         if listed is not None and is_same(tool, listed.tools.get(item_key(tool))):
             return listed.digests[item_key(tool)]
-        known = self._digests.get(tool.key)
-        return known[1] if known is not None and known[0] is tool else ""
+        digest = self._digests.get(tool.key)
+        return digest[1] if digest is not None and digest[0] is tool else ""
 
     def _replace(self, source: str, inventory: Inventory | None) -> None:
         before = self._inventories.pop(source, None)
@@ -220,7 +220,7 @@ def _are_same(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
 
 
 def _offered(inventory: Inventory | None) -> tuple[object, ...]:
-    """The facts that count as a change of each list; unchanged tools are the same object here."""
+    """Return the facts that count as a change of each list; unchanged tools are the same object."""
     if inventory is None:
         return (), (), ()
     tools = id(inventory.tools), inventory.instructions, inventory.disabled

@@ -13,10 +13,10 @@ from ..core.provider_schema import FunctionSpec, function_spec
 from ..core.tools import Tool, ToolKey
 from ..core.util import tokens_at_most
 
-# Computed in a row, then others on the event loop get their turn.
+# Number computed in a row before the event loop gets its turn.
 _SECONDS_IN_A_ROW = 0.01
-_LOOKED_UP_IN_A_ROW = 1_000  # to read the clock takes as long as to look one up
-# `{"type":"function","function":...}` around each: measured with the estimate of the rest.
+_LOOKED_UP_IN_A_ROW = 1_000  # reading the clock takes as long as a lookup
+# Tokens of `{"type":"function","function":...}` around each, by the same estimate.
 _FRAME_TOKENS = 5
 # Several times the largest catalogs; tools may come and go for days.
 _MOST_KEPT = 50_000
@@ -24,7 +24,7 @@ _MOST_KEPT = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as a model may be shown it, under its shown name.
+    """Definition of a tool under its shown name, for a model.
 
     `tokens` is an estimate, rather too high than too low.
     """
@@ -36,21 +36,21 @@ class ToolDefinition:
 
 
 class Definitions:
-    """The definitions of a bridge's tools. Used on its event loop."""
+    """Definitions of a bridge's tools, used on its event loop."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[ToolKey, str], ToolDefinition] = {}
 
     async def of(self, named: Iterable[tuple[str, Tool]]) -> tuple[ToolDefinition, ...]:
-        """The definitions of these tools under their shown names, in the same order."""
+        """Return the definitions of these tools under their shown names, in the same order."""
         definitions: list[ToolDefinition] = []
         began = time.thread_time()
         for number, (name, tool) in enumerate(named):
-            known = self._made.get((tool.key, name))
+            definition = self._made.get((tool.key, name))
             looks_at_clock = number % _LOOKED_UP_IN_A_ROW == 0
-            if known is None or known.tool is not tool:
-                known, looks_at_clock = self._make(name, tool), True
-            definitions.append(known)
+            if definition is None or definition.tool is not tool:
+                definition, looks_at_clock = self._make(name, tool), True
+            definitions.append(definition)
             if looks_at_clock and time.thread_time() - began > _SECONDS_IN_A_ROW:
                 await anyio.lowlevel.checkpoint()
                 began = time.thread_time()
@@ -64,17 +64,17 @@ class Definitions:
 
 
 def definition_of(name: str, tool: Tool) -> ToolDefinition:
-    """The definition of a tool under a shown name."""
+    """Return the definition of a tool under a shown name."""
     return _counted(tool, function_spec(name, tool))
 
 
 def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolDefinition:
-    """The definition of the same tool in other words."""
+    """Return the definition of the same tool with other words."""
     return _counted(definition.tool, function)
 
 
 def tokens_of(function: FunctionSpec) -> int:
-    """About how many tokens a request takes to show it, natively or in text: rather too many."""
+    """Estimate the tokens to show it in a request, natively or in text; rather too many."""
     parts = {x: getattr(function, x) for x in ("name", "description", "parameters")}
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return _FRAME_TOKENS + tokens_at_most(text)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The definition of a tool as it is accepted: its digest, and itself with secrets masked."""
+    """Accepted definition of a tool: its digest, and the definition with secrets masked."""
 
     digest: str
     definition: JsonObject
@@ -26,12 +26,12 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A tool that exists now, or did. `tool` is None if it is gone.
+    """Tool that exists now, or did. `tool` is None if it is gone.
 
-    `record` is what the history knows of it; None if that has not told yet. `is_enabled` says
-    whether agents may use it, and `accepted` is the digest of the definition that was accepted;
-    `is_changed`: it has another one now. `is_held`: its source is locked, and this definition not
-    accepted, so that agents neither read nor call it. These are as `policy.decisions` marks them.
+    `record` is what the history knows about it, or None if it has not been read. `is_enabled`:
+    agents may use it. `accepted` is the digest of the accepted definition; `is_changed`: it has
+    another one now. `is_held`: its source is locked and this definition not accepted, so that
+    agents neither read nor call it. `policy.decisions` sets these.
     """
 
     key: ToolKey
@@ -44,11 +44,11 @@ class CatalogEntry:
 
     @property
     def usage(self) -> Usage:
-        """How often it was called, and how that went."""
+        """Return how often it was called, with which outcome."""
         return NO_USAGE if self.record is None else self.record.usage
 
     def require(self) -> Tool:
-        """The tool.
+        """Return the tool.
 
         Raises:
             UnknownTool: it is gone.
@@ -59,7 +59,7 @@ class CatalogEntry:
 
 
 class ToolListing(list[Tool]):
-    """One page of tools, the `entries` they have in the catalog, and the `total` of all pages.
+    """One page of tools, their `entries` in the catalog, and the `total` of all pages.
 
     `failed` says why sources have none, `notes` which names in groups match no tool, `trouble` why
     decisions about the tools cannot be read.
@@ -83,10 +83,10 @@ class ToolListing(list[Tool]):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The outcome of listing one server again. `error` is None if it was listed.
+    """Outcome of listing one server again. `error` is None if it was listed.
 
-    `before` is the time of the listing before; None if there was none. `changes` is None if the
-    history cannot say, and `trouble` has the reason.
+    `before` is the time of the previous listing, or None. `changes` is None if the history cannot
+    say, and `trouble` has the reason.
     """
 
     server: str
@@ -97,7 +97,7 @@ class Refreshed:
     trouble: str = ""
 
     def require(self) -> list[Tool]:
-        """The tools that were listed.
+        """Return the listed tools.
 
         Raises:
             XaiMcpError: the `error`, if it could not be listed.

@@ -12,11 +12,11 @@ from ..core.patterns import Fits, fits, globs, is_wild, names_of, unmatched
 from ..core.tools import Tool, ToolKey
 from ..settings.sections import GroupSettings
 
-_SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
+_SUGGESTED_OF = 1_000  # with more names a search for the nearest takes too long
 
 
 class ToolGroup:
-    """A group of the settings. `kinds` has the kind of each usable source by its name."""
+    """Group of the settings. `kinds` has the kind of each usable source by name."""
 
     def __init__(self, settings: GroupSettings, kinds: Mapping[str, str]) -> None:
         self.name = settings.name
@@ -31,7 +31,7 @@ class ToolGroup:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The sources whose tools may be in the group, in the order of the settings."""
+        """Return the sources whose tools may be in the group, in the order of the settings."""
         included = {source for source, _ in self._include}
         return tuple(
             source
@@ -40,7 +40,7 @@ class ToolGroup:
         )
 
     def has(self, tool: Tool) -> bool:
-        """Whether a tool is in it."""
+        """Return whether a tool is in the group."""
         is_in = (tool.source, tool.name) in self._include or any(
             all(_any_fits(patterns, _TEXTS[field](tool)) for field, patterns in selector.items())
             for selector in self._selectors
@@ -48,7 +48,7 @@ class ToolGroup:
         return is_in and not _any_fits(self._exclude.values(), names_of(tool.key))
 
     def describe_unknown(self) -> tuple[str, ...]:
-        """A line for each source of the group that does not exist, with the nearest name."""
+        """Return a line for each source of the group that does not exist, with the nearest name."""
         sources = [x for selector in self._settings.selectors for x in selector.get("source", ())]
         plain = [x for x in sources if not is_wild(x)]
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
@@ -60,9 +60,9 @@ class ToolGroup:
         )
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """A line for each tool of the group, included or excluded by name, that does not exist.
+        """Return a line for each tool, included or excluded by name, that does not exist.
 
-        `tools` are all those of its sources. A misspelt `exclude` leaves its tool in the group.
+        `tools` are all tools of its sources. A misspelt `exclude` leaves its tool in the group.
         """
         keys = {(x.source, x.name) for x in tools}
         lines = [
@@ -90,17 +90,17 @@ _TEXTS: Mapping[str, Callable[[Tool], tuple[str, ...]]] = {
     "method": lambda tool: (tool.operation.method.upper(),) if tool.operation else (),
     "path": lambda tool: (tool.operation.path,) if tool.operation else (),
 }
-"""The texts of a tool by the fields of selectors; of each field one pattern must fit one text."""
+"""Texts of a tool by the fields of selectors; of each field one pattern must fit one text."""
 
 
 def _may_fit(selector: Mapping[str, tuple[Fits, ...]], source: str, kind: str) -> bool:
-    """Whether tools of a source may fit."""
+    """Return whether tools of a source may fit."""
     texts = {"source": source, "kind": kind}
     return all(_any_fits(selector[field], (texts[field],)) for field in texts if field in selector)
 
 
 def _any_fits(patterns: Iterable[Fits], texts: tuple[str, ...]) -> bool:
-    for fit in patterns:  # plain loops: asked for thousands of tools
+    for fit in patterns:  # plain loops: called for thousands of tools
         for text in texts:
             if fit(text):
                 return True
@@ -109,32 +109,32 @@ def _any_fits(patterns: Iterable[Fits], texts: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class ToolFilter:
-    """A filter of a source's or group's tools: all or `only` these, and none of `without`."""
+    """Filter of a source's or group's tools: all or `only` these, and none of `without`."""
 
     only: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
 
     def joined(self, other: ToolFilter) -> ToolFilter:
-        """The tools of either filter, without those that one of them leaves out."""
+        """Return the union of two filters, without tools that either leaves out."""
         only = None
         if self.only is not None and other.only is not None:
             only = tuple(dict.fromkeys((*self.only, *other.only)))
         return ToolFilter(only, tuple(dict.fromkeys((*self.without, *other.without))))
 
     def takes(self, tool: Tool) -> bool:
-        """Whether a tool is taken."""
+        """Return whether a tool is selected."""
         return self._only is None or any(map(self._only, _own_names(tool.key)))
 
     def leaves_out(self, tool: Tool) -> bool:
-        """Whether a tool is one of `without`."""
+        """Return whether a tool is in `without`."""
         return any(map(self._without, _own_names(tool.key)))
 
     def has(self, tool: Tool) -> bool:
-        """Whether a tool passes the filter."""
+        """Return whether a tool passes the filter."""
         return self.takes(tool) and not self.leaves_out(tool)
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """A line for each name of the filter that none of these tools has."""
+        """Return a line for each name of the filter that no tool has."""
         names = {name for tool in tools for name in _own_names(tool.key)}
         wrong = unmatched((*(self.only or ()), *self.without), names)
         nearest = _some(tool.name for tool in tools)
@@ -153,13 +153,13 @@ EVERYTHING = ToolFilter()
 
 
 def _own_names(key: ToolKey) -> tuple[str, ...]:
-    """The names of a tool for a filter: not its source's, which may be that of another tool."""
+    """Return the names of a tool for a filter, without its source's."""
     return tuple(x for x in names_of(key) if x == key.name or x != key.source)
 
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """The tools of a toolbelt: of whole sources and of groups, perhaps filtered.
+    """Tools of a toolbelt: of whole sources and of groups, perhaps filtered.
 
     `filters` are by the names of sources and groups. No group brings back a tool that the filter of
     its source leaves out.
@@ -171,26 +171,26 @@ class ToolChoice:
 
     @cached_property
     def all_sources(self) -> tuple[str, ...]:
-        """The sources that must be connected for the toolbelt."""
+        """Return the sources that must be connected for the toolbelt."""
         of_groups = (name for group in self.groups for name in group.sources)
         return tuple(dict.fromkeys((*self.sources, *of_groups)))
 
     def sources_of(self, name: str) -> tuple[str, ...]:
-        """The sources of the group of this name, or the name itself as that of a source."""
+        """Return the sources of the group of this name, or the name itself as a source's."""
         return next((x.sources for x in self.groups if x.name == name), (name,))
 
     def part(self, name: str) -> Callable[[Tool], bool]:
-        """A function that says whether a tool is of the source or group of this name."""
+        """Return a predicate for tools of the source or group of this name."""
         group = next((x for x in self.groups if x.name == name), None)
         return group.has if group else lambda tool: tool.source == name
 
     @property
     def is_everything(self) -> bool:
-        """Whether it has all tools of its sources."""
+        """Return whether it has all tools of its sources."""
         return not self.groups and not self.filters
 
     def has(self, tool: Tool) -> bool:
-        """Whether a tool is in the toolbelt."""
+        """Return whether a tool is in the toolbelt."""
         own = self.filters.get(tool.source, EVERYTHING)
         if own.leaves_out(tool):
             return False
@@ -199,11 +199,11 @@ class ToolChoice:
         return any(self._is_of(group, tool) for group in self.groups)
 
     def taken(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Those of these tools that are in the toolbelt."""
+        """Return the tools that are in the toolbelt."""
         return tools if self.is_everything else [x for x in tools if self.has(x)]
 
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """Lines for a person about names that match nothing; `tools` are all of its sources."""
+        """Return lines about names that match nothing; `tools` are all of its sources."""
         lines = [line for x in self.groups for line in x.describe_unknown()]
         lines += [line for x in self.groups for line in x.describe_unmatched(tools)]
         for name, chosen in self.filters.items():

@@ -1,4 +1,4 @@
-"""The newest records of tools from the history, in memory, by source."""
+"""Newest records of tools from the history, in memory, by source."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_NOTHING = RecordUpdate({})  # where there is no history yet
-_MOST_GONE = 1000  # of a source's tools that are not there any more
+_NOTHING = RecordUpdate({})  # if there is no history yet
+_MOST_GONE = 1000  # number of a source's former tools
 
 _Records = dict[Subject, ToolRecord]
 
 
 class ToolRecords:
-    """The newest records of the tools of some sources. Made and used on the event loop.
+    """Newest records of the tools of some sources. Made and used on the event loop.
 
-    Only sources that somebody asked for are followed: a history may have a hundred thousand tools.
-    `on_update` is called after each change.
+    Only requested sources are followed: a history may have a hundred thousand tools. `on_update` is
+    called after each change.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class ToolRecords:
             recorder.follow(self._hand_over)
 
     def get(self, key: ToolKey) -> ToolRecord | None:
-        """The record of a tool."""
+        """Return the record of a tool."""
         subject = Subject(kind_named(key.kind), key.source, key.name)
         return self._records.get(subject.anchor, {}).get(subject)
 
     def of(self, source: str) -> Iterator[ToolRecord]:
-        """The records of the tools of a source."""
+        """Return the records of the tools of a source."""
         for records in [x for anchor, x in self._records.items() if anchor.source == source]:
             yield from records.values()
 
@@ -64,7 +64,7 @@ class ToolRecords:
         self._followed.add(source)
 
     async def read(self, source: str) -> None:
-        """Read the records of all tools that the source ever had, if the history can be read."""
+        """Read the records of all tools the source ever had, if the history can be read."""
         if self._recorder is None:
             return
         self.follow(source)
@@ -79,12 +79,12 @@ class ToolRecords:
                 self._records[source] = dict(records)
             else:
                 self._records.setdefault(source, {}).update(records)
-            if not update.is_asked:  # else somebody wants to know them all
+            if not update.is_asked:  # otherwise a caller wants all of them
                 _forget_gone(self._records[source])
         self._on_update(update)
 
     def _hand_over(self, update: RecordUpdate) -> None:
-        """Called in the writer thread."""
+        """Pass an update to the loop; called in the writer thread."""
         sources = self._followed
         tools = {x: tools for x, tools in update.tools.items() if x.source in sources}
         listed = {x: digests for x, digests in update.listed.items() if x.source in sources}
@@ -92,31 +92,31 @@ class ToolRecords:
             self._on_loop(partial(self.take, replace(update, tools=tools, listed=listed)))
 
     def _on_loop(self, do: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(do)
 
     def _take_read(self, read: anyio.Event, answer: Future[RecordUpdate]) -> None:
         try:
             self.take(answer.result())
         except StoreFailed as reason:
-            logger.debug("What tools a source had is not known: %s", reason)  # it was said already
+            logger.debug("What tools a source had is not known: %s", reason)  # reported already
         except Exception:
             logger.exception("What tools a source had could not be read")
         read.set()
 
 
 def records_of(source: str, history: History) -> RecordUpdate:
-    """The records of all tools that this source ever had.
+    """Return the records of all tools this source ever had.
 
     Raises:
-        StoreFailed: the store.
+        StoreFailed: the store failed.
     """
     tools = by_source(history.records_of_source(source))
     return RecordUpdate(tools, tools, is_asked=True)
 
 
 def _forget_gone(records: _Records) -> None:
-    """Forget the oldest tools that are gone; the history still has them."""
+    """Drop the oldest former tools; the history still has them."""
     if len(records) > _MOST_GONE:
         gone = [k for k, x in records.items() if not x.is_available]
         for subject in gone[:-_MOST_GONE]:

@@ -1,6 +1,6 @@
 """Tools that fit together: which output fits which input, and plans for a request.
 
-Public (see docs/planning.md) are the names here; those of inner modules may change at any time.
+The names here are public (see docs/planning.md); inner modules may change at any time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .plan_run import Lacking, MadeCall, PlanRun
     from .planner import Planner
     from .suggestions import Suggestion
-else:  # looked up on first use, as those of the package
+else:  # imported on first use, as in the package
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

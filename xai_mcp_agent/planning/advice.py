@@ -1,7 +1,7 @@
-"""A plan by a language model: what it is asked, and the plan that its answer is.
+"""A plan by a language model: the question it gets, and the plan in its answer.
 
-The answer is a plan as JSON, see `plan`. It is checked against the tools that there are, so that
-the model can be asked once more with the problems.
+The answer is a plan as JSON, see `plan`. It is checked against the available tools, so that the
+model can be asked once more with the problems.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _SCHEMA: JsonObject = {
 }
 _REQUEST_CHARS, _DOES_CHARS, _TAKES_CHARS, _NAME_CHARS = 8_000, 160, 300, 200
 _MOST_OUTPUTS = 8
-_SHOWN = 80  # characters of what is quoted
+_SHOWN = 80  # characters of a quotation
 _OF_A_SOURCE = ("value", "call", "field", "missing")
-# Where something is sent or taken from: a stranger's description may have put it into the plan.
+# Addresses and accounts: a stranger's description may have put them into the plan.
 _ADDRESS = re.compile(r"\S@\S|://|^(?:[~/]|[A-Za-z]:\\|#?\+?\d{6,})")
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool that a model may plan with; `gives` are paths in its results."""
+    """Tool that a model may plan with; `gives` are paths in its results."""
 
     key: Any
     name: str
@@ -72,7 +72,7 @@ class OfferedTool:
 
     @property
     def line(self) -> str:
-        """The tool as a model reads of it."""
+        """Return the tool's description for the model."""
         takes = signature(self.input_schema).replace("no parameters", "")
         if len(takes) > _TAKES_CHARS:
             takes = f"{takes[:_TAKES_CHARS].rsplit(',', 1)[0]}, ..."
@@ -84,10 +84,10 @@ class OfferedTool:
 
 
 class Advice:
-    """A `question` for a model, the `schema` of its answer, and the plan that the answer is.
+    """The `question` for a model, the `schema` of its answer, and the plan in the answer.
 
-    Of the tools those are in it that have room in so many tokens, the first ones first; `rough` is
-    a plan of the request that words and shapes made.
+    It includes as many tools, in order, as fit the token limit; `rough` is the plan made from words
+    and shapes.
     """
 
     def __init__(self, rough: Plan, tools: Iterable[OfferedTool], most_tokens: int = 4_000) -> None:
@@ -110,7 +110,7 @@ class Advice:
         self.question = "\n".join(parts)
 
     def problems(self, answer: Any) -> list[str]:
-        """Why the answer is no plan that can be made, for the model that gave it."""
+        """Return why the answer cannot be used, for the model that gave it."""
         try:
             plan = plan_from_json(answer)
         except BadPlan as reason:
@@ -118,10 +118,10 @@ class Advice:
         return [x for n, call in enumerate(plan.calls, 1) for x in self._problems(n, call)]
 
     def plan(self, answer: Any) -> Plan:
-        """The plan in an answer without problems.
+        """Return the plan in an answer without problems.
 
-        A parameter that must be given and is not there is missing in it. An address that the
-        request does not say is among its problems.
+        Required parameters that it leaves out are `Missing`. An address that the request does not
+        contain is among its problems.
         """
         calls = tuple(self._planned(x) for x in plan_from_json(answer).calls)
         problems = (*self._doubts(calls), *lacking(calls))
@@ -134,37 +134,39 @@ class Advice:
             yield f"Call {number}: there is no tool {call.name[:_SHOWN]!r}. {hint}".rstrip()
             return
         schema = tool.input_schema
-        known = properties(schema)
-        if (known or "additionalProperties" in schema) and not schema.get("additionalProperties"):
-            for name in call.arguments.keys() - known.keys():
-                takes = f"it takes {', '.join(known)}" if known else "it takes nothing"
+        parameters = properties(schema)
+        if (parameters or "additionalProperties" in schema) and not schema.get(
+            "additionalProperties"
+        ):
+            for name in call.arguments.keys() - parameters.keys():
+                takes = f"it takes {', '.join(parameters)}" if parameters else "it takes nothing"
                 yield f"Call {number}, {tool.name}, has no parameter {name[:_SHOWN]!r}: {takes}."
-        given = {x: y.value for x, y in call.arguments.items() if isinstance(y, Given)}
-        for problem in SchemaCheck({**schema, "required": []}).problems(given):
+        values = {x: y.value for x, y in call.arguments.items() if isinstance(y, Given)}
+        for problem in SchemaCheck({**schema, "required": []}).problems(values):
             yield f"Call {number}, {tool.name}: {problem}"
 
     def _planned(self, call: PlannedCall) -> PlannedCall:
         tool = self._tool(call.tool)
-        assert tool is not None  # else the answer has problems
+        assert tool is not None  # otherwise the answer has problems
         required: list[str] = tool.input_schema.get("required") or []
         missing = {x: Missing("the plan does not say it") for x in required}
         arguments = {**missing, **call.arguments}
         return replace(call, tool=tool.key, name=tool.name, arguments=arguments)
 
     def _doubts(self, calls: Sequence[PlannedCall]) -> Iterator[str]:
-        said = self._request.casefold()
+        request = self._request.casefold()
         for number, call in enumerate(calls, 1):
             for name, source in call.arguments.items():
                 texts = _texts_in(source.value) if isinstance(source, Given) else ()
                 for text in texts:
-                    if _ADDRESS.search(text) and text.casefold() not in said:
+                    if _ADDRESS.search(text) and text.casefold() not in request:
                         yield (
                             f"Call {number}, {call.name}: {name!r} is {clipped(repr(text), _SHOWN)}"
                             ", which the request does not say: see whether it is right."
                         )
 
     def _tool(self, name: Any) -> OfferedTool | None:
-        """The tool of this key, or the only one of this name."""
+        """Return the tool with this key, or the only one with this name."""
         named = [x for x in self._tools.values() if x.name == name]
         return self._tools.get(str(name)) or (named[0] if len(named) == 1 else None)
 

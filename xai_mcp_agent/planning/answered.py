@@ -1,4 +1,4 @@
-"""Answers to a person's questions: what comes next, what is wired wrongly, why this tool."""
+"""Answers about plans: which tool comes next, which wires are wrong, why a tool is chosen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """Tools that may come next, the best first; and the servers that cannot be used, and why."""
+    """Tools that may come next, the best first, and why servers could not be used."""
 
     tools: Sequence[Suggestion]
     failed: Mapping[str, str]
@@ -26,9 +26,9 @@ class Suggested:
 
 @dataclass(frozen=True, slots=True)
 class NamedCall:
-    """A call to be checked, of a tool by its names; without a `source` nothing is known of it.
+    """Call to check, by the names of its tool; without a `source` its tool is unknown.
 
-    The calls in its `arguments` are places in the list of all; see `WiredCall`.
+    Calls in its `arguments` are positions in the whole list; see `WiredCall`.
     """
 
     source: str
@@ -39,10 +39,10 @@ class NamedCall:
 
 
 def named_calls(plan: Plan) -> list[NamedCall]:
-    """The calls of a plan, to be checked.
+    """Return the calls of a plan, to be checked.
 
     Raises:
-        BadPlan: one of them does not say whose tool it is.
+        BadPlan: a call does not name its server.
     """
     from .plan import tool_of
 
@@ -51,7 +51,7 @@ def named_calls(plan: Plan) -> list[NamedCall]:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCalls:
-    """What is wrong with calls, and how many were checked, of how many."""
+    """Problems of calls, the number of checked calls, and of all calls."""
 
     problems: Sequence[WireProblem]
     checked: int
@@ -62,8 +62,8 @@ class CheckedCalls:
 class ExplainedChoice:
     """Why a tool is chosen for a request, or is not.
 
-    `place` is that in a search, from 1 on, or 0 if it is not found; `ahead` are those before it.
-    `step` is that of the plan, from 1 on, or 0. `barred` says why it cannot be chosen at all.
+    `place` is its rank in a search from 1, or 0 without a match; `ahead` are the tools before it.
+    `step` is its step in the plan from 1, or 0. `barred` says why it can never be chosen.
     """
 
     key: ToolKey
@@ -79,5 +79,5 @@ class ExplainedChoice:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether a search gives it first, or a plan has it."""
+        """Return whether a search ranks it first, or a plan contains it."""
         return not self.barred and (self.place == 1 or self.step > 0)

@@ -1,4 +1,4 @@
-"""Which tools a request asks for, by the words of its steps, and which give what these need."""
+"""Choice of tools for a request by the words of its steps, and of tools that supply inputs."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from .request import Request, Step
 
 _CANDIDATES = 6
-_WEIGHED = 4  # times as many tools are looked at where some are preferred
-# A step that finds so much less than the best one of the request asks for nothing, unless it
+_WEIGHED = 4  # factor for the number of candidates if some tools are preferred
+# A step whose match is this much worse than the request's best one asks for nothing, unless it
 # begins as the tool does.
 _IDLE, _IDLE_VERB = 0.33, 0.25
-# A step that fits a tool already chosen nearly as well as any speaks of that one.
+# A step that fits a chosen tool nearly as well as any other refers to that tool.
 _SAME_TOOL = 0.9
-# Of the tools that fit so nearly as well as the best, others may be taken: those of the server that
-# the request is about, and those that do what is said.
+# Among tools that fit nearly as well as the best, prefer the server that the request is about, and
+# tools with the verb of the step.
 _NEAR = 0.6
 _AT_HOME, _ITS_VERB, _OTHER_VERB = 0.2, 0.2, 0.15
-# Words that a step's tool does not say find another one: in a request of one step more easily, and
-# hardly one of another server.
+# Words that the step's tool does not contain may select a further tool: more easily in a request of
+# one step, hardly from another server.
 _LEFT_OVER, _LEFT_OF_ONE, _LEFT_STRANGER = 0.5, 0.4, 2.0
 _MOST_LEFT_OVER, _LEFT_SCORE = 2, 0.5
 _SHOWN_CHARACTERS = 60
-# What gives a thing that is needed has to fit half on the consumer's server; elsewhere it must be
-# named alike, and said.
+# A supplier must fit half on the consumer's server; on another one it must have the same name and
+# be mentioned.
 _LEAST_GIVER, _LEAST_STRANGER = 0.5, 1.1
 _THERE, _SAME_SERVER, _SAID, _FILLABLE, _WRITES = 0.3, 0.1, 0.5, 0.2, 0.3
-_SURELY_SAID = 0.7
+_SURE_LITERAL = 0.7
 _MOST_DEPTH, _MOST_GIVERS, _MOST_CALLS = 4, 12, 12
 _NEEDED_SCORE = 0.5
-# Of tools that are given, which step asks for which: a word that few tools have says about 5.
+# Weights to match fixed tools with steps: a word that few tools have counts about 5.
 _NEXT_STEP, _OUT_OF_PLACE, _IN_DESCRIPTION = 2.0, 1.0, 0.5
 
 _Scored: TypeAlias = list[tuple[Any, float]]
@@ -46,7 +46,7 @@ _Scored: TypeAlias = list[tuple[Any, float]]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A tool that is to be called, for a step or to give another one what it needs."""
+    """Tool to call, for a step or to supply another tool."""
 
     ports: ToolPorts
     step: Step | None
@@ -55,87 +55,87 @@ class Choice:
 
 
 class Words:
-    """How well tools fit some words; `weights` are factors for tools that somebody prefers."""
+    """Ranking of tools by words; `weights` are factors for preferred tools."""
 
     def __init__(self, index: ToolIndex[Any]) -> None:
         self._index = index
         self.weights: Mapping[Any, float] = {}
 
     def scores(self, text: str, limit: int) -> list[tuple[Any, float]]:
-        """The keys of the tools that fit best, with scores, best first."""
+        """Return the keys of the best tools with their scores, best first."""
         if not self.weights:
             return self._index.scores(text, limit)
-        found = self._index.scores(text, _WEIGHED * limit)
-        weighed = ((key, score * self.weights.get(key, 1.0)) for key, score in found)
+        scores = self._index.scores(text, _WEIGHED * limit)
+        weighed = ((key, score * self.weights.get(key, 1.0)) for key, score in scores)
         return sorted((x for x in weighed if x[1] > 0), key=lambda x: (-x[1], str(x[0])))[:limit]
 
 
 class Chooser:
-    """Chooses the tools that the steps of one request ask for."""
+    """Chooses the tools that the steps of a request ask for."""
 
     def __init__(self, words: Words, flows: Flows, request: Request) -> None:
         self._words, self._flows, self._request = words, flows, request
         self._homes: dict[str, float] = {}
 
     def choose(self) -> list[Choice]:
-        """The tools in the order in which they are asked for."""
+        """Return the tools in the order of the request."""
         scored = [(x, self._words.scores(x.asked, _CANDIDATES)) for x in self._request.steps]
-        most = max((found[0][1] for _, found in scored if found), default=0.0)
-        asking = [(step, found) for step, found in scored if self._asks(step, found, most)]
-        self._homes = self._servers(found for _, found in asking)
+        most = max((matches[0][1] for _, matches in scored if matches), default=0.0)
+        asking = [(step, matches) for step, matches in scored if self._asks(step, matches, most)]
+        self._homes = self._servers(matches for _, matches in asking)
         least = most * (_LEFT_OF_ONE if len(asking) == 1 else _LEFT_OVER)
         chosen: dict[Any, Choice] = {}
-        for step, found in asking:
-            if not any(key in chosen and x >= _SAME_TOOL * found[0][1] for key, x in found):
-                first = self._best(step, found)
+        for step, matches in asking:
+            if not any(key in chosen and x >= _SAME_TOOL * matches[0][1] for key, x in matches):
+                first = self._best(step, matches)
                 asked = [first, *self._left_over(step, first, least)]
                 for one in sorted(asked, key=lambda x: _place(x.ports, step)):
                     chosen.setdefault(one.ports.key, one)
         return list(chosen.values())
 
-    def _asks(self, step: Step, found: _Scored, most: float) -> bool:
-        if not found:
+    def _asks(self, step: Step, matches: _Scored, most: float) -> bool:
+        if not matches:
             return False
-        verb = root(self._flows.ports(found[0][0]).verb)
-        return found[0][1] >= most * (_IDLE_VERB if verb in step.roots else _IDLE)
+        verb = root(self._flows.ports(matches[0][0]).verb)
+        return matches[0][1] >= most * (_IDLE_VERB if verb in step.roots else _IDLE)
 
-    def _servers(self, found: Iterable[_Scored]) -> dict[str, float]:
-        """How much of the request a server's tools say, against the one whose tools say most."""
-        said: dict[str, float] = {}
-        for one in found:
+    def _servers(self, matches: Iterable[_Scored]) -> dict[str, float]:
+        """Return how much of the request a server's tools cover, relative to the best server."""
+        shares: dict[str, float] = {}
+        for one in matches:
             best: dict[str, float] = {}
             for key, score in one:
                 best.setdefault(self._flows.ports(key).server, score)
             for server, score in best.items():
-                said[server] = said.get(server, 0.0) + score
-        most = max(said.values(), default=1.0)
-        return {server: score / most for server, score in said.items()}
+                shares[server] = shares.get(server, 0.0) + score
+        most = max(shares.values(), default=1.0)
+        return {server: score / most for server, score in shares.items()}
 
-    def _best(self, step: Step, found: _Scored) -> Choice:
-        top = found[0][1]
+    def _best(self, step: Step, matches: _Scored) -> Choice:
+        top = matches[0][1]
         scored = [
             (score / top + self._evidence(self._flows.ports(key), step), str(key), key)
-            for key, score in found
+            for key, score in matches
             if score >= _NEAR * top
         ]
         best, _, key = max(scored, key=lambda x: x[:2])
-        said = f"asked for: {step.text.strip()[:_SHOWN_CHARACTERS]}"
-        return Choice(self._flows.ports(key), step, max(min(best, 1.0), 0.0), (said,))
+        reason = f"asked for: {step.text.strip()[:_SHOWN_CHARACTERS]}"
+        return Choice(self._flows.ports(key), step, max(min(best, 1.0), 0.0), (reason,))
 
     def _evidence(self, ports: ToolPorts, step: Step) -> float:
-        """What tells between tools whose words fit alike."""
+        """Return the bonus that decides between tools whose words fit equally well."""
         verb = _ITS_VERB if ports.verb_groups & step.verb_groups else 0.0
         if not verb and ports.verb_groups and "read" not in ports.verb_groups:
-            verb = -_OTHER_VERB  # nobody wants that done
+            verb = -_OTHER_VERB  # the request forbids it
         return verb + _AT_HOME * self._homes.get(ports.server, 0.0)
 
     def _left_over(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
-        """Further tools, for what those before them do not say of a step."""
-        known, there = _said_by(first.ports), {first.ports.key}
+        """Yield further tools for words of a step that its tools do not contain."""
+        covered, there = _roots_of(first.ports), {first.ports.key}
         for _ in range(_MOST_LEFT_OVER):
-            words = [x for x in terms(step.asked) if root(x) not in known]
-            found = self._words.scores(" ".join(words), 2) if words else []
-            new = next(((key, score) for key, score in found if key not in there), None)
+            words = [x for x in terms(step.asked) if root(x) not in covered]
+            matches = self._words.scores(" ".join(words), 2) if words else []
+            new = next(((key, score) for key, score in matches if key not in there), None)
             if new is None:
                 return
             ports = self._flows.ports(new[0])
@@ -143,32 +143,32 @@ class Chooser:
             if new[1] < least * (_LEFT_STRANGER if is_strange else 1.0):
                 return
             there.add(ports.key)
-            known |= _said_by(ports)
-            said = f"asked for: {' '.join(words)[:_SHOWN_CHARACTERS]}"
-            yield Choice(ports, step, _LEFT_SCORE, (said,))
+            covered |= _roots_of(ports)
+            reason = f"asked for: {' '.join(words)[:_SHOWN_CHARACTERS]}"
+            yield Choice(ports, step, _LEFT_SCORE, (reason,))
 
 
 class Needs:
-    """Completes chosen tools by those that give what they need and nobody said."""
+    """Adds tools that supply what chosen tools need and the request does not say."""
 
     def __init__(self, flows: Flows, request: Request, chosen: Sequence[Choice]) -> None:
         self._flows, self._request, self._chosen = flows, request, chosen
         self._found: dict[Any, Choice] = {}
 
     def complete(self) -> list[Choice]:
-        """All tools in the order in which they are called."""
+        """Return all tools in the order of their calls."""
         for one in self._chosen:
             self._add(one, ())
         return list(self._found.values())[:_MOST_CALLS]
 
     def _add(self, one: Choice, above: tuple[Any, ...]) -> None:
-        """Add a tool behind those that give what it needs; `above` are those that need it."""
+        """Add a tool after its suppliers; `above` are the tools that need it."""
         key = one.ports.key
         if key in self._found:
             return
         above = (*above, key)
         for inp in one.ports.required if len(above) <= _MOST_DEPTH else ():
-            if inp.is_opaque and self._said(inp) < _SURELY_SAID:
+            if inp.is_opaque and self._literal_score(inp) < _SURE_LITERAL:
                 giver = self._giver(one, inp)
                 if giver is not None and giver not in above:
                     self._add(self._choice(giver, one, inp), above)
@@ -180,7 +180,7 @@ class Needs:
         return asked or Choice(self._flows.ports(giver), one.step, _NEEDED_SCORE, (reason,))
 
     def _giver(self, one: Choice, inp: Input) -> Any | None:
-        """The tool to ask for an input."""
+        """Return the tool that supplies an input."""
         best: tuple[float, Any] = 0.0, None
         for flow in self._flows.producers(one.ports, inp)[:_MOST_GIVERS]:
             ports = self._flows.ports(flow.producer)
@@ -191,34 +191,34 @@ class Needs:
         return best[1]
 
     def _score(self, flow: Flow, ports: ToolPorts, consumer: ToolPorts) -> float:
-        """What flows counts more than the exact type: that is seldom declared."""
+        """Rank a supplier: the flow counts more than the exact type, which is rarely declared."""
         is_chosen = any(x.ports.key == flow.producer for x in self._chosen)
         own_words = ports.name_words - consumer.name_words
         return (
             flow.score / flow.fit**0.5
             + _THERE * (is_chosen or flow.producer in self._found)
             + _SAME_SERVER * (ports.server == consumer.server)
-            + _SAID * self._flows.said_share(own_words, self._request.roots)
+            + _SAID * self._flows.covered_share(own_words, self._request.roots)
             + _FILLABLE * self._fillable(ports)
             - _WRITES * (not ports.reads)
         )
 
     def _fillable(self, ports: ToolPorts) -> float:
-        """How far the request says what a tool needs itself, -1 to 1."""
-        said = [self._said(x) for x in ports.required if not x.is_opaque]
-        return sum(min(x * 4, 2.0) - 1 for x in said) / len(said) if said else 0.0
+        """Return how far the request gives a tool's own inputs, from -1 to 1."""
+        scores = [self._literal_score(x) for x in ports.required if not x.is_opaque]
+        return sum(min(x * 4, 2.0) - 1 for x in scores) / len(scores) if scores else 0.0
 
-    def _said(self, inp: Input) -> float:
-        found = (literals_for(inp, step, self._request) for step in self._request.steps)
-        return max((x[0].score for x in found if x), default=0.0)
+    def _literal_score(self, inp: Input) -> float:
+        candidates = (literals_for(inp, step, self._request) for step in self._request.steps)
+        return max((x[0].score for x in candidates if x), default=0.0)
 
 
 def aligned(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[Step | None]:
-    """The step that asks for each of some tools: the best fit that keeps the order of both."""
+    """Match fixed tools with steps: the best fit that keeps the order of both."""
     steps = request.steps
     if not steps:
         return [None] * len(tools)
-    best = [0.0] * len(steps)  # sums up to each step with the tools so far
+    best = [0.0] * len(steps)  # best sums up to each step with the tools so far
     came_from: list[list[int]] = []
     for number, tool in enumerate(tools):
         at, sums, places, place = (number + 0.5) / len(tools), list(best), [*range(len(steps))], 0
@@ -226,7 +226,9 @@ def aligned(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[
             goes_on = best[place] + (_NEXT_STEP if number and n else 0.0)
             places[n] = n if best[n] > goes_on else place
             away = abs((n + 0.5) / len(steps) - at)
-            sums[n] = max(best[n], goes_on) + _said(flows, tool, step) - _OUT_OF_PLACE * away
+            sums[n] = (
+                max(best[n], goes_on) + _mention_score(flows, tool, step) - _OUT_OF_PLACE * away
+            )
             place = n if best[n] > best[place] else place
         best = sums
         came_from.append(places)
@@ -238,7 +240,7 @@ def aligned(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[
     return chosen[::-1]
 
 
-def _said(flows: Flows, tool: ToolPorts, step: Step) -> float:
+def _mention_score(flows: Flows, tool: ToolPorts, step: Step) -> float:
     named = {root(x) for x in tool.name_words}
     about = {root(x) for x in tool.about}
     return sum(
@@ -248,14 +250,14 @@ def _said(flows: Flows, tool: ToolPorts, step: Step) -> float:
     )
 
 
-def _said_by(ports: ToolPorts) -> frozenset[str]:
-    """The roots of what a tool says of itself."""
+def _roots_of(ports: ToolPorts) -> frozenset[str]:
+    """Return the word roots of a tool's name and description."""
     words = [*ports.name_words, *ports.about, *(y for x in ports.inputs for y in x.words)]
     return frozenset(map(root, words))
 
 
 def _place(ports: ToolPorts, step: Step) -> float:
-    """Where in a step a tool is spoken of."""
+    """Return the position in a step where it mentions a tool."""
     named = {root(x) for x in ports.name_words}
     places = [n for n, x in enumerate(step.words) if root(x) in named]
     return sum(places) / len(places) if places else len(step.words)

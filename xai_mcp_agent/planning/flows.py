@@ -1,8 +1,8 @@
 """Which output of a tool fits which input of another, how well, by which conversion, and why.
 
-Names say most: an id that is wanted is looked for where the thing is that it identifies, in what is
-called so or lists such things. Rare words say more. An input looks only at tools that share a word
-with what names it, which an index of words tells: a few milliseconds among thousands of tools.
+Names count most: an id is taken from an output that is named after the thing it identifies, or that
+lists such things. Rare words count more. An input is compared only with tools that share one of its
+words, found by an index: a few milliseconds among thousands of tools.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from ..search.tools import key_of
 from .schema_ports import ID_WORDS, Input, Output, ToolPorts, fit, is_generic, listed, ports_of
 
 LEAST = 0.3
-"""Below this two ports have nothing to do with each other."""
+"""Below this score two ports are unrelated."""
 NUMBERS = ("integer", "number")
-_SHAPE_ALONE = 0.15  # how much of a score the shape has without any word: types alone say little
+_SHAPE_ALONE = 0.15  # part of the score that shapes give without words: types alone say little
 _SAYS_HOW_IT_WENT = listed("status success message error ok confirmation")
-_HOW_IT_WENT = 0.35  # how much less that is wanted than what was asked for
-_OF_A_WRITER = 0.7  # what a tool gives that changes something, and does not say what it gives
-_ID_FOR_AMOUNT = 0.5  # an id is a number only by chance
+_HOW_IT_WENT = 0.35  # penalty for an output that was already an input
+_OF_A_WRITER = 0.7  # penalty for the undeclared result of a tool that changes something
+_ID_FOR_AMOUNT = 0.5  # penalty: an id is a number only by chance
 _OPTIONAL = 0.6
-_MOST_TOOLS = 40  # that are looked at for one input, or one tool
-_TOO_MANY = 4_000  # tools that say a word: it tells nothing, and takes long to look through
-# What a word of an input's name counts by where it is found: in the output's own name, above it, in
-# what the producer is about, in the words about the output, in those about the producer.
+_MOST_TOOLS = 40  # candidates compared with one input or one tool
+_TOO_MANY = 4_000  # a word in more tools than this is too common to search by
+# Weights of a word of the input's name by where it occurs: in the output's own name, above it, in
+# the producer's subject, in the output's description, in the producer's description.
 _PLACES = (1.0, 0.85, 0.7, 0.5, 0.35)
 _NOT_AN_ID, _RECORD, _ID_FOR_ANOTHER, _LOOKED_AT = 0.45, 0.95, 0.6, 0.6
-_STRANGE = 0.4  # how much words weigh against an output that nobody wants
-# Where a name such as `text` or `data` says nothing: of nothing known, half the name, the same
-# name, the same format, a description that says what is there.
+_STRANGE = 0.4  # weight of words that speak against an undesired output
+# Scores for names such as `text` or `data` that say nothing: nothing in common, half the name, the
+# same name, the same format, a fitting description.
 _UNTOLD, _LIKE_NAMED, _SAME_NAME, _SAME_FORMAT, _DESCRIBED = 0.2, 0.5, 0.6, 0.75, 0.5
 
 Rarity = Callable[[str], float]
@@ -45,10 +45,10 @@ Rarity = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What one tool gives may be taken by another: `field` of `producer` as `parameter`.
+    """Flow of a value between tools: `field` of `producer` as `parameter`.
 
     `field` is a path in the result such as `orders[].id`, "" for all of it. `score` is 0 to 1,
-    `fit` what the shapes alone say; `conversion` tells what has to be done to the value.
+    `fit` the part of the shapes alone; `conversion` says what has to be done to the value.
     """
 
     producer: Any
@@ -62,12 +62,12 @@ class Flow:
 
 
 class Flows:
-    """What flows between tools, by their keys. Not for several threads at once."""
+    """Flows between tools, by their keys. Not thread-safe."""
 
     def __init__(self) -> None:
         self._ports: dict[Any, ToolPorts] = {}
-        self._counts = Counter[str]()  # of tools whose ports say a word
-        self._giving: dict[str, set[Any]] = {}  # the tools, by roots of what they give
+        self._counts = Counter[str]()  # number of tools whose ports have a word
+        self._giving: dict[str, set[Any]] = {}  # tools by the roots of their outputs
         self._taking: dict[str, set[Any]] = {}
         self._producers: dict[tuple[Any, str], tuple[Flow, ...]] = {}
 
@@ -81,7 +81,7 @@ class Flows:
         return iter(self._ports)
 
     def put(self, tool: Tool | JsonObject) -> ToolPorts:
-        """Add a tool, or replace the one that has its key; gives its ports."""
+        """Add a tool, or replace the one with its key; return its ports."""
         key = key_of(tool)
         self.remove(key)
         ports = self._ports[key] = ports_of(tool)
@@ -92,7 +92,7 @@ class Flows:
         return ports
 
     def remove(self, key: Any) -> ToolPorts | None:
-        """Forget a tool, if it is there; gives the ports that it had."""
+        """Remove a tool if it exists; return its ports."""
         self._producers.clear()
         if (ports := self._ports.pop(key, None)) is None:
             return None
@@ -103,7 +103,7 @@ class Flows:
         return ports
 
     def ports(self, key: Any) -> ToolPorts:
-        """What goes into a tool and comes out of it.
+        """Return the inputs and outputs of a tool.
 
         Raises:
             KeyError: there is no such tool.
@@ -111,19 +111,19 @@ class Flows:
         return self._ports[key]
 
     def rarity(self, word: str) -> float:
-        """How much it says that the ports of a tool have this word; the rarest say most."""
+        """Return the weight of a word; the rarest weigh most."""
         return math.log(1 + len(self._ports) / (self._counts[word] + 1))
 
-    def said_share(self, words: Iterable[str], roots: frozenset[str]) -> float:
-        """How much of some words is said, by their roots; rare ones count more."""
+    def covered_share(self, words: Iterable[str], roots: frozenset[str]) -> float:
+        """Return the weighted share of some words that is covered, by roots."""
         rarities = {x: self.rarity(x) for x in sorted({*words})}
         whole = sum(rarities.values())
         return sum(y for x, y in rarities.items() if root(x) in roots) / whole if whole else 0.0
 
     def producers(self, consumer: ToolPorts, inp: Input) -> tuple[Flow, ...]:
-        """The tools whose output serves an input, the best first: one flow of each tool.
+        """Return the best flow from each tool into an input, the best first.
 
-        None of those that need the same themselves.
+        Tools that need the same input themselves are left out.
         """
         asked = (consumer.key, inp.name)
         if asked not in self._producers:
@@ -131,33 +131,33 @@ class Flows:
         return self._producers[asked]
 
     def into(self, consumer: ToolPorts) -> list[Flow]:
-        """What may fill the parameters of a tool, the best first; less where none is needed."""
-        found = (_weighed(x, inp) for inp in consumer.inputs for x in self.producers(consumer, inp))
-        return _ordered(x for x in found if x.score >= LEAST)
+        """Return flows into the parameters of a tool, the best first; optional ones count less."""
+        flows = (_weighed(x, inp) for inp in consumer.inputs for x in self.producers(consumer, inp))
+        return _ordered(x for x in flows if x.score >= LEAST)
 
     def consumers(self, producer: ToolPorts) -> list[Flow]:
-        """The tools that take what a tool gives, the best first: one flow of each tool."""
-        near = self._nearest(given_roots(producer), self._taking)
-        found = (self.between(producer.key, key) for key in near if key != producer.key)
-        return _ordered(x for x in found if x)
+        """Return the best flow from a tool into each other tool, the best first."""
+        near = self._nearest(output_roots(producer), self._taking)
+        flows = (self.between(producer.key, key) for key in near if key != producer.key)
+        return _ordered(x for x in flows if x)
 
     def between(self, producer: Any, consumer: Any) -> Flow | None:
-        """The best flow from one tool to another, rather into what it needs than else."""
+        """Return the best flow from one tool to another, preferring required parameters."""
         giving, taking = self.ports(producer), self.ports(consumer)
-        found = ((x, self.best(giving, taking, x)) for x in taking.inputs)
-        weighed = (_weighed(flow, inp) for inp, flow in found if flow)
+        pairs = ((x, self.best(giving, taking, x)) for x in taking.inputs)
+        weighed = (_weighed(flow, inp) for inp, flow in pairs if flow)
         best = max(weighed, key=lambda x: x.score, default=None)
         return best if best and best.score >= LEAST else None
 
     def best(self, producer: ToolPorts, consumer: ToolPorts, inp: Input) -> Flow | None:
-        """The output of one tool that serves an input best."""
-        found = (self.flow(producer, x, consumer, inp) for x in producer.outputs)
-        return max((x for x in found if x), key=lambda x: x.score, default=None)
+        """Return the best flow from the outputs of one tool into an input."""
+        flows = (self.flow(producer, x, consumer, inp) for x in producer.outputs)
+        return max((x for x in flows if x), key=lambda x: x.score, default=None)
 
     def flow(
         self, producer: ToolPorts, out: Output, consumer: ToolPorts, inp: Input
     ) -> Flow | None:
-        """From one output into one input; None where the shapes do not allow it."""
+        """Return the flow from one output into one input, or None if the shapes do not fit."""
         fitting = fit(out.shape, inp.shape)
         if fitting.score <= 0:
             return None
@@ -178,7 +178,7 @@ class Flows:
         )  # fmt: skip
 
     def _flows_into(self, consumer: ToolPorts, inp: Input) -> Iterable[Flow]:
-        words = {root(x) for x in looked_for(consumer, inp)}
+        words = {root(x) for x in search_words(consumer, inp)}
         for key in self._nearest(words, self._giving):
             producer = self.ports(key)
             same = producer.by_name.get(inp.name)
@@ -189,10 +189,10 @@ class Flows:
                 yield flow
 
     def _indexes(self, ports: ToolPorts) -> tuple[tuple[set[str], dict[str, set[Any]]], ...]:
-        return (given_roots(ports), self._giving), (_taken_roots(ports), self._taking)
+        return (output_roots(ports), self._giving), (_input_roots(ports), self._taking)
 
     def _nearest(self, words: Iterable[str], index: Mapping[str, set[Any]]) -> list[Any]:
-        """The tools that have most of these words, the rare ones first."""
+        """Return the tools with most of these words, rare words first."""
         scores: dict[Any, float] = {}
         for word in sorted(words):
             keys = index.get(word, ())
@@ -202,72 +202,72 @@ class Flows:
         return sorted(scores, key=lambda x: (-scores[x], str(x)))[: _MOST_TOOLS + 1]
 
 
-def looked_for(consumer: ToolPorts, inp: Input) -> list[str]:
-    """The words by which the tools are found that may give an input."""
-    found = {x for x in inp.words if x not in ID_WORDS}
+def search_words(consumer: ToolPorts, inp: Input) -> list[str]:
+    """Return the words to find suppliers of an input by."""
+    words = {x for x in inp.words if x not in ID_WORDS}
     if inp.is_opaque:
-        found |= {x for x in (*inp.about, *consumer.entity) if not is_generic(x)}
-    return sorted((found or {*inp.words}) | _type_words(inp))
+        words |= {x for x in (*inp.about, *consumer.entity) if not is_generic(x)}
+    return sorted((words or {*inp.words}) | _type_words(inp))
 
 
-def given_roots(ports: ToolPorts) -> set[str]:
-    """The roots of what names what a tool gives."""
-    found = set(ports.name_words)
+def output_roots(ports: ToolPorts) -> set[str]:
+    """Return the roots of the names of a tool's outputs."""
+    roots = set(ports.name_words)
     for one in ports.outputs:
-        found.update(one.words, _type_words(one), one.context, one.about if one.is_implied else ())
-    return {root(x) for x in found}
+        roots.update(one.words, _type_words(one), one.context, one.about if one.is_implied else ())
+    return {root(x) for x in roots}
 
 
-def _taken_roots(ports: ToolPorts) -> set[str]:
-    """The roots of what names what a tool takes."""
-    found: set[str] = set()
+def _input_roots(ports: ToolPorts) -> set[str]:
+    """Return the roots of the names of a tool's inputs."""
+    roots: set[str] = set()
     for one in ports.inputs:
         specific = [x for x in one.words if not is_generic(x)]
-        found.update(specific or (ports.entity if one.is_opaque else one.words), _type_words(one))
-    return {root(x) for x in found}
+        roots.update(specific or (ports.entity if one.is_opaque else one.words), _type_words(one))
+    return {root(x) for x in roots}
 
 
 def _words_of(ports: ToolPorts) -> set[str]:
-    found = set(ports.name_words)
+    words = set(ports.name_words)
     for one in (*ports.inputs, *ports.outputs):
-        found.update(one.words, _type_words(one))
-    return found
+        words.update(one.words, _type_words(one))
+    return words
 
 
 def _type_words(port: Input | Output) -> set[str]:
-    """The types that a port declares, as words that no text has."""
+    """Return the declared types of a port, as words that no text contains."""
     return {f"<{x}>" for x in port.shape.type_uris}
 
 
 def _affinity(
     producer: ToolPorts, out: Output, consumer: ToolPorts, inp: Input, rarity: Rarity
 ) -> tuple[float, str]:
-    """How much an output and an input have to do with each other by their names, and why."""
+    """Return how far the names of an output and an input agree, and why."""
     is_vague = all(is_generic(x) for x in inp.words if x not in ID_WORDS)
     if inp.words == out.words and not is_vague and not out.is_implied:
         return 1.0, f"both are called {inp.name}"
-    wanted = _specific(inp.words) or (_specific(sorted(consumer.entity)) if inp.is_opaque else [])
-    if not wanted:
+    goal = _specific(inp.words) or (_specific(sorted(consumer.entity)) if inp.is_opaque else [])
+    if not goal:
         return _of_vague_names(out, inp), ""
     places = _places((out.words, out.context, producer.entity, out.about, producer.about))
-    rarities = {x: rarity(x) for x in wanted}
+    rarities = {x: rarity(x) for x in goal}
     credit = sum(y * places.get(root(x), 0.0) for x, y in rarities.items())
     score = credit / (sum(rarities.values()) or 1.0)
     if inp.is_opaque:
         score *= _RECORD if out.is_record else 1.0 if out.is_opaque else _NOT_AN_ID
     elif out.is_opaque:
         score *= _ID_FOR_ANOTHER
-    known = {*inp.words, *inp.about, *producer.entity}
-    strange = [x for x in out.words if x not in known and not is_generic(x)]
+    context = {*inp.words, *inp.about, *producer.entity}
+    strange = [x for x in out.words if x not in context and not is_generic(x)]
     score *= 1 - _STRANGE * len(strange) / (len(out.words) or 1)
-    shared = [x for x in wanted if places.get(root(x))]
+    shared = [x for x in goal if places.get(root(x))]
     return score, f"about the same: {', '.join(shared[:3])}" if shared else ""
 
 
 def _looked_at(
     producer: ToolPorts, out: Output, consumer: ToolPorts, inp: Input
 ) -> tuple[float, str]:
-    """What is changed is looked at first: the ids of what is in it are found there."""
+    """Return whether the producer reads what the consumer changes: its ids are found there."""
     about = _specific(sorted(producer.entity))
     is_found_there = inp.is_opaque and out.is_record and producer.looks_up
     if not is_found_there or not about or not consumer.entity.issuperset(about):
@@ -276,7 +276,7 @@ def _looked_at(
 
 
 def _specific(words: Iterable[str]) -> list[str]:
-    """The words that say what is meant."""
+    """Return the words that carry the meaning."""
     return [x for x in words if x not in ID_WORDS and not is_generic(x)]
 
 
@@ -286,23 +286,23 @@ def _of_vague_names(out: Output, inp: Input) -> float:
         score = _SAME_FORMAT
     if {*inp.words} & {*out.words}:
         score = max(score, _SAME_NAME if inp.words == out.words else _LIKE_NAMED)
-    said = {root(x) for x in inp.about if not is_generic(x)}
+    about = {root(x) for x in inp.about if not is_generic(x)}
     own = {root(x) for x in (*out.words, *out.context) if not is_generic(x)}
-    return max(score, _DESCRIBED) if said & own else score
+    return max(score, _DESCRIBED) if about & own else score
 
 
-@lru_cache(maxsize=2_000)  # each output is compared with many inputs
-def _places(said: tuple[Iterable[str], ...]) -> Mapping[str, float]:
-    """What a root counts by where an output and its tool say it."""
-    found: dict[str, float] = {}
-    for words, credit in zip(said, _PLACES, strict=True):
+@lru_cache(maxsize=2_000)  # cached: each output is compared with many inputs
+def _places(levels: tuple[Iterable[str], ...]) -> Mapping[str, float]:
+    """Return the weight of each root by where the output and its tool have it."""
+    weights: dict[str, float] = {}
+    for words, credit in zip(levels, _PLACES, strict=True):
         for x in words:
-            found.setdefault(root(x), credit)
-    return found
+            weights.setdefault(root(x), credit)
+    return weights
 
 
 def _doubt(producer: ToolPorts, out: Output, inp: Input, *, is_named: bool) -> float:
-    """How much less a flow counts because of what its output is."""
+    """Return the penalty of a flow for the kind of its output."""
     doubt = 1.0
     if _SAYS_HOW_IT_WENT & {*out.words} and not {*out.words} & {*inp.words}:
         doubt *= _HOW_IT_WENT

@@ -1,4 +1,4 @@
-"""How well something that a request says serves as the value of a parameter."""
+"""How well a value in a request fits a parameter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_WORDS = (
     "text query q message body content question sentence prompt keyword keywords term search"
     " input task note comment description subject phrase string summary instruction data word"
 )
-# Which words of a parameter's name want which kind of value.
+# Words of a parameter's name, and the kind of value they ask for.
 _WANTED = {
     "email": "email mail recipient to receiver address cc bcc",
     "phone": "phone mobile telephone tel number recipient to",
@@ -41,14 +41,14 @@ _WANTED = {
 _WANTED_ROOTS = {kind: listed_roots(words) for kind, words in _WANTED.items()}
 _FORMATS = {"date": "date", "date-time": "datetime datetime date", "time": "time", "uri": "url",
             "url": "url", "email": "email"}  # fmt: skip
-# What has these in its name takes nothing else.
+# A parameter with these in its name takes no other kind.
 _ONLY_KINDS = {
     "email": "email quoted", "mail": "email quoted", "phone": "phone quoted number id",
     "url": "url quoted path", "zip": "number id quoted", "zipcode": "number id quoted",
     "postcode": "number id quoted", "date": "date datetime quoted number time",
     "time": "time datetime date quoted number",
 }  # fmt: skip
-# The small word before a value, and the parameters that it leads to.
+# The preposition before a value, and the parameters that it suggests.
 _TO = listed("to into destination target arrival receiver recipient end")
 _FROM = listed("from origin source departure start sender old")
 _PEOPLE = listed(
@@ -62,14 +62,14 @@ _MEDIA = {
 }  # fmt: skip
 _CALLED_AN_ID, _ITSELF, _CHOICE = 0.25, 0.3, 0.85
 _ID_ROOTS = frozenset(map(root, ID_WORDS))
-_BEFORE_IT = (0.45, 0.15, 0.05)  # a name in the words before a value, the nearest first
-_FEWEST_DIGITS = 4  # of a number that is an id
+_BEFORE_IT = (0.45, 0.15, 0.05)  # bonus for the parameter's name before the value, by distance
+_FEWEST_DIGITS = 4  # penalty for a number as an id
 _WORD = re.compile(r"[\w'-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value for a parameter, how well it serves, and where in the request it is (-1: nowhere)."""
+    """Value for a parameter, its score, and its position in the request (-1: none)."""
 
     value: Any
     score: float
@@ -78,16 +78,16 @@ class Literal:
 
 
 def literals_for(inp: Input, step: Step, request: Request) -> list[Literal]:
-    """What a step says that could be the value of a parameter, the best first."""
-    found = _choices(inp, step) if inp.shape.choices else _mentions(inp, step, request)
-    return sorted(found, key=lambda x: (-x.score, x.place))
+    """Return the values in a step that fit the parameter, the best first."""
+    values = _choices(inp, step) if inp.shape.choices else _mentions(inp, step, request)
+    return sorted(values, key=lambda x: (-x.score, x.place))
 
 
 def _choices(inp: Input, step: Step) -> Iterator[Literal]:
-    """The first of the values that a parameter allows that the step says."""
+    """Return the first of the parameter's allowed values that the step contains."""
     for one in inp.shape.choices:
-        said = terms(one)
-        if said and all(root(x) in step.roots for x in said):
+        words = terms(one)
+        if words and all(root(x) in step.roots for x in words):
             yield Literal(one, _CHOICE, -1, f"the request says {one!r}")
             return
 
@@ -104,8 +104,8 @@ def _mentions(inp: Input, step: Step, request: Request) -> Iterator[Literal]:
 
 def _by_kind(inp: Input, one: Mention) -> float:
     kinds = {*(inp.shape.items or inp.shape.kinds)}
-    if wanted := _FORMATS.get(inp.shape.format):
-        return 0.6 if one.kind in wanted.split() else 0.0
+    if formats := _FORMATS.get(inp.shape.format):
+        return 0.6 if one.kind in formats.split() else 0.0
     only = [x for x in inp.words if x in _ONLY_KINDS]
     if only and not any(one.kind in _ONLY_KINDS[x].split() for x in only):
         return 0.0
@@ -119,10 +119,10 @@ def _by_kind(inp: Input, one: Mention) -> float:
         return _as_id(inp, one)
     if one.kind == "quoted":
         return 0.5
-    is_wanted = bool(_WANTED_ROOTS[one.kind] & {root(x) for x in inp.words})
+    has_kind = bool(_WANTED_ROOTS[one.kind] & {root(x) for x in inp.words})
     if one.kind == "topic":
-        return 0.4 if is_wanted else 0.0
-    return 0.4 if is_wanted else 0.25
+        return 0.4 if has_kind else 0.0
+    return 0.4 if has_kind else 0.25
 
 
 def _as_id(inp: Input, one: Mention) -> float:
@@ -134,7 +134,7 @@ def _as_id(inp: Input, one: Mention) -> float:
 
 
 def _by_media(inp: Input, one: Mention) -> float:
-    """What the ending of a file's name says for or against a parameter called `image`, say."""
+    """Return the score of a file's suffix for a parameter called `image`, say."""
     _, dot, ending = one.text.rpartition(".")
     media = next((x for x, y in _MEDIA.items() if dot and ending.casefold() in y.split()), "")
     wanted = [x for x in inp.words if x in _MEDIA]
@@ -144,7 +144,7 @@ def _by_media(inp: Input, one: Mention) -> float:
 
 
 def _by_words(inp: Input, one: Mention, text: str) -> float:
-    """What the words around a value say of what it is."""
+    """Return the score of the words around a value."""
     names = {root(x) for x in inp.words}
     around = text[max(one.start - 60, 0) : one.start]
     before = [root(x) for x in terms(around)[-3:][::-1]]

@@ -1,4 +1,4 @@
-"""A planner over tools that change: made on first use, then kept up to date, in worker threads."""
+"""Planner for changing tools: made on first use, then kept up to date, in worker threads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class LivePlanner:
-    """One planner, which follows the tools of whoever uses it; one use at a time.
+    """One planner that follows its caller's tools; one use at a time.
 
-    A changed tool costs a fraction of a millisecond. Where most tools are others, as between two
-    toolbelts, the planner is made anew.
+    A changed tool costs a fraction of a millisecond. If most tools differ, as between two
+    toolbelts, the planner is made again.
     """
 
     def __init__(self) -> None:
@@ -35,9 +35,9 @@ class LivePlanner:
         do: Callable[[Planner], T],
         weights: Mapping[Any, float] | None = None,
     ) -> T:
-        """What `do` returns, called in a thread with a planner of exactly these tools.
+        """Call `do` in a thread with a planner of exactly these tools, and return its result.
 
-        It must not keep the planner. `weights` is for `Planner.prefer`.
+        `do` must not keep the planner. `weights` is for `Planner.prefer`.
         """
 
         def in_thread() -> T:
@@ -49,11 +49,11 @@ class LivePlanner:
         return await anyio.to_thread.run_sync(in_thread, abandon_on_cancel=True)
 
     def close(self) -> None:
-        """End what is being made: a planner of 50,000 tools takes ten seconds."""
+        """Cancel the work in progress: a planner of 50,000 tools takes ten seconds."""
         self._is_closed = True
 
     def _in_thread_follow(self, tools: Mapping[Any, Tool]) -> Planner:
-        # Imported here, in the thread, because most programs never plan.
+        # Imported in the thread, because most programs never plan.
         from .planner import Planner
 
         new = {key: x for key, x in tools.items() if self._tools.get(key) is not x}
@@ -64,7 +64,7 @@ class LivePlanner:
             self._planner.remove(key)
             del self._tools[key]
         for key, tool in new.items():
-            if self._is_closed:  # Python waits for this thread at its end
+            if self._is_closed:  # Python waits for this thread at its exit
                 raise RuntimeError("The bridge was closed before the plan was made.")
             self._planner.update(tool)
             self._tools[key] = tool

@@ -27,19 +27,19 @@ from ..steps.references import BARE, CANVAS_SOURCE, First, Joined, Number, Refer
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MOST_BYTES = 4 << 20  # a file may come from anywhere
+_MOST_BYTES = 4 << 20  # limit for a file from a stranger
 _STRICT = {"extra": "forbid"}
 _FORM = 'A plan is an object with `calls`: a list of {"tool": "source/tool", "args": {...}}.'
 _SOURCES = '{"value": ...}, {"call": 0, "field": "path"}, {"missing": "why"} or {"parts": [...]}'
 
 
 class BadPlan(XaiMcpError):
-    """This is no plan, or none that can be used; the message says which call, and what it lacks."""
+    """Not a usable plan; the message names the call and its problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An argument that the request says, or that was worked out from it."""
+    """Argument whose value the request contains, or that was computed from it."""
 
     __pydantic_config__ = _STRICT
 
@@ -49,10 +49,10 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class FromResult:
-    """An argument that is taken from the result of an earlier call, by its position in the plan.
+    """Argument taken from the result of an earlier call, by its position in the plan.
 
-    `field` is a path in that result, such as `orders[].id`, where `[]` is one of several. None is
-    what is called as the parameter is, or else all of it. `conversion` is what a flow calls it.
+    `field` is a path in that result, such as `orders[].id`, where `[]` is one of several. None
+    stands for the value with the parameter's name, or else all of it. `conversion` is as in a flow.
     """
 
     __pydantic_config__ = _STRICT
@@ -64,12 +64,13 @@ class FromResult:
     reasons: tuple[str, ...] = ()
 
     def step_value(self, parameter: str) -> Any:
-        """The argument as a step has it: a `Reference`, and what has to be done to it.
+        """Return the argument of a step: a `Reference` with its conversion.
 
         Raises:
-            BadPlan: `field` is no path.
+            BadPlan: `field` is not a path.
         """
-        from ..steps.reading import BadStep, read_path  # planners read no path
+        # the parser is imported late: planners parse no paths
+        from ..steps.reading import BadStep, read_path
 
         if self.field is None and BARE.fullmatch(parameter):
             return Reference(self.call, (Somewhere(parameter),))
@@ -94,7 +95,7 @@ class FromResult:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An argument that must be given, and that neither the request nor an earlier call gives."""
+    """Required argument that neither the request nor an earlier call gives."""
 
     __pydantic_config__ = _STRICT
 
@@ -103,7 +104,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """An argument that is a list of several sources. Only a person writes one, no planner does."""
+    """Argument that is a list of several sources. People write these, planners do not."""
 
     __pydantic_config__ = _STRICT
 
@@ -117,7 +118,7 @@ Source: TypeAlias = Given | FromResult | Missing | Parts
 class PlannedCall:
     """One call. `tool` is its key (a dict's `id`); `arguments` are sources by parameter.
 
-    `confidence` is 0 to 1, and says how well the words of the request fit this tool.
+    `confidence`, 0 to 1, is how well the words of the request fit this tool.
     """
 
     tool: Any
@@ -128,7 +129,7 @@ class PlannedCall:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """A call as a file has it."""
+        """Return the call for a file."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(_call_fields, handler(source))
@@ -136,7 +137,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one call gives is used by another one; both are positions in the plan."""
+    """Use of one call's result by another; both are positions in the plan."""
 
     producer: int
     consumer: int
@@ -145,10 +146,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Calls in their order. `problems` are what somebody must see to before it can run.
+    """Calls in order. `problems` must be solved before it can run.
 
-    `is_rough` says that words and shapes made it, and no language model nor person. `failed` says
-    why servers could not be used for it.
+    `is_rough`: it was made from words and shapes, not by a model or a person. `failed` says why
+    servers could not be used for it.
     """
 
     request: str
@@ -160,7 +161,7 @@ class Plan:
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """Which call uses the result of which."""
+        """Return which call uses the result of which."""
         return tuple(
             Edge(used.call, number, name)
             for number, call in enumerate(self.calls)
@@ -170,7 +171,7 @@ class Plan:
 
 
 def used_in(source: Source) -> Iterator[FromResult]:
-    """All that a source takes from results, in its order."""
+    """Yield everything that a source takes from results, in order."""
     if isinstance(source, FromResult):
         yield source
     elif isinstance(source, Parts):
@@ -179,7 +180,7 @@ def used_in(source: Source) -> Iterator[FromResult]:
 
 
 def missing_in(source: Source) -> str:
-    """Why an argument must be given; empty if it need not be."""
+    """Return why an argument must be given, or ""."""
     match source:
         case Missing(reason):
             return reason or "the plan says so"
@@ -190,7 +191,7 @@ def missing_in(source: Source) -> str:
 
 
 def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
-    """A line for each call that somebody must give something to."""
+    """Return a line for each call with missing arguments."""
     for number, call in enumerate(calls, 1):
         names = [repr(x) for x, source in call.arguments.items() if missing_in(source)]
         if names:
@@ -198,10 +199,10 @@ def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
 
 
 def step_arguments(plan: Plan) -> list[JsonObject]:
-    """The arguments of each call as those of steps, without those that are missing.
+    """Return the arguments of each call as a step's, without the missing ones.
 
     Raises:
-        BadPlan: a field is no path, or a call uses one that does not come before it.
+        BadPlan: a field is not a path, or a call uses one that is not before it.
     """
     return [
         {
@@ -231,10 +232,10 @@ def _step_value(source: Source, parameter: str, number: int, place: str) -> Any:
 
 
 def tool_of(call: PlannedCall, source: str = "") -> tuple[str, str]:
-    """The source and the name of a call's tool; `source` is that of tools that name none.
+    """Return source and name of a call's tool; `source` is the default.
 
     Raises:
-        BadPlan: it is not said whose tool it is.
+        BadPlan: the call does not name its server.
     """
     if isinstance(call.tool, ToolKey):
         return call.tool.source or CANVAS_SOURCE, call.tool.name
@@ -248,19 +249,19 @@ def tool_of(call: PlannedCall, source: str = "") -> tuple[str, str]:
 
 
 def digest_of_plan(plan: Plan) -> str:
-    """A short text that is the same for plans that make the same calls."""
-    told = plan_as_json(plan)["calls"]
-    return digest_of_value({"calls": [{**x, "reasons": (), "confidence": 0} for x in told]})
+    """Return a short text that is the same for plans that make the same calls."""
+    calls = plan_as_json(plan)["calls"]
+    return digest_of_value({"calls": [{**x, "reasons": (), "confidence": 0} for x in calls]})
 
 
-# As JSON
+# JSON
 
 
 def plan_as_json(plan: Plan) -> JsonObject:
-    """The plan for a file; `plan_from_json` reads back an equal one.
+    """Return the plan as JSON; `plan_from_json` reads back an equal one.
 
     Raises:
-        BadPlan: a tool's key or a value is nothing that JSON can hold.
+        BadPlan: JSON cannot represent a tool's key or a value.
     """
     return {
         "request": plan.request,
@@ -272,10 +273,10 @@ def plan_as_json(plan: Plan) -> JsonObject:
 
 
 def plan_from_json(value: Any) -> Plan:
-    """The plan that is written so; see this module for the form.
+    """Read a plan from JSON; see this module for the form.
 
     Raises:
-        BadPlan: it is none; the message names the place.
+        BadPlan: it is not a plan; the message names the place.
     """
     from pydantic import ValidationError
 
@@ -288,12 +289,12 @@ def plan_from_json(value: Any) -> Plan:
 
 
 def read_plan(file: str | Path) -> Plan:
-    """The plan in a file.
+    """Read the plan in a file.
 
     Raises:
         BadPlan: there is none, or it cannot be read; the message names the file.
     """
-    from pathlib import Path  # here, as a planner need not load it
+    from pathlib import Path  # imported here: a planner does not need it
 
     from pydantic_core import from_json
 
@@ -318,7 +319,7 @@ def read_plan(file: str | Path) -> Plan:
 
 @cache
 def _adapter(of: Any) -> Any:
-    from pydantic import TypeAdapter  # it takes longer to load than a planner
+    from pydantic import TypeAdapter  # imported here: it takes longer to load than a planner
 
     return TypeAdapter(of)
 
@@ -357,7 +358,7 @@ def _call_fields(value: Any) -> Any:
 
 
 def _source_fields(value: Any) -> Any:
-    """What is no object is a value itself."""
+    """Treat anything but an object as a value."""
     if not isinstance(value, Mapping):
         return {"value": value}
     fields = dict(cast("Mapping[str, Any]", value))
@@ -374,14 +375,14 @@ def _object(value: Any) -> JsonObject:
 
 
 def _problem(error: Any) -> str:
-    place, said = "The plan", error.get("ctx", {}).get("error") or error["msg"]
+    place, problem = "The plan", error.get("ctx", {}).get("error") or error["msg"]
     match error["loc"]:
         case ("calls", number, "arguments", name, *_):
             place = f"Call {number + 1} of the plan: `{name!s:.60}`"
-            said = f"it is no source of an argument. Write {_SOURCES}"
+            problem = f"it is no source of an argument. Write {_SOURCES}"
         case ("calls", number, *names):
             names = ["args" if x == "arguments" else x for x in names[:1]]
             place = ", ".join([f"Call {number + 1} of the plan", *(f"`{x}`" for x in names)])
         case names:
             place = ", ".join([place, *(f"`{x}`" for x in names[:1])])
-    return f"{place}: {said}. {_FORM}"
+    return f"{place}: {problem}. {_FORM}"

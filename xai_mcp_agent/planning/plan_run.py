@@ -1,4 +1,4 @@
-"""What a run of a plan came to, and what a person gives it."""
+"""Outcome of a plan's run, and the values that a person gives it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from ..core.names import did_you_mean
 from .plan import Plan, missing_in
 
 RunStatus: TypeAlias = Literal["finished", "missing", "waiting", "failed", "unknown"]
-"""missing: an argument must be given. waiting: for somebody's approval. failed: a call did.
-unknown: whether a call was carried out, as its process ended, or its server was lost, meanwhile."""
+"""missing: an argument must be given. waiting: for an approval. failed: a call failed. unknown: a
+call may have been carried out when its process ended or its server was lost.
+"""
 
-_MOST_DIGITS = 6  # of the number of a call
+_MOST_DIGITS = 6  # digits of a call's number
 
 Place: TypeAlias = tuple[int, str]
-"""A call by its place in the plan, from 0 on, and one of its parameters."""
+"""Position of a call in the plan, from 0, and one of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """A call that was made: what it gave, as data where it is any, and as text."""
+    """Finished call: its result as data, if any, and as text."""
 
     value: Any
     text: str
@@ -33,7 +34,7 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """An argument that somebody must give before its call can be made, and why."""
+    """Argument that must be given before its call can be made, and why."""
 
     call: int
     parameter: str
@@ -42,11 +43,11 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """How far a plan was carried out: `made` are its calls that were made, by place in the plan.
+    """Progress of a plan: `made` are its finished calls, by position.
 
-    `problem` says why it stopped, where, and what to do. `lacking` are arguments to give, those of
-    the next call first. `awaiting` is the call that waits for somebody. `kept` is what the run goes
-    on from: a `WaitingRun`.
+    `problem` says why it stopped, where, and what to do. `lacking` are arguments to give, first
+    those of the next call. `awaiting` is the call that waits for approval. `kept` is the
+    `WaitingRun` to resume from.
     """
 
     status: RunStatus
@@ -58,41 +59,41 @@ class PlanRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all calls were made."""
+        """Return whether all calls were made."""
         return self.status == "finished"
 
     @property
     def results(self) -> list[Any]:
-        """What the calls gave, in the order of the plan."""
+        """Return the results of the calls in the order of the plan."""
         return [self.made[x].value for x in sorted(self.made)]
 
     @property
     def result(self) -> Any:
-        """What the last call gave; None before the first."""
+        """Return the result of the last call, or None before the first."""
         return self.made[max(self.made)].value if self.made else None
 
     @property
     def text(self) -> str:
-        """The same as text."""
+        """Return the result of the last call as text."""
         return self.made[max(self.made)].text if self.made else ""
 
 
-def places_of(given: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
-    """What is given, by place: a key is one, or a text as `2.reader`, or `reader`.
+def places_of(values: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
+    """Return the given values by place: a key is a place, or a text as `2.reader`, or `reader`.
 
-    In a text calls are counted from 1, as people do. Without a number it is for every call that
+    In a text calls are counted from 1, as people do. Without a number it applies to every call that
     lacks this parameter.
 
     Raises:
-        BadSetting: the plan has no such call, or lacks no such parameter, or it is no JSON.
+        BadSetting: the plan has no such call or lacks no such parameter, or it is not JSON.
     """
     try:
-        json.dumps(list(given.values()), allow_nan=False)
+        json.dumps(list(values.values()), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as cause:
         raise BadSetting(
             f"What is given cannot be sent: {cause}. Give what JSON can hold."
         ) from cause
-    return {place: value for key, value in given.items() for place in _places(key, plan)}
+    return {place: value for key, value in values.items() for place in _places(key, plan)}
 
 
 def _places(key: Any, plan: Plan) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Plans without a model: which tools a request needs, in which order, and how they connect."""
+"""Planner without a model: which tools a request needs, in which order, and how they connect."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ if TYPE_CHECKING:
     from .request import Request
     from .wires import WiredCall, WireProblem
 
-_SEARCHED = 30  # tools that may come next by the words of a request
-_OFFERED, _GIVERS = 10, 2  # tools that a model may choose from, for a step and for what is needed
+_SEARCHED = 30  # candidates for the next tool by the words of a request
+_OFFERED, _GIVERS = 10, 2  # tools offered to a model, for a step and for a missing input
 _ROUGH = "made of words and shapes, without a language model: look at it before it runs"
 
 
 class Planner:
-    """Plans calls of tools for a request. Not for several threads at once.
+    """Plans calls of tools for a request. Not thread-safe.
 
-    The tools are catalog tools, or dicts as `search.ToolIndex` takes them; calls name them by key
-    (a dict's is its `id`). Everything is worked out from names, descriptions and shapes. So what
-    comes out is rough, and says so (`Plan.is_rough`); the same tools and request always give the
-    same.
+    The tools are catalog tools, or dicts as for `search.ToolIndex`; calls name them by key (a
+    dict's is its `id`). Everything follows from names, descriptions and shapes, so a plan is rough,
+    and says so (`Plan.is_rough`); the same tools and request always give the same plan.
     """
 
     def __init__(self, tools: Iterable[Tool | JsonObject]) -> None:
@@ -53,35 +52,36 @@ class Planner:
         return key in self._flows
 
     def update(self, tool: Tool | JsonObject) -> None:
-        """Add a tool, or replace the one that has its key; a tool that is a dict has an `id`."""
+        """Add a tool, or replace the one with its key; a dict has an `id`."""
         self.remove(key_of(tool))
         self._index.update(tool)
         self._count(self._flows.put(tool), 1)
 
     def remove(self, key: Any) -> None:
-        """Forget a tool by its key, if it is there."""
+        """Remove a tool by its key, if it exists."""
         if ports := self._flows.remove(key):
             self._index.remove(key)
             self._count(ports, -1)
 
     def prefer(self, weights: Mapping[Any, float]) -> None:
-        """Have the words of some tools count more, or less: factors by key; 1 for all others."""
+        """Weigh the words of some tools: factors by key; 1 for all others."""
         self._words.weights = dict(weights)
 
     def plan(self, request: str) -> Plan:
-        """The calls that a request asks for, with those that give what these need.
+        """Return the calls that a request asks for, with calls that supply their inputs.
 
-        What neither the request nor an earlier call gives is `Missing`, and among `problems`.
+        Inputs that neither the request nor an earlier call gives are `Missing`, and among
+        `problems`.
         """
         read = self._read(request)
         chosen = Chooser(self._words, self._flows, read).choose()
         return self._wired(read, Needs(self._flows, read, chosen).complete())
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
-        """How these tools connect, called in this order; a tool may be there several times.
+        """Connect these tools, called in this order; a tool may occur several times.
 
-        A person or a model says what is called, and this says where the arguments come from: the
-        request, or the result of one of the 12 calls before.
+        A person or a model chose the calls; this finds their arguments in the request, or in the
+        results of the last 12 calls.
 
         Raises:
             UnknownTool: there is no such tool; the message names the nearest ones.
@@ -93,7 +93,7 @@ class Planner:
         return self._wired(read, chosen)
 
     def advice(self, request: str, most_tokens: int = 4_000) -> Advice:
-        """What a language model is to be asked for a plan of this request, and how it is read.
+        """Return the question for a language model about this request, and its answer's reader.
 
         The question has the rough plan, and the tools that may serve each step before all others,
         as far as these have room in so many tokens.
@@ -118,11 +118,10 @@ class Planner:
         limit: int = 5,
         followed: Mapping[Any, int] | None = None,
     ) -> list[Suggestion]:
-        """The tools that may come after these calls, the best first, each with its reasons.
+        """Return the tools that may come after these calls, the best first, with reasons.
 
-        `followed` says how often which tool came next after the last of them before. Without a
-        request only that and what these calls give say anything: the right tool is among five in
-        less than half of the cases then.
+        `followed` says how often each tool followed the last call before. Without a request the
+        right tool is among the first five in less than half of the cases.
 
         Raises:
             UnknownTool: there is no such tool.
@@ -137,7 +136,7 @@ class Planner:
         return suggester.best(limit)
 
     def flow(self, producer: Any, consumer: Any) -> Flow | None:
-        """The best flow from one tool into another; None where nothing fits.
+        """Return the best flow from one tool into another, or None.
 
         Raises:
             UnknownTool: there is no such tool.
@@ -145,7 +144,7 @@ class Planner:
         return self._flows.between(self._ports(producer).key, self._ports(consumer).key)
 
     def flows_into(self, consumer: Any, parameter: str) -> tuple[Flow, ...]:
-        """What may give a parameter of a tool, the best first; none if it has no such parameter.
+        """Return flows into a tool's parameter, the best first; none for an unknown parameter.
 
         Raises:
             UnknownTool: there is no such tool.
@@ -155,7 +154,7 @@ class Planner:
         return self._flows.producers(ports, inp) if inp else ()
 
     def flows_from(self, producer: Any) -> list[Flow]:
-        """The tools that may take what a tool gives, the best first.
+        """Return flows from a tool into others, the best first.
 
         Raises:
             UnknownTool: there is no such tool.
@@ -163,11 +162,11 @@ class Planner:
         return self._flows.consumers(self._ports(producer))
 
     def wire_problems(self, calls: Plan | Sequence[WiredCall]) -> list[WireProblem]:
-        """Why calls cannot be made as they are connected, and which tools give what they lack.
+        """Return why calls cannot be made as connected, and which tools supply what is missing.
 
-        Nothing is said of tools that are not there, and of what no tool declares.
+        Unknown tools, and what a tool does not declare, are not reported.
         """
-        # Here, as plans need none of it.
+        # Imported here: plans do not need it.
         from .wires import WireCheck, WiredCall
 
         if isinstance(calls, Plan):
@@ -175,10 +174,10 @@ class Planner:
         return list(WireCheck(self._flows, calls).problems())
 
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
-        """The tools of a plan, what gives them what they need, and what fits each step, in turn."""
+        """Yield the tools of a plan, their suppliers, and the tools that fit each step, in turn."""
         steps = self._read(rough.request).steps
-        found = [self._words.scores(x.asked, _OFFERED) for x in steps]
-        fitting = [x[0] for one in zip_longest(*found) for x in one if x]
+        scores = [self._words.scores(x.asked, _OFFERED) for x in steps]
+        fitting = [x[0] for one in zip_longest(*scores) for x in one if x]
         needed = (
             flow.producer
             for call in rough.calls
@@ -197,7 +196,8 @@ class Planner:
         return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,), is_rough=True)
 
     def _read(self, request: str) -> Request:
-        from .request import read_request  # its patterns take as long to load as all the rest
+        # imported here: its patterns take as long to load as all the rest
+        from .request import read_request
 
         return read_request(request, self._is_verb, self._names)
 
@@ -206,15 +206,15 @@ class Planner:
         return self._verbs[verb] > 0 or begins_step(verb, following.casefold())
 
     def _ports(self, tool: Any) -> ToolPorts:
-        """Of a tool, or of its key."""
+        """Return the ports of a tool, given as the tool or its key."""
         key = _key_of(tool)
         if key not in self._flows:
-            # Here, as they take a fifth of what this package takes to load.
+            # Imported here: it takes a fifth of this package's import time.
             from ..core.errors import UnknownTool
             from ..core.names import did_you_mean
 
-            known = (str(x) for x in self._flows)
-            raise UnknownTool(f"No tool {str(key)!r} to plan with. {did_you_mean(str(key), known)}")
+            keys = (str(x) for x in self._flows)
+            raise UnknownTool(f"No tool {str(key)!r} to plan with. {did_you_mean(str(key), keys)}")
         return self._flows.ports(key)
 
     def _count(self, ports: ToolPorts, by: int) -> None:
@@ -231,7 +231,7 @@ def _key_of(tool: Any) -> Any:
 
 
 def _words_of(tool: Tool | JsonObject) -> tuple[str, JsonObject]:
-    """The description of a tool, and what it takes."""
+    """Return the description and the input schema of a tool."""
     if isinstance(tool, Tool):
         return tool.description, tool.input_schema
     return str(tool.get("description") or ""), as_object(tool.get("input_schema"))

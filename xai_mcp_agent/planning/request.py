@@ -1,4 +1,4 @@
-"""A request in steps: its parts that each ask for something, with the values that they say."""
+"""Parser of requests: steps that each ask for something, with the values in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DATE = (
 _HALF_DAY = r"\ ?[ap]\.?m\b\.?"
 _NUMBER_WORD = (
     r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|one(?=\ \w)"
-    # In "lend one to Ada" it counts nothing.
+    # In "lend one to Ada" the "one" is not a number.
     r"(?!\ (?:on|to|for|of|from|and|or|in|at|by|with|that|who|is|as)\b)"
 )
 _TOPIC_LEAD = (
@@ -30,8 +30,8 @@ _TOPIC_LEAD = (
 )
 _TOPIC_ENDS = "and|or|in|from|to|for|with|that|which|who|by|then|at|on|of|as|so|before|after|using"
 _CAPITAL = r"(?:(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof)\.(?=\s[A-Z])|[A-Z][\w'\u2019-]*)"
-# Every value in one reading: what comes first of these at a place. Repetitions have an end, so that
-# a pasted text does not keep the search busy.
+# All kinds of values in one pattern; at a position the first alternative wins. Repetitions are
+# bounded, so that a long pasted text is searched in linear time.
 _VALUE = re.compile(
     rf"""
     (?P<url>\b(?i:https?|ftp|file|wss?)://[^\s<>"'`]+)
@@ -66,8 +66,8 @@ _COUNTS = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
     "twelve",
 )  # fmt: skip
-# A sentence, a line, or a word that says "next" ends a step wherever it stands; a comma and "and"
-# join words as often, so a verb has to follow them.
+# A sentence, a line, or a word such as "next" ends a step anywhere; a comma and "and" often join
+# words, so a verb must follow them.
 _BOUNDARY = re.compile(
     r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)"
     r"\s+(?=[\"'(]?[A-Z0-9])|(?<!\s)\s*[\n;]\s*"
@@ -84,7 +84,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _BEGINS = re.compile(r"(?:^|[.!?\n:;])[\s'\"(]*$")
-# Words that begin sentences in capitals, and name nothing.
+# Capitalised words at the start of sentences that are not names.
 _NO_NAMES = listed(
     "i what who when where which how is are was were do does did can could will please if my"
     " the a an also then after finally first next additionally lastly hi hey hello thanks api"
@@ -113,7 +113,7 @@ _NAMES_A_RESULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A value in a request, of a `kind` such as `email`; `text` is how it is written."""
+    """Value in a request, of a `kind` such as `email`; `text` is its spelling."""
 
     kind: str
     value: Any
@@ -124,10 +124,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of a request: its text, its terms and their roots, the values in it.
+    """Step of a request: its text, terms, roots and values.
 
-    `asked` is its text without what is only quoted in it. The `points_...` and `names_result` say
-    how it speaks of what was named or found before.
+    `asked` is its text without quotations. `points_...` and `names_result` say how it refers to
+    earlier names and results.
     """
 
     text: str
@@ -144,7 +144,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody wants, in steps."""
+    """Request, split into steps."""
 
     text: str
     steps: tuple[Step, ...]
@@ -154,9 +154,9 @@ class Request:
 def read_request(
     text: str, is_verb: Callable[[str, str], bool], tool_names: Container[str] = ()
 ) -> Request:
-    """The steps of a request. `is_verb` tells the words that begin one, as tools say them.
+    """Split a request into steps. `is_verb` knows the words that begin one, from tools' names.
 
-    The names of tools, in lower case, are no values.
+    Names of tools, in lower case, are not values.
     """
     text = text[:_MAX_CHARACTERS]
     mentions = [x for x in mentions_in(text) if x.text.casefold() not in tool_names]
@@ -166,73 +166,73 @@ def read_request(
 
 
 def mentions_in(text: str) -> list[Mention]:
-    """The values that a text states, in their order."""
-    found: list[Mention] = []
+    """Return the values in a text, in order."""
+    mentions: list[Mention] = []
     for match in _VALUE.finditer(text):
         kind = match.lastgroup or ""
-        said, (start, end) = match[kind], match.span(kind)
+        spelling, (start, end) = match[kind], match.span(kind)
         if kind == "name":
-            name = _name(text, said, start)
-            said, start = name, end - len(name)
-            if "'" in said or "\u2019" in said:  # "Ada's loans" are loans of Ada.
-                said = re.sub(r"['\u2019]s?$", "", said)
-        if said:
+            name = _name(text, spelling, start)
+            spelling, start = name, end - len(name)
+            if "'" in spelling or "\u2019" in spelling:  # "Ada's loans" are loans of Ada
+                spelling = re.sub(r"['\u2019]s?$", "", spelling)
+        if spelling:
             kind = kind.rstrip("234")
-            found.append(Mention(kind, _value(kind, said), said, start, end))
-    return found[:_MAX_MENTIONS]
+            mentions.append(Mention(kind, _value(kind, spelling), spelling, start, end))
+    return mentions[:_MAX_MENTIONS]
 
 
-def _name(text: str, said: str, start: int) -> str:
-    """The name without the verb or the like that begins a sentence; "" if nothing is left."""
-    words = said.split()
+def _name(text: str, name: str, start: int) -> str:
+    """Return a name without the verb at the start of its sentence, or ""."""
+    words = name.split()
     begins = bool(_BEGINS.search(text, max(start - 10, 0), start)) or start == 0
     while words and (words[0].casefold() in _NO_NAMES or (begins and _is_usual(words[0]))):
         words, begins = words[1:], False
     is_first_alone = begins and len(words) == 1 and words[0][1:].islower()
-    return "" if is_first_alone or not words else said[said.index(words[0]) :]
+    return "" if is_first_alone or not words else name[name.index(words[0]) :]
 
 
 def _is_usual(word: str) -> bool:
     return bool(verb_groups((root(singular(word.casefold())),)))
 
 
-def _value(kind: str, said: str) -> Any:
+def _value(kind: str, spelling: str) -> Any:
     if kind == "number":
-        digits = said.replace(",", "").replace("\u2212", "-")
-        if said.casefold() in _COUNTS:
-            return _COUNTS.index(said.casefold()) + 1
+        digits = spelling.replace(",", "").replace("\u2212", "-")
+        if spelling.casefold() in _COUNTS:
+            return _COUNTS.index(spelling.casefold()) + 1
         return float(digits) if "." in digits else int(digits)
     if kind == "date":
-        plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)|,|\.|\bof ", "", said).title()
+        plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)|,|\.|\bof ", "", spelling).title()
         for form in ("%d %B %Y", "%B %d %Y", "%d %b %Y", "%b %d %Y", "%Y/%m/%d"):
             try:
                 return datetime.strptime(plain, form).date().isoformat()
             except ValueError:
                 pass
-    return said
+    return spelling
 
 
 def _spans(
     text: str, mentions: Sequence[Mention], is_verb: Callable[[str, str], bool]
 ) -> list[tuple[int, int]]:
-    """Where the steps begin and end; no boundary lies in a value."""
+    """Return start and end of the steps; no boundary lies inside a value."""
     solid = bytearray(len(text) + 1)
     for x in mentions:
         if x.kind not in ("name", "topic"):
             solid[x.start : x.end] = b"\1" * (x.end - x.start)
     spans: list[tuple[int, int]] = []
     start = 0
-    for found in _BOUNDARY.finditer(text):
-        if any(solid[found.start() : found.end()]):
+    for boundary in _BOUNDARY.finditer(text):
+        if any(solid[boundary.start() : boundary.end()]):
             continue
-        following = _FIRST_WORDS.match(text, found.end())
-        is_weak = found["weak"] is not None
+        following = _FIRST_WORDS.match(text, boundary.end())
+        is_weak = boundary["weak"] is not None
         if is_weak and not (following and is_verb(following[1], following[2])):
             continue
-        if is_weak and not terms(text[start : found.start()]):
+        if is_weak and not terms(text[start : boundary.start()]):
             continue
-        spans.append((start, found.start()))
-        start = found.end()
+        spans.append((start, boundary.start()))
+        start = boundary.end()
     return [_without_lead(text, *x) for x in (*spans, (start, len(text)))]
 
 
@@ -248,9 +248,9 @@ def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Step:
     asked = part
     for one in (x for x in own if x.kind in _SAID_ALONE):
         asked = asked.replace(one.text, " ", 1)
-    said = (root(singular(x)) for x in re.findall(r"[a-z]+", part.casefold()))
+    roots = (root(singular(x)) for x in re.findall(r"[a-z]+", part.casefold()))
     return Step(
-        part, start, words, frozenset(map(root, words)), own, asked, verb_groups(said),
+        part, start, words, frozenset(map(root, words)), own, asked, verb_groups(roots),
         points_back=bool(_POINTS_BACK.search(part)),
         points_at_result=bool(_POINTS_AT_A_RESULT.search(part)),
         names_result=bool(_NAMES_A_RESULT.search(part)),

@@ -1,7 +1,7 @@
-"""What goes into a tool and comes out of it, piece by piece, with the words that name each piece.
+"""Inputs and outputs of a tool, piece by piece, with the words that name each piece.
 
-An input is a parameter. An output is a leaf of what the tool gives. Where a tool does not say what
-it gives, as most servers' do not, its name and description say it: that output is `is_implied`.
+An input is a parameter. An output is a leaf of the result. If a tool does not declare its result,
+as most servers' tools do not, its name and description imply one: that output is `is_implied`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ..search.terms import STOP_WORDS, root, singular, terms
 from ..search.tools import key_of
 
 MAX_INPUTS, MAX_OUTPUTS = 100, 120
-_MAX_LEVELS = 5  # of a result, below which nobody looks for a value
+_MAX_LEVELS = 5  # depth of a result that is searched for values
 _MAX_CHOICES = 50
 
 
 def listed(words: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(words.split())
 
 
 def listed_roots(words: str) -> frozenset[str]:
-    """The roots of the words of a text."""
+    """Return the roots of the words of a text."""
     return frozenset(map(root, words.split()))
 
 
-# What people call the same deed, roughly.
+# Verbs with roughly the same meaning.
 _VERBS = {
     "read": "get list show retrieve find search query check view display tell read lookup fetch"
     " what when where who which how see look browse know learn review inspect monitor"
@@ -47,7 +47,7 @@ _VERBS = {
     "compute": "calculate compute evaluate estimate sum count convert",
 }
 _VERB_ROOTS = {group: listed_roots(words) for group, words in _VERBS.items()}
-# Names of things, too.
+# Verbs that are nouns, too.
 _ALSO_NOUNS = listed_roots(
     "text email mail message order count review plan end close set look book list share post"
     " purchase view display mark exchange estimate what when where who which how query reserve"
@@ -63,12 +63,12 @@ _WRITING = listed_roots(
     " schedule rename move reset log make put submit pay stop start"
 )
 _LOOKING_UP = listed_roots("find search get list query lookup fetch retrieve show check browse")
-# Names of what says which one is meant, and not what it is.
+# Names that identify a thing without saying what it is.
 ID_WORDS = listed(
     "id ids uuid guid key token sku slug uri urn handle identifier ref reference code hash"
 )
 _SURE_ID_WORDS = ID_WORDS - {"code", "reference", "ref", "hash", "uri"}
-# Names that say nothing of what is in it.
+# Names that say nothing about their content.
 _GENERIC = listed(
     "id ids uuid name value text data result list info information detail content type title"
     " number object detail output response input string query status key code description date"
@@ -86,7 +86,7 @@ _QUOTED = re.compile(r"(?<!\w)['\"`]([^'\"`\s]{3,40})['\"`](?!\w)")
 _GIVEN_BY = re.compile(
     r"\b(?:by|from|for|with|given|using|via|based|of|in|on|to|that|which)\b", re.IGNORECASE
 )
-# Whoever declares what a value is, does it under one of these names.
+# Schema keys under which services declare the meaning of a value.
 _TYPE_URIS = ("x-type", "x-type-uri", "typeUri", "type_uri", "@type", "x-semantic-type")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 # Types as Python and people write them, met in public sets of tools.
@@ -101,10 +101,10 @@ _NO_URIS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What values a schema allows, as far as it matters for what fits what.
+    """Values that a schema allows, as far as it matters for what fits what.
 
-    `kinds` are JSON types without null, `items` those of an array's items; none means any.
-    `is_open` says that nobody says what is in it.
+    `kinds` are JSON types without null, `items` the types of an array's items; empty means any.
+    `is_open`: the content is not declared.
     """
 
     kinds: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well an output fits an input, 0 to 1, and what has to be done to it, "" for nothing."""
+    """How well an output fits an input, 0 to 1, and the necessary conversion, "" for none."""
 
     score: float
     conversion: str = ""
@@ -141,11 +141,11 @@ _OF_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A parameter of a tool.
+    """Parameter of a tool.
 
-    `words` are those of its name, `about` those of its description, `examples` what the values look
-    like that it shows. `is_opaque` says that it is an id or the like: nobody knows it by
-    heart, and another tool gives it.
+    `words` come from its name, `about` from its description, `examples` are the forms of its
+    example values. `is_opaque`: it is an id or the like, which no person knows by heart and another
+    tool supplies.
     """
 
     name: str
@@ -159,9 +159,9 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A leaf of what a tool gives, by its path such as `orders[].id`; "" is all of it.
+    """Leaf of a tool's result, by its path such as `orders[].id`; "" is all of it.
 
-    `words` are those of its last name, `context` those above it, `about` those of its description.
+    `words` come from its last name, `context` from the names above, `about` from its description.
     """
 
     path: str
@@ -174,7 +174,7 @@ class Output:
 
     @property
     def is_record(self) -> bool:
-        """Whether it holds something of which nobody says what is in it: an id, most likely."""
+        """Return whether its content is not declared, so that it probably contains an id."""
         is_plural = self.path.endswith("s") and not self.path.endswith(("ss", "us", "is"))
         is_texts = is_plural and "string" in self.shape.kinds
         return self.is_implied or self.shape.is_open or is_texts
@@ -182,10 +182,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """A tool as planning sees it.
+    """Tool as planning sees it.
 
-    `entity` are the words for what it is about, `verb` says what it does, and `verb_groups` which
-    verbs mean the same. `looks_up`: what was said in asking, its answer says again.
+    `entity` are the words of its subject, `verb` is what it does, `verb_groups` are the groups of
+    verbs with the same meaning. `looks_up`: its result repeats its inputs.
     """
 
     key: Any
@@ -204,12 +204,12 @@ class ToolPorts:
 
     @property
     def required(self) -> Iterator[Input]:
-        """The parameters that must be given."""
+        """Return the required parameters."""
         return (x for x in self.inputs if x.is_required)
 
 
 def ports_of(tool: Tool | JsonObject) -> ToolPorts:
-    """What goes in and comes out of a catalog tool, or of a dict as `search.ToolIndex` takes it."""
+    """Return the ports of a catalog tool, or of a dict as for `search.ToolIndex`."""
     if isinstance(tool, Tool):
         name, description, server = tool.name, tool.description, tool.source
         takes, gives = tool.input_schema, as_object(tool.output_schema)
@@ -236,66 +236,66 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     )  # fmt: skip
 
 
-def fit(given: Shape, wanted: Shape) -> Fit:
-    """How well a value of one shape serves where another is wanted; names are for `flows`."""
-    if given.type_uris & wanted.type_uris:
+def fit(output: Shape, input_: Shape) -> Fit:
+    """Return how well one shape serves as another; `flows` compares the names."""
+    if output.type_uris & input_.type_uris:
         return Fit(1.0)
-    if not given.kinds or not wanted.kinds:
+    if not output.kinds or not input_.kinds:
         return _UNKNOWN
-    found = (_fit_kinds(given, x, wanted, y) for x in given.kinds for y in wanted.kinds)
-    best = max(found, key=lambda x: x.score)
-    if given.type_uris and wanted.type_uris:  # declared, and not the same
+    fits = (_fit_kinds(output, x, input_, y) for x in output.kinds for y in input_.kinds)
+    best = max(fits, key=lambda x: x.score)
+    if output.type_uris and input_.type_uris:  # both declared, and different
         return Fit(best.score * 0.2, best.conversion)
     return best
 
 
 def verb_groups(roots: Iterable[str]) -> frozenset[str]:
-    """The groups of the verbs among some roots."""
-    said = {*roots}
-    return frozenset(group for group, verbs in _VERB_ROOTS.items() if verbs & said)
+    """Return the verb groups among some roots."""
+    words = {*roots}
+    return frozenset(group for group, verbs in _VERB_ROOTS.items() if verbs & words)
 
 
 def begins_step(verb: str, following: str) -> bool:
-    """Whether a verb (its root) behind "and" asks for something, by the word that follows it."""
+    """Return whether a verb's root after "and" begins a step, judged by the next word."""
     return bool(verb_groups((verb,))) and (not is_noun(verb) or following in _DETERMINERS)
 
 
 def is_noun(verb: str) -> bool:
-    """Whether a verb (its root) is the name of a thing, too."""
+    """Return whether a verb's root is a noun, too."""
     return verb in _ALSO_NOUNS
 
 
 def is_generic(word: str) -> bool:
-    """Whether a word in a name says nothing of what it names."""
+    """Return whether a word in a name says nothing about the thing."""
     return word in _GENERIC
 
 
 def look_of(text: str) -> str:
-    """What a text looks like: letters as `a`, digits as `0`, many of them as `00`."""
+    """Return the form of a text: letters as `a`, digits as `0`, several as `00`."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d{1,7}", "0", text))
 
 
-def _fit_kinds(given: Shape, kind: str, wanted: Shape, wanted_kind: str) -> Fit:
-    if kind == wanted_kind == "array":
-        one = _fit_items(given.items, wanted.items)
+def _fit_kinds(output: Shape, kind: str, input_: Shape, input_kind: str) -> Fit:
+    if kind == input_kind == "array":
+        one = _fit_items(output.items, input_.items)
         return Fit(one.score, f"each {one.conversion}" if one.conversion else "")
-    if wanted_kind == "array":
-        return _wrapped(_fit_items((kind,), wanted.items), "{}, put in a list")
+    if input_kind == "array":
+        return _wrapped(_fit_items((kind,), input_.items), "{}, put in a list")
     if kind == "array":
-        return _wrapped(_fit_items(given.items, (wanted_kind,)), "one of them, {}")
-    if kind != wanted_kind or kind == "object":
-        return _OF_KINDS.get((kind, wanted_kind), _NO_FIT)
-    if given.choices and wanted.choices and not {*given.choices} & {*wanted.choices}:
+        return _wrapped(_fit_items(output.items, (input_kind,)), "one of them, {}")
+    if kind != input_kind or kind == "object":
+        return _OF_KINDS.get((kind, input_kind), _NO_FIT)
+    if output.choices and input_.choices and not {*output.choices} & {*input_.choices}:
         return Fit(0.1, "none of its values is one of those that are allowed")
-    if given.format and wanted.format and given.format != wanted.format:
-        return Fit(0.25, f"{given.format} in place of {wanted.format}")
+    if output.format and input_.format and output.format != input_.format:
+        return Fit(0.25, f"{output.format} in place of {input_.format}")
     return Fit(1.0)
 
 
-def _fit_items(given: tuple[str, ...], wanted: tuple[str, ...]) -> Fit:
-    pairs = ((x, y) for x in given for y in wanted)
-    found = (Fit(1.0) if x == y != "object" else _OF_KINDS.get((x, y), _NO_FIT) for x, y in pairs)
-    return max(found, key=lambda x: x.score, default=_UNKNOWN)
+def _fit_items(outputs: tuple[str, ...], inputs: tuple[str, ...]) -> Fit:
+    pairs = ((x, y) for x in outputs for y in inputs)
+    fits = (Fit(1.0) if x == y != "object" else _OF_KINDS.get((x, y), _NO_FIT) for x, y in pairs)
+    return max(fits, key=lambda x: x.score, default=_UNKNOWN)
 
 
 def _wrapped(one: Fit, words: str) -> Fit:
@@ -305,10 +305,10 @@ def _wrapped(one: Fit, words: str) -> Fit:
 def _inputs(schema: JsonObject) -> Iterator[Input]:
     references = References(schema)
     variants = _variants(references.resolve(schema))
-    found = {name: x for one in variants for name, x in properties(one, references).items()}
+    schemas = {name: x for one in variants for name, x in properties(one, references).items()}
     needed = {x for one in variants for x in required(one)}
-    for name in sorted(found)[:MAX_INPUTS]:
-        shape = _shape(found[name])
+    for name in sorted(schemas)[:MAX_INPUTS]:
+        shape = _shape(schemas[name])
         words = tuple(terms(name)) or (name.casefold(),)
         shown = _QUOTED.findall(shape.description)[:5]
         yield Input(
@@ -318,9 +318,9 @@ def _inputs(schema: JsonObject) -> Iterator[Input]:
 
 
 def _outputs(schema: JsonObject) -> Iterator[Output]:
-    """The leaves, those of upper levels first; and what holds several: it may be wanted whole.
+    """Return the leaves of a result, upper levels first, and containers, which may be used whole.
 
-    All of it, too, where its type is declared.
+    The whole result is included if its type is declared.
     """
     references = References(schema)
     level, left = [("", references.resolve(schema))], MAX_OUTPUTS
@@ -345,7 +345,7 @@ def _output(path: str, shape: Shape) -> Output:
 
 
 def _below(path: str, spec: JsonObject, references: References) -> Iterator[tuple[str, JsonObject]]:
-    """What lies in an object or in the items of a list, by paths."""
+    """Yield what an object or the items of a list contain, by paths."""
     for one in _variants(spec):
         inner = properties(one, references)
         for name in sorted(inner)[:MAX_OUTPUTS]:
@@ -356,16 +356,16 @@ def _below(path: str, spec: JsonObject, references: References) -> Iterator[tupl
 
 
 def _implied(name: str, description: str) -> Output:
-    """What a tool gives by what it says of itself: what it names before "by" and the like."""
-    said = _GIVEN_BY.split(" ".join(_spelled(name)))[0]
-    words = tuple(x for x in terms(said) if not verb_groups((root(x),))) or tuple(terms(said))
+    """Return the output that a tool's words imply: what it names before "by" and the like."""
+    text = _GIVEN_BY.split(" ".join(_spelled(name)))[0]
+    words = tuple(x for x in terms(text) if not verb_groups((root(x),))) or tuple(terms(text))
     about = _distinct((*terms(description), *terms(name)))
     is_opaque = any(x in _SURE_ID_WORDS for x in words)
     return Output("", Shape(), words, (), about, is_opaque=is_opaque, is_implied=True)
 
 
 def _variants(spec: JsonObject) -> list[JsonObject]:
-    """A schema whose references are resolved, and what it combines or chooses from."""
+    """Yield a schema with resolved references, and the schemas it combines or chooses from."""
     inner = [y for x in ("allOf", "anyOf", "oneOf") for y in as_list(spec.get(x))[:_MAX_CHOICES]]
     return [spec, *(x for x in inner if is_object(x))]
 
@@ -388,33 +388,33 @@ def _shape(spec: JsonObject) -> Shape:
 
 
 def _kinds(variants: Iterable[JsonObject]) -> tuple[str, ...]:
-    found = dict[str, None]()
+    kinds = dict[str, None]()
     for one in variants:
-        said = types_of(one) or [
+        types = types_of(one) or [
             kind
             for word, kind in (("properties", "object"), ("items", "array"), ("format", "string"))
             if word in one
         ]
-        lower = [x.strip().lower() for x in said]
-        found.update(dict.fromkeys(_SPELLED.get(x, x) for x in lower))
-    return tuple(x for x in found if x not in ("null", "any", ""))
+        lower = [x.strip().lower() for x in types]
+        kinds.update(dict.fromkeys(_SPELLED.get(x, x) for x in lower))
+    return tuple(x for x in kinds if x not in ("null", "any", ""))
 
 
 def _is_open(variants: Iterable[JsonObject]) -> bool:
-    """Whether nobody says what is in it."""
+    """Return whether the content is not declared."""
     kinds = _kinds(variants)
     return {*kinds} <= {"object", "array"} and not any(x.get("properties") for x in variants)
 
 
 def _type_uri(spec: JsonObject) -> str:
-    """What a schema declares its values to be: in a word for that, or in an `$id` with a scheme."""
-    said = next((x for x in as_texts([spec.get(y) for y in _TYPE_URIS]) if x), "")
+    """Return the declared meaning of a schema's values: a key for it, or an `$id` with a scheme."""
+    uri = next((x for x in as_texts([spec.get(y) for y in _TYPE_URIS]) if x), "")
     named = spec.get("$id")
-    return said or (named if isinstance(named, str) and _URI.fullmatch(named) else "")
+    return uri or (named if isinstance(named, str) and _URI.fullmatch(named) else "")
 
 
 def _is_opaque(words: Iterable[str], shape: Shape) -> bool:
-    """Whether it is an id or the like: what one looks up, and does not know."""
+    """Return whether it is an id or the like, which one looks up."""
     if shape.kinds == ("boolean",) or shape.choices or "date" in shape.format:
         return False
     if shape.format == "uuid" or any(x in _SURE_ID_WORDS for x in words):
@@ -423,12 +423,12 @@ def _is_opaque(words: Iterable[str], shape: Shape) -> bool:
 
 
 def _verb(name: str, first: str) -> str:
-    """The word of the name that the description begins with, or else the name's first."""
-    said = [x.casefold() for x in _spelled(name)]
-    if first and (same := [x for x in said if root(x) == root(first)]):
+    """Return the verb: the word of the name that begins the description, or the first."""
+    words = [x.casefold() for x in _spelled(name)]
+    if first and (same := [x for x in words if root(x) == root(first)]):
         return same[0]
-    if verb_groups((root(said[0]),)):
-        return said[0]
+    if verb_groups((root(words[0]),)):
+        return words[0]
     return first if verb_groups((root(first),)) else ""
 
 
@@ -441,5 +441,5 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    """Each word once. Tuples take a fifth of the memory of sets, which counts at 50,000 tools."""
+    """Return each word once. Tuples take a fifth of the memory of sets."""
     return tuple(dict.fromkeys(words))

@@ -1,4 +1,4 @@
-"""Which tool may come next after some calls: by the request, by what followed, by shapes."""
+"""The next tool after some calls: by the request, by what followed before, by shapes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from .flows import Flows
 
-# Words say most; what followed before says as much as it was seen; shapes tell between equals.
+# Words count most; earlier sequences count by their number; shapes break ties.
 _PLANNED, _WORDS, _FOLLOWED, _FLOW, _AGAIN = 0.7, 1.0, 2.2, 0.5, 0.35
 _DOUBT = 2.0
-_RECENT = 3  # calls whose results are looked at
+_RECENT = 3  # last calls whose results count
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A tool that may come next. The best one has the score 1; `reasons` are words."""
+    """Tool that may come next. The best one has the score 1; `reasons` are in words."""
 
     tool: Any
     name: str
@@ -31,33 +31,33 @@ class _Scored:
 
 
 class Suggester:
-    """Suggests the next tool after some calls."""
+    """Collects scores for the next tool after some calls."""
 
     def __init__(self, flows: Flows, called: Sequence[Any]) -> None:
         self._flows, self._called = flows, called
         self._found: dict[Any, _Scored] = {}
 
     def by_words(self, scored: Iterable[tuple[Any, float]]) -> None:
-        """Count what a request says."""
+        """Add the ranking by the words of a request."""
         listed = list(scored)
         for key, score in listed:
             self._count(key, _WORDS * score / listed[0][1], "fits the request")
 
     def by_plan(self, planned: Sequence[Any]) -> None:
-        """Count a plan for the request: what it has next, first."""
+        """Add a plan for the request: its next calls first."""
         left = [x for x in dict.fromkeys(planned) if x not in self._called]
         for place, key in enumerate(left):
             self._count(key, _PLANNED / (1 + 0.2 * place), "is in the plan for the request")
 
     def by_history(self, followed: Mapping[Any, int]) -> None:
-        """Count what followed the last call before, and how often."""
+        """Add what followed the last call before, and how often."""
         times = sum(followed.values())
         for key, n in followed.items():
             reason = f"followed it {n} of {times} times"
             self._count(key, _FOLLOWED * n / (times + _DOUBT), reason, may_repeat=True)
 
     def by_flow(self) -> None:
-        """Count what takes something that the last calls give."""
+        """Add tools that take something from the last results."""
         for key in dict.fromkeys(reversed(self._called[-_RECENT:])):
             producer = self._flows.ports(key)
             for flow in self._flows.consumers(producer):
@@ -68,7 +68,7 @@ class Suggester:
                 )  # fmt: skip
 
     def best(self, limit: int) -> list[Suggestion]:
-        """The best of all, each with its reasons."""
+        """Return the best tools, each with its reasons."""
         scores = {key: x.score for key, x in self._found.items()}
         ordered = sorted(scores, key=lambda x: (-scores[x], str(x)))[: max(limit, 0)]
         most = scores[ordered[0]] if ordered else 1.0

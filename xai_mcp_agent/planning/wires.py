@@ -1,6 +1,6 @@
-"""Whether calls are connected so that they can be made, before any of them is.
+"""Checks before any call is made whether calls are connected correctly.
 
-From names and shapes alone: what a tool does not say it takes or gives is not held against anybody.
+It uses names and shapes alone: what a tool does not declare is not a problem.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .schema_ports import (
     fit,
 )
 
-_SURE = 0.45  # from here on it is worth telling that a tool gives what is needed
+_SURE = 0.45  # score from which a supplier is worth naming
 _MOST_TOLD = 2
 _PLACE = re.compile(r"\[\d+\]")
-_LEVELS = 5  # of a result; below, nobody has looked
+_LEVELS = 5  # depth of a result that is known
 
 
 @dataclass(frozen=True, slots=True)
 class WiredCall:
-    """A call as somebody connected it.
+    """Call as somebody connected it.
 
-    Without a `tool` nothing is known of it. Of an `is_open` one not all arguments are known, and
-    None is an argument of which nobody knows where it comes from.
+    Without a `tool` its schema is unknown. If it `is_open`, not all arguments are known; a None is
+    an argument from an unknown source.
     """
 
     tool: Any | None
@@ -46,9 +46,9 @@ class WiredCall:
 
 @dataclass(frozen=True, slots=True)
 class WireProblem:
-    """Why a call, by its place from 0 on, cannot be made as it is connected.
+    """Why a call, by its position from 0, cannot be made as connected.
 
-    `remedies` say what gives what is needed, the best first; `givers` are these tools' keys.
+    `remedies` name suppliers of what is missing, the best first; `givers` are their keys.
     """
 
     call: int
@@ -59,13 +59,13 @@ class WireProblem:
 
 
 class WireCheck:
-    """Checks calls against what their tools say."""
+    """Checks calls against the schemas of their tools."""
 
     def __init__(self, flows: Flows, calls: Sequence[WiredCall]) -> None:
         self._flows, self._calls = flows, calls
 
     def problems(self) -> Iterator[WireProblem]:
-        """What is wrong, by call and parameter."""
+        """Return the problems, by call and parameter."""
         for number, call in enumerate(self._calls):
             if call.tool is not None and call.tool in self._flows:
                 yield from self._of_call(number, call, self._flows.ports(call.tool))
@@ -87,7 +87,7 @@ class WireCheck:
                 yield self._with_remedies(number, ports, inp.name, problem)
 
     def _of_source(self, number: int, name: str, source: Source, inp: Input | None) -> str:
-        """What is wrong with a source; empty if nothing is."""
+        """Return the problem of a source, or ""."""
         match source:
             case Missing():
                 return f"nothing is given as {name!r}"
@@ -95,7 +95,7 @@ class WireCheck:
                 return _misfit("the value", Shape((json_type(value),)), inp)
             case FromResult():
                 return self._of_result(number, name, source, inp)
-            case Parts(parts):  # what they come to has another type
+            case Parts(parts):  # the conversion changes the type
                 wrong = (self._of_source(number, name, x, None) for x in parts)
                 return next((x for x in wrong if x), "")
 
@@ -117,35 +117,37 @@ class WireCheck:
 
     def _with_remedies(self, number: int, ports: ToolPorts, name: str, problem: str) -> WireProblem:
         inp = ports.by_name.get(name)
-        found = [] if inp is None else [*self._earlier(number, ports, inp)]
-        told = [
+        flows = [] if inp is None else [*self._earlier(number, ports, inp)]
+        remedies = [
             f"{flow.field or 'result'!r} of call {call + 1}, {self._name(flow)}, fits"
-            for call, flow in found[:_MOST_TOLD]
+            for call, flow in flows[:_MOST_TOLD]
         ]
-        givers = [x for _, x in found[:_MOST_TOLD]]
-        if inp is not None and not found:
+        givers = [x for _, x in flows[:_MOST_TOLD]]
+        if inp is not None and not flows:
             used = {x.tool for x in self._calls}
             others = [x for x in self._flows.producers(ports, inp) if x.score >= _SURE]
             givers = self._about_it([x for x in others if x.producer not in used], inp)
-            told = [f"{self._name(x)} gives one" + _where(x) for x in givers]
-        return WireProblem(number, name, problem, tuple(told), tuple(x.producer for x in givers))
+            remedies = [f"{self._name(x)} gives one" + _where(x) for x in givers]
+        return WireProblem(
+            number, name, problem, tuple(remedies), tuple(x.producer for x in givers)
+        )
 
     def _earlier(self, number: int, ports: ToolPorts, inp: Input) -> Iterator[tuple[int, Flow]]:
-        """What earlier calls give of it, the best first."""
-        found: list[tuple[int, Flow]] = []
+        """Return earlier calls that supply it, the best first."""
+        flows: list[tuple[int, Flow]] = []
         for place, call in enumerate(self._calls[:number]):
             if call.tool is None or call.tool not in self._flows or call.tool == ports.key:
                 continue
             if flow := self._flows.best(self._flows.ports(call.tool), ports, inp):
-                found.append((place, flow))
-        yield from (x for x in sorted(found, key=lambda x: -x[1].score) if x[1].score >= _SURE)
+                flows.append((place, flow))
+        yield from (x for x in sorted(flows, key=lambda x: -x[1].score) if x[1].score >= _SURE)
 
     def _about_it(self, flows: Sequence[Flow], inp: Input) -> list[Flow]:
-        """The best few; of equals first those that are called as what is wanted is."""
-        wanted = {root(x) for x in inp.words if x not in ID_WORDS}
+        """Return the best few; among equals, first those with the same name."""
+        names = {root(x) for x in inp.words if x not in ID_WORDS}
 
         def named(flow: Flow) -> int:
-            return len(wanted & {root(x) for x in self._flows.ports(flow.producer).name_words})
+            return len(names & {root(x) for x in self._flows.ports(flow.producer).name_words})
 
         return sorted(flows, key=lambda x: (-round(x.score, 1), -named(x)))[:_MOST_TOLD]
 
@@ -158,24 +160,24 @@ def _where(flow: Flow) -> str:
 
 
 def _is_there(path: str, outputs: Sequence[Output]) -> bool:
-    """Whether a path may lead to something: what is not declared may be there."""
+    """Return whether a path may lead to something: undeclared content may have it."""
     if path.count(".") + path.count("[]") >= _LEVELS:
         return True
     for out in outputs:
         if out.path == path or out.path.startswith((f"{path}.", f"{path}[")):
             return True
         is_below = path.startswith((f"{out.path}.", f"{out.path}["))
-        # Nobody said what is in it, or it is a text of JSON.
+        # The content is not declared, or is JSON in a text.
         is_unknown = out.shape.is_open or "string" in (*out.shape.kinds, *out.shape.items)
         if is_below and (is_unknown or path == f"{out.path}[]"):
             return True
     return False
 
 
-def _misfit(what: str, given: Shape, inp: Input | None) -> str:
-    if inp is None or fit(given, inp.shape).score > 0:
+def _misfit(what: str, shape: Shape, inp: Input | None) -> str:
+    if inp is None or fit(shape, inp.shape).score > 0:
         return ""
-    return f"{what} is {_called(given)}, and {inp.name!r} takes {_called(inp.shape)}"
+    return f"{what} is {_called(shape)}, and {inp.name!r} takes {_called(inp.shape)}"
 
 
 def _called(shape: Shape) -> str:

@@ -1,7 +1,7 @@
-"""From where each argument of given calls comes: the request, or the result of an earlier call.
+"""Sources of the arguments of given calls: the request, or the result of an earlier call.
 
-Every value that the request says and every earlier call is a candidate for every parameter. The
-best pairs come first; a value is used once in a call, and so is a result that nothing names.
+Every value in the request and every earlier call is a candidate for every parameter. The best pairs
+come first; a value is used once in a call, and so is a result that nothing names.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ from .schema_ports import Input, Output, ToolPorts, is_generic
 if TYPE_CHECKING:
     from .request import Request, Step
 
-# The least that a candidate must have, by what the parameter is and where the value comes from. An
-# id that nobody said is in some earlier result: without it the call could not be made at all.
+# Minimum scores by the kind of parameter and of source. An id that the request does not contain is
+# in some earlier result: without it the call could not be made at all.
 _LEAST_REFERENCE, _LEAST_LITERAL, _LEAST_ID = 0.47, 0.35, 0.25
 _OPTIONAL_ID, _OPTIONAL_REFERENCE, _OPTIONAL_LITERAL = 0.9, 1.3, 0.7
-# More for a result that the step names, points at, or calls a result; for a later one among equals.
+# Bonuses for a result that the step names, points at, or calls a result; and for a later one.
 _MENTIONED, _POINTED_BACK, _AT_RESULT, _NAMED_RESULT, _RECENT = 0.3, 0.05, 0.12, 0.2, 0.02
-# Less for a value that another step says, or that another call has taken already.
+# Penalties for a value of another step, or one that another call uses.
 _ELSEWHERE, _USED_HERE, _USED_ELSEWHERE = 0.6, 0.7, 0.45
 _OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
 _WORKED_OUT = 0.3
-_LOOKED_BACK = 12  # calls before one, whose results it may use
+_LOOKED_BACK = 12  # earlier calls whose results are candidates
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A source that an input might have, and how good it is.
+    """Candidate source of an input, and its score.
 
-    Of a value it is known where the request says it; `is_named`: a name says that this result is
-    what is wanted.
+    A value has its position in the request; `is_named`: a name says that this result is meant.
     """
 
     inp: Input
@@ -48,7 +47,7 @@ class _Candidate:
 
     @property
     def is_enough(self) -> bool:
-        """Whether it is good enough for such a parameter."""
+        """Return whether its score suffices for such a parameter."""
         if isinstance(self.source, Given):
             least = _LEAST_LITERAL if self.inp.is_required else _OPTIONAL_LITERAL
         elif self.inp.is_opaque:
@@ -60,13 +59,13 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Taken:
-    """What the parameters of one call have, and which values and results are used by it."""
+    """Sources chosen for one call, and the values and results in use."""
 
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     used: set[object] = field(default_factory=set[object])
 
     def offer(self, one: _Candidate) -> bool:
-        """Let the parameter have it, if both are still free."""
+        """Assign the candidate to the parameter if both are free."""
         source, used = one.source, None
         if isinstance(source, FromResult):
             used = None if one.is_named else (source.call, source.field)
@@ -88,12 +87,12 @@ class Wiring:
     def __init__(self, flows: Flows, request: Request, calls: Sequence[Choice]) -> None:
         self._flows, self._request, self._calls = flows, request, calls
         self._wired: list[dict[str, Source]] = []
-        self._users: dict[int, set[str]] = {}  # parameters that took what is said at a place
+        self._users: dict[int, set[str]] = {}  # parameters that use the value at a position
         self._literals: dict[tuple[Any, str, int], list[Literal]] = {}
         self._best: dict[tuple[Any, Any, str, int], tuple[float, Flow] | None] = {}
 
     def sources(self) -> list[dict[str, Source]]:
-        """The sources, by call."""
+        """Return the sources, by call."""
         for number in range(len(self._calls)):
             self._wired.append(self._of_call(number))
         return self._wired
@@ -118,11 +117,11 @@ class Wiring:
                 score = x.score * self._nearness(x, inp, is_here=step is call.step)
                 yield _Candidate(inp, score, Given(x.value, (x.reason,)), x.place)
         for earlier in range(max(number - _LOOKED_BACK, 0), number):
-            if found := self._reference(number, earlier, inp):
-                yield found
+            if reference := self._reference(number, earlier, inp):
+                yield reference
 
     def _literals_of(self, tool: ToolPorts, inp: Input, step: Step) -> list[Literal]:
-        """What a step says that may be an input; looked at once for all calls of a tool."""
+        """Return values of a step as candidates; computed once for all calls of a tool."""
         key = tool.key, inp.name, step.start
         if key not in self._literals:
             self._literals[key] = literals_for(inp, step, self._request)
@@ -144,7 +143,7 @@ class Wiring:
             if inp.is_opaque:
                 return _same(inp, own)
             if isinstance(own, Given) and producer.looks_up and not inp.shape.format:
-                return None  # it was told the same, and only says it again
+                return None  # its result only repeats this input
         found = self._flow(producer, self._calls[number], inp)
         if found is None:
             return None
@@ -156,7 +155,7 @@ class Wiring:
         return _Candidate(inp, score, source, is_named=bool(flow.reasons))
 
     def _score(self, worth: float, number: int, earlier: int) -> float:
-        """How good a reference is, by all that speaks for it."""
+        """Return the score of a reference, with all bonuses."""
         step = self._calls[number].step
         score = worth + _RECENT * (earlier + 1) / number
         if not self._calls[earlier].ports.reads:
@@ -167,40 +166,42 @@ class Wiring:
         return score
 
     def _flow(self, producer: ToolPorts, consumer: Choice, inp: Input) -> tuple[float, Flow] | None:
-        """What a tool gives that serves an input best, and how well."""
+        """Return the best output of a tool for an input, with its score."""
         step = consumer.step
         key = producer.key, consumer.ports.key, inp.name, step.start if step else -1
         if key not in self._best:
-            found: list[tuple[float, Flow]] = []
+            flows: list[tuple[float, Flow]] = []
             for out in producer.outputs:
                 if flow := self._flows.flow(producer, out, consumer.ports, inp):
                     # What flows counts more than the exact type: that is seldom declared.
                     worth = flow.score / flow.fit**0.5
                     if step is not None:
                         worth += _MENTIONED * self._mentioned(producer, out, consumer.ports, step)
-                    found.append((worth, flow))
-            self._best[key] = max(found, key=lambda x: x[0], default=None)
+                    flows.append((worth, flow))
+            self._best[key] = max(flows, key=lambda x: x[0], default=None)
         return self._best[key]
 
     def _mentioned(
         self, producer: ToolPorts, out: Output, consumer: ToolPorts, step: Step
     ) -> float:
-        """How much of what names an output or its tool a step says, beside its own tool's name."""
+        """Return how much of an output's names the step contains, beside its own tool's name."""
         return max(
-            self._flows.said_share(
+            self._flows.covered_share(
                 (x for x in words if x not in consumer.name_words and not is_generic(x)), step.roots
             )
             for words in (out.words, producer.entity)
         )
 
     def _worked_out(self, number: int, inp: Input) -> FromResult | None:
-        """A number that nobody says, and that no name finds: the last one that was worked out."""
+        """Return the last computed number, for a number that no value and no name gives."""
         if not {*inp.shape.kinds} & {*NUMBERS} or not all(map(is_generic, inp.words)):
             return None
         for earlier in reversed(range(max(number - _LOOKED_BACK, 0), number)):
             producer, roots = self._calls[earlier].ports, self._request.roots
             numbers = [x for x in producer.outputs if _is_amount(x)]
-            best = max(numbers, key=lambda x: self._flows.said_share(x.words, roots), default=None)
+            best = max(
+                numbers, key=lambda x: self._flows.covered_share(x.words, roots), default=None
+            )
             if best:
                 reason = f"{producer.name} works out {best.path!r}, and nothing else says it"
                 return FromResult(earlier, best.path or None, "", _WORKED_OUT, (reason,))
@@ -208,13 +209,13 @@ class Wiring:
 
 
 def _same(inp: Input, source: Source | None) -> _Candidate | None:
-    """An id that an earlier call has, too, comes from where that one has it from."""
+    """Reuse the source of an id that an earlier call has, too."""
     if not isinstance(source, FromResult):
         return None
     return _Candidate(inp, source.score + _SAME_AS_BEFORE, source, is_named=True)
 
 
 def _is_amount(output: Output) -> bool:
-    """A number that counts or measures, and is no id."""
+    """Return whether it is a number that counts or measures, not an id."""
     is_number = bool({*output.shape.kinds} & {*NUMBERS})
     return is_number and not output.is_opaque and "[]" not in output.path

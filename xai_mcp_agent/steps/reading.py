@@ -1,4 +1,4 @@
-"""Parser of steps, and of paths in a result, as a person writes them; see `references`."""
+"""Parser of steps, and of paths in a result, as people write them; see `references`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .references import BARE, RESULTS, First, Joined, Number, PathStep, Referenc
 _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
 _BARE_PATH = re.compile(r"\.(\.?[^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
-# A quoted name, or one that has to be: results of real services have an `Ask Price`.
+# A name, quoted where necessary: results of real services have an `Ask Price`.
 _ODD_NAME = re.compile(
     r'(?<=\[)"(?:[^"\\]|\\.)*"|'
     r"(?:^|(?<=[.\]]))([^.\[\]{}]*[^\w.\[\]{}-][^.\[\]{}]*)(?=$|[.\[])"
@@ -24,23 +24,23 @@ _DEEPEST = 60
 
 
 class BadStep(XaiMcpError):
-    """A text is no step; the message says which line, and what belongs there."""
+    """A text is not a step; the message names the line and what belongs there."""
 
 
 def read_step(text: str) -> Step:
-    """The step that is written there.
+    """Read a step.
 
     Raises:
-        BadStep: it is none.
+        BadStep: it is not one.
     """
     return _Reader(text).step()
 
 
 def read_path(text: str) -> tuple[PathStep, ...]:
-    """The path that is written there, with or without its first dot; names need no quotation marks.
+    """Read a path, with or without its first dot; names need no quotation marks.
 
     Raises:
-        BadStep: it is none.
+        BadStep: it is not one.
     """
     text = _ODD_NAME.sub(lambda found: f'["{found[1]}"]' if found[1] else found[0], text)
     text = text.replace('.["', '["')
@@ -53,10 +53,10 @@ def read_path(text: str) -> tuple[PathStep, ...]:
 
 
 def read_value(text: str) -> Any:
-    """The argument that is written there, as behind the `=` of a line.
+    """Read an argument, as after the `=` of a line.
 
     Raises:
-        BadStep: it is none.
+        BadStep: it is not one.
     """
     reader = _Reader(text)
     value = reader.joined()
@@ -65,7 +65,7 @@ def read_value(text: str) -> Any:
 
 
 class _Reader:
-    """Reads a text from its beginning; `_at` is how far it is."""
+    """Recursive descent parser; `_at` is its position."""
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n")
@@ -85,7 +85,7 @@ class _Reader:
         return Step(source, tool, arguments)
 
     def path(self) -> tuple[PathStep, ...]:
-        """The way into a result that stands here; empty if none does."""
+        """Read the path at this position; empty if there is none."""
         path: list[PathStep] = []
         while match := self._match(_BARE_PATH):
             if match[0] == "[":
@@ -98,7 +98,7 @@ class _Reader:
         return tuple(path)
 
     def end(self, line: bool = False) -> None:
-        """Nothing more may follow; of a `line`, in it."""
+        """Require the end of the text, or of the line."""
         self._match(_SPACE)
         rest = self._rest()
         if rest and not (line and rest[0] in "\n#"):
@@ -136,13 +136,13 @@ class _Reader:
         return name
 
     def joined(self) -> Any:
-        """A value, or several that are joined."""
+        """Read a value, or several joined ones."""
         parts = [self._value()]
         while self._comes("+"):
             parts.append(self._value())
         if len(parts) == 1:
             return parts[0]
-        # The empty text at the beginning only says that it is one.
+        # The empty text at the start only marks it as a text.
         return Joined(tuple(parts[1:] if parts[0] == "" and len(parts) == 2 else parts))
 
     def _value(self) -> Any:
@@ -203,9 +203,9 @@ class _Reader:
         return value
 
     def _comes(self, sign: str) -> bool:
-        """Whether this sign is next, which is then read."""
+        """Read this sign if it is next; return whether it was."""
         before = self._at
-        # A value may go on in the next line only inside of brackets, or behind a plus.
+        # A value continues on the next line only inside brackets, or after a plus.
         self._match(_BLANK if self._depth or sign in "]}" else _SPACE)
         if self._is_at(sign):
             self._at += len(sign)
@@ -230,7 +230,7 @@ class _Reader:
         return self._text[self._at :]
 
     def _line(self) -> str:
-        """The rest of the line."""
+        """Return the rest of the line."""
         return self._rest().partition("\n")[0]
 
     def _bad(self, problem: str) -> BadStep:

@@ -21,17 +21,17 @@ from typing import Any, TypeAlias
 from ..core.json import as_object, children, is_list
 
 RESULTS = "results"
-"""The name of the earlier results in a step, by the places of their wires."""
+"""Name of the earlier results in a step, by the positions of their wires."""
 
 TO_BE_GIVEN = "(write the value here)"
-"""The text of a literal in a drawn workflow, in place of a value that was not known."""
+"""Text of a literal in a drawn workflow, in place of an unknown value."""
 
 CANVAS_SOURCE = "canvas"
-"""The source of drawn tools in a step; they have none of their own."""
+"""Source of drawn tools in a step."""
 
 
 class First(Enum):
-    """A step of a path to the first there is, whatever its place or key."""
+    """Path step to the first item, whatever its index or key."""
 
     ITEM = "[]"
     VALUE = "{key}"
@@ -39,7 +39,7 @@ class First(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Somewhere:
-    """A step of a path to the value of this name, wherever it is; to all of it without one."""
+    """Path step to the value of this name at any depth; without a name, to all of it."""
 
     name: str
 
@@ -49,7 +49,7 @@ PathStep: TypeAlias = str | int | First | Somewhere
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A part of an earlier result; `result` is the number of its wire, from 0.
+    """Part of an earlier result; `result` is the number of its wire, from 0.
 
     With `after` or `before` it is the text between the two, or up to the next space.
     """
@@ -62,21 +62,21 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A text of several parts, each a `Reference` or a text."""
+    """Text made of parts, each a `Reference` or a text."""
 
     parts: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The number that a part of a result is, also where it is a text."""
+    """Number in a part of a result, also if it is a text there."""
 
     of: Reference
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. An argument is JSON that may hold `Reference`, `Joined` and `Number` anywhere."""
+    """One call. Its arguments are JSON that may contain `Reference`, `Joined` and `Number`."""
 
     source: str
     tool: str
@@ -84,20 +84,20 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The tool as the first line has it."""
+        """Return the tool as in the first line."""
         source = self.source if _BARE_SOURCE.fullmatch(self.source) else _json(self.source)
         tool = self.tool if _BARE_TOOL.fullmatch(self.tool) else _json(self.tool)
         return f"{source}/{tool}"
 
 
 def step_text(step: Step) -> str:
-    """The step as it is written; `read_step` reads it back."""
+    """Return the step as text; `read_step` reads it back."""
     lines = [f"{_parameter(name)} = {_written(x)}" for name, x in step.arguments.items()]
     return "\n".join([step.name, *lines])
 
 
 def references_in(value: Any) -> list[Reference]:
-    """All references in an argument, in their order."""
+    """Yield all references in an argument, in order."""
     match value:
         case Reference():
             return [value]
@@ -110,7 +110,7 @@ def references_in(value: Any) -> list[Reference]:
 
 
 def with_results(value: Any, place_of: Callable[[int], int]) -> Any:
-    """An argument whose references have another place each for their results."""
+    """Return an argument whose references point to other results."""
     match value:
         case Reference(result):
             return replace(value, result=place_of(result))
@@ -125,7 +125,7 @@ def with_results(value: Any, place_of: Callable[[int], int]) -> Any:
 
 
 def reference_text(reference: Reference) -> str:
-    """A reference as it is written."""
+    """Return a reference as text."""
     written = f"{RESULTS}[{reference.result}]{path_text(reference.path)}"
     for word in ("after", "before"):
         if words := getattr(reference, word):
@@ -134,18 +134,18 @@ def reference_text(reference: Reference) -> str:
 
 
 def path_text(path: Sequence[PathStep]) -> str:
-    """A path as it is written behind the result."""
+    """Return a path as text, as it follows the result."""
     return "".join(_path_step(x) for x in path)
 
 
 BARE = re.compile(r"[A-Za-z_][\w-]*")
-"""A name that is written without quotation marks."""
+"""A name that needs no quotation marks."""
 _BARE_SOURCE = re.compile(r"\w(?:[\w .:@-]*\w)?")
 _BARE_TOOL = re.compile(
     r"\w(?:[^\"\n\r\u2605\u25b6\ud800-\udfff]*[^\s\"\u2605\u25b6\ud800-\udfff])?"
 )
-_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file takes
-# As the compiler and the canvas would take them out of a text.
+_HALF = re.compile("[\ud800-\udfff]")  # lone surrogates, which no file can contain
+# Characters that the compiler and the canvas would remove from a text.
 _SIGNS = {"\u2605": "\\u2605", "\u25b6": "\\u25b6"}
 
 
@@ -165,7 +165,7 @@ def _written(value: Any) -> str:
         case Reference():
             return reference_text(value)
         case Joined(parts):
-            # A text first: what is joined is a text, also where all else is taken from results.
+            # A text first: joined parts are a text, even if all of them come from results.
             shown = parts if parts and isinstance(parts[0], str) else ("", *parts)
             return " + ".join(_written(x) for x in shown)
         case Number(of):

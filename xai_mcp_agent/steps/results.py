@@ -1,4 +1,4 @@
-"""The value of an argument that refers to earlier results: a part by its path, a word of a text."""
+"""Values of arguments that refer to earlier results: a part by its path, a word of a text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .references import (
     reference_text,
 )
 
-_MOST_NAMES = 12  # of a result's properties, in an error
-_MOST_LOOKED_AT = 10_000  # values of a result, for a name that may stand anywhere
+_MOST_NAMES = 12  # properties of a result, in an error
+_MOST_LOOKED_AT = 10_000  # values searched for a name at any depth
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The value of an earlier result, and the name of its step, for errors."""
+    """Value of an earlier result, and the name of its step, for errors."""
 
     value: Any
     name: str
@@ -40,7 +40,7 @@ class NotInResult(XaiMcpError):
 
 
 def fill(value: Any, results: Sequence[StepResult]) -> Any:
-    """An argument with each reference replaced by its part of the results.
+    """Return an argument with each reference replaced by its part of the results.
 
     Raises:
         NotInResult: a result is not wired, or has no such part.
@@ -59,13 +59,13 @@ def fill(value: Any, results: Sequence[StepResult]) -> Any:
 
 
 def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
-    """The part at a path of the result of the step `name`.
+    """Return the part at a path of the result of the step `name`.
 
-    A text that holds JSON is read as JSON. Of `{"result": ...}`, in which servers wrap what is no
-    object, the inner value is meant where only that has the path.
+    A text that contains JSON is parsed. Servers wrap anything but an object in `{"result": ...}`:
+    the inner value is used if only it has the path.
 
     Raises:
-        NotInResult: nothing stands there.
+        NotInResult: there is nothing at the path.
     """
     try:
         return _follow(value, path, name)
@@ -77,12 +77,12 @@ def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
 
 
 def value_of(result: ToolResult) -> Any:
-    """A result as data: its structured value, the JSON in its text, or the text."""
+    """Return a result as data: its structured value, the JSON in its text, or the text."""
     return parsed(result.text) if result.structured is None else result.structured
 
 
 def parsed(value: Any) -> Any:
-    """The value; of a text that is JSON of an object or a list, that."""
+    """Return the value; for a text with a JSON object or list, the parsed value."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -129,7 +129,7 @@ def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
 
 
 def _named(value: Any, name: str) -> Any:
-    """The value of this name nearest to the top; of `book_id` else an `id`; else all of it."""
+    """Return the topmost value of this name; for `book_id` else an `id`; else all of it."""
     ids: list[Any] = []
     for key, inner in _named_parts(value):
         if (plain := _plain(key)) == _plain(name):
@@ -143,7 +143,7 @@ def _named(value: Any, name: str) -> Any:
 
 
 def _named_parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every property in a value, level by level; of a list only those of its first item."""
+    """Yield every property in a value, level by level; of a list only the first item's."""
     waiting = deque([value])
     for _ in range(_MOST_LOOKED_AT):
         if not waiting:
@@ -181,7 +181,7 @@ def _described(value: Any) -> str:
 
 
 def _between(text: str, reference: Reference, name: str) -> str:
-    """The part of a text after and before some words, or up to the next space."""
+    """Return the part of a text after and before some words, or up to the next space."""
     rest = _split(text, reference.after, name)[1] if reference.after else text
     if reference.before:
         return _split(rest, reference.before, name)[0]
