@@ -24,8 +24,8 @@ from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..settings.server import ProtocolMode, ServerSettings
 from ..sources.base import Source
+from ..sources.mcp.connection import is_modern
 from ..sources.mcp.subscriptions import UpdateListeners
-from ..sources.mcp.traffic import is_modern
 from ..sources.pool import SourcePool
 
 logger = logging.getLogger(__name__)

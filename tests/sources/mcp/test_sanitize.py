@@ -51,7 +51,7 @@ async def read(
     for version in ("2024-11-05", "2025-11-25", *modern):
         validate_server_result(method, version, frame)
     if notes is not None:
-        notes += connection.traffic.notes(of_tools=True)
+        notes += connection.notes(of_tools=True)
     return frame, request.answer
 
 

@@ -37,9 +37,8 @@ from ...core.schema_check import SchemaCheck
 from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from . import convert
-from .connection import Connection
+from .connection import Connection, is_modern
 from .requests import Requests
-from .traffic import is_modern
 
 logger = logging.getLogger(__name__)
 
@@ -316,7 +315,7 @@ class ServerLog:
         self._level = connection.settings.log_level
         self._words = connection.stderr
         self._second = self._count = 0
-        connection.traffic.on_log = self.take
+        connection.on_log = self.take
 
     @property
     def level(self) -> _Level | None:

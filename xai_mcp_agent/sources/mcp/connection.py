@@ -1,42 +1,83 @@
-"""One connection to a server: its transport, process and state."""
+"""One connection to a server: its transport, its process, and what was noticed of its messages."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from ...core.calls import Host
+from ...core.json import JsonObject
+from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
+from .auth.errors import AuthFailure
 from .auth.sign_in import Clocks
 from .auth.token_store import Access
-from .http.facts import HttpFacts
 from .stdio import stdio_streams
-from .traffic import Traffic
 
 if TYPE_CHECKING:
     import httpx2
+
+_FIRST_MODERN = "2026"  # versions are dates
+_SHOWN = 300  # characters of a note
+_MAX_NOTES = 100
+
+
+def is_modern(version: str) -> bool:
+    """Whether a server that speaks this version is asked without shaking hands first."""
+    return version >= _FIRST_MODERN
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 @dataclass
 class Connection:
     """One attempt to reach a server.
 
-    `process` is that of a stdio server. `in_a_hurry`: end it without a grace period. `hosts` can be
-    asked to sign in.
+    `hosts` can be asked to sign in. `process` is that of a stdio server. `in_a_hurry`: end it
+    without a grace period.
+
+    `ended` is set when nothing more can arrive, `heard_at` is when something last did.
+    `on_list_changed` is called with one of `LISTS`, `on_resource_updated` with a URI, `on_log` with
+    a log message; all of them often, so they must be quick. `on_doubt` is called when the server
+    may be gone.
+
+    Over HTTP `status` is that of the last response, and `failure` the reason why there was none.
+    `has_no_endpoint`: the URL takes no MCP messages. `no_access`: the failure to get access.
+    `is_repeatable` says whether a tool may be called twice. `posting` is a block in which a message
+    is handed over.
     """
 
     settings: ServerSettings
     stderr: StderrLog
     access: Access | None = None
     hosts: Callable[[], Sequence[Host]] = tuple
-    traffic: Traffic = field(default_factory=Traffic)
-    http: HttpFacts = field(default_factory=HttpFacts)
     process: ChildProcess | None = None
     in_a_hurry: bool = True
     closed_on_purpose: bool = False
+
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    heard_at: float = 0.0
+    on_list_changed: Callable[[str], None] = _ignore
+    on_resource_updated: Callable[[str], None] = _ignore
+    on_log: Callable[[JsonObject], None] = _ignore
+    on_doubt: Callable[[], None] = _ignore
+    _notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by method
+
+    status: int | None = None
+    failure: str = ""
+    has_no_endpoint: bool = False
+    no_access: AuthFailure | None = None
+    is_repeatable: Callable[[str], bool] = lambda _tool: False
+    posting: Callable[[Any], AbstractContextManager[None]] = nullcontext
 
     async def start(self) -> None:
         """Start the server's process, where there is one; `end` must follow.
@@ -66,7 +107,7 @@ class Connection:
         # Here, because its libraries are heavy; the SDK is loaded by now.
         from .http.client import http_streams
 
-        return http_streams(self.settings, self.http, self._auth(clocks, callers))
+        return http_streams(self, self._auth(clocks, callers))
 
     def _auth(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> httpx2.Auth | None:
         """The sign-in of the server, or None where the settings forbid it."""
@@ -76,6 +117,41 @@ class Connection:
             return None
         return ServerAuth(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
 
+    def notice(self, method: str, params: Mapping[str, Any]) -> None:
+        """Handle a notification of the server."""
+        self.heard_at = monotonic()
+        match method:
+            case (
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed"
+            ):
+                self.on_list_changed(method.split("/")[1])
+            case "notifications/resources/updated":
+                self.on_resource_updated(str(params.get("uri")))
+            case "notifications/message":
+                self.on_log(dict(params))
+            case _:
+                pass
+
+    def notes(self, *, of_tools: bool) -> list[str]:
+        """Remarks for people on the last listing of tools, or on all other answers."""
+        lists = [y for x, y in self._notes.items() if (x == "tools/list") == of_tools]
+        return [text for notes in lists for text in notes]
+
+    def note(self, text: str, method: str) -> None:
+        """Add a remark on the answer to this method, once."""
+        notes = self._notes.setdefault(method, [])
+        shown = visible_text(text, _SHOWN)
+        if len(notes) >= _MAX_NOTES:
+            shown = "There is more of this kind."
+        if shown not in notes:
+            notes.append(shown)
+
+    def forget_notes(self, method: str) -> None:
+        """Begin anew: this is asked for again."""
+        self._notes.pop(method, None)
+
     async def last_words(self) -> None:
         """After a loss, wait a moment for the exit code and stderr."""
         if self.process is not None and (self.process.stdout_ended or self.process.stdin_ended):
@@ -84,7 +160,7 @@ class Connection:
     def how_it_ended(self) -> str:
         """Why nothing more can come, for a sentence; empty when the server is not the reason."""
         if self.process is None:
-            return self.http.failure
+            return self.failure
         code = self.process.exit_code
         if code is None:
             if self.process.stdin_ended:

@@ -117,16 +117,16 @@ def usable(
 ) -> list[JsonObject]:
     """The listed items that have the texts they need, each once; `note` gets a line for each other.
 
-    The last of the texts identifies an item.
+    The last of the texts identifies an item; `kind` begins a sentence.
     """
     found: dict[str, JsonObject] = {}
     for item in map(as_object, as_list(items)):
         missing = [x for x in required if not isinstance(item.get(x), str)]
         if missing:
             named = next((f" {item[x]!r}" for x in required if x not in missing), "")
-            note(f"A {kind}{named} was left out: it has no {missing[0]}.")
+            note(f"{kind}{named} was left out: it has no {missing[0]}.")
         elif (name := item[required[-1]]) in found:
-            note(f"A {kind} {name!r} is listed twice; the first one is used.")
+            note(f"{kind} {name!r} is listed twice; the first one is used.")
         else:
             found[name] = item
     return list(found.values())

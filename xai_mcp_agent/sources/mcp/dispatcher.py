@@ -40,10 +40,9 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from ...core.json import JsonObject, as_object
 from .auth.sign_in import Clocks
 from .connection import Connection
-from .http.facts import error_data
 from .requests import current_request
+from .rpc_errors import PARSE_ERROR, ConnectionLost, NotDelivered, error_data
 from .sanitize import FRAMES, handshake, usable_tools
-from .traffic import PARSE_ERROR, ConnectionLost, NotDelivered
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _SHOWN = 100  # characters of another
@@ -89,15 +88,14 @@ class _Session(ClientSession):
 
 
 class ServerDispatcher(JSONRPCDispatcher):
-    """The messages of one connection; reports them to `Traffic`. `clocks` stop for far clients."""
+    """The messages of one connection; `clocks` stop while a far client answers."""
 
     def __init__(self, read: Any, write: Any, connection: Connection, clocks: Clocks) -> None:
         super().__init__(read, write)
         self._read = read
         self._clocks = clocks
         self._may_elicit = connection.settings.elicitation != "decline"
-        self._traffic = connection.traffic
-        self._http = connection.http
+        self._connection = connection
         self._probe_seconds = connection.settings.probe_timeout_seconds
         self._is_slow = False  # it did not answer the question for the era in time
         # The SDK's HTTP transport posts answers one after the other, in the order of its queue: a
@@ -158,20 +156,20 @@ class ServerDispatcher(JSONRPCDispatcher):
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": self._probe_seconds}
         if method != "tools/call" and not (params or {}).get("cursor"):
-            self._traffic.forget_notes(method)
+            self._connection.forget_notes(method)
         try:
             result = await super().send_raw_request(method, params, opts, **routing)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED and self._closed:
                 raise ConnectionLost from error
             if error.code != REQUEST_TIMEOUT:
-                self._traffic.heard_at = monotonic()
+                self._connection.heard_at = monotonic()
             elif method == "server/discover":
                 self._is_slow = True
             if method == "initialize" and self._is_slow:
                 raise _other_version(error) from error
             raise
-        self._traffic.heard_at = monotonic()
+        self._connection.heard_at = monotonic()
         return await self.frame_of(method, result)
 
     async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
@@ -195,7 +193,7 @@ class ServerDispatcher(JSONRPCDispatcher):
 
     async def _listed(self, method: str, result: JsonObject, frame: JsonObject) -> JsonObject:
         def note(text: str) -> None:
-            self._traffic.note(text, method)
+            self._connection.note(text, method)
 
         milliseconds = result.get("ttlMs")
         if isinstance(milliseconds, int | float) and milliseconds > 0:
@@ -223,7 +221,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Read messages until the connection ends. No notice takes the SDK's slow way."""
 
         async def answer(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
-            self._traffic.heard_at = monotonic()
+            self._connection.heard_at = monotonic()
             return await on_request(context, method, params)
 
         def take(method: str, params: Mapping[str, Any] | None) -> bool:
@@ -231,17 +229,17 @@ class ServerDispatcher(JSONRPCDispatcher):
                 on_notify_intercept(method, params)  # streams of `listen`
             # Over HTTP a message comes in the context of the request on whose stream it came.
             context = getattr(self._read, "last_context", None) or copy_context()
-            context.run(self._traffic.notice, method, params or {})
+            context.run(self._connection.notice, method, params or {})
             return True
 
         try:
             await super().run(answer, on_notify, take, task_status=task_status)
         finally:
-            self._traffic.ended.set()
+            self._connection.ended.set()
 
     async def _write(self, message: JSONRPCMessage, metadata: MessageMetadata = None) -> None:
         try:
-            with self._http.posting(message):
+            with self._connection.posting(message):
                 if isinstance(message, JSONRPCResponse | JSONRPCError):
                     async with self._one_answer:
                         await super()._write(message, metadata)

@@ -18,8 +18,14 @@ from ...secrets.redactor import redacted
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .connection import Connection
-from .http.facts import HTTP_STATUS, NEXT_STEP, TROUBLE
-from .traffic import METHOD_NOT_FOUND, ConnectionLost, NotDelivered
+from .rpc_errors import (
+    HTTP_STATUS,
+    METHOD_NOT_FOUND,
+    NEXT_STEP,
+    TROUBLE,
+    ConnectionLost,
+    NotDelivered,
+)
 
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
@@ -208,7 +214,7 @@ class Failures:
         return f"the command {command!r} cannot be run: {cause.strerror}.", f"{hint}."
 
     def _url_problem(self, cause: BaseException) -> tuple[str, str]:
-        where, http = self._settings.target, self._connection.http
+        where, http = self._settings.target, self._connection
         if http.no_access:
             return http.no_access.problem, http.no_access.next_step
         if http.failure:
@@ -229,7 +235,7 @@ class Failures:
         return is_spawn and not has_too_many_files(cause)
 
     def _status_at_start(self, cause: BaseException) -> int | None:
-        last = self._connection.http.status or 0
+        last = self._connection.status or 0
         return _http_status(cause) or (last if last >= 300 else None)
 
     def _last_words(self) -> tuple[str, ...]:

@@ -129,7 +129,7 @@ class McpFeatures:
     async def _inventory(self, name: str) -> Inventory:
         """The inventory, for the one of `LISTS` with this name."""
         return await self._source.over_a_session(
-            lambda session: session.inventory_with(name, self._caller), self._caller
+            lambda session: session.listings.fresh_with(name, self._caller), self._caller
         )
 
     async def _get(
@@ -149,4 +149,4 @@ class McpFeatures:
 
 
 def _note(session: McpSession, method: str) -> Callable[[str], None]:
-    return lambda text: session.connection.traffic.note(text, method)
+    return lambda text: session.connection.note(text, method)

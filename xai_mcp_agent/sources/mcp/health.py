@@ -48,19 +48,19 @@ class Health:
         self._settled = anyio.Event()  # of its suspicion
         # Since when nothing came, if a request was in vain; None as long as it answers.
         self._silent_since: float | None = None
-        connection.http.on_doubt = self.doubt
+        connection.on_doubt = self.doubt
 
     def end(self) -> None:
         """Declare it of no more use."""
         if not self.over.is_set():
             self.over.set()
-            self._connection.traffic.ended.set()
+            self._connection.ended.set()
             self._on_over()
             self._settle()
 
     async def end_with_the_stream(self) -> None:
         """Wait for the end of its stream, which ends it."""
-        await self._connection.traffic.ended.wait()
+        await self._connection.ended.wait()
         self.end()
 
     def doubt(self) -> None:
@@ -133,7 +133,7 @@ class Health:
 
     def _note_silence(self, started: float) -> None:
         """Two requests in a row without a sign of life make it suspect; one may just be slow."""
-        heard_at = self._connection.traffic.heard_at
+        heard_at = self._connection.heard_at
         if heard_at > started:
             self._silent_since = None
         elif self._silent_since is None or heard_at > self._silent_since:

@@ -1,4 +1,4 @@
-"""The listing of a server's tools, made again after change notices.
+"""What a server lists: tools, prompts, resources and templates, listed again after change notices.
 
 The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless a
 `subscriptions/listen` stream is open. Either way a notice is only a cue to list again.
@@ -7,29 +7,37 @@ The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
-from ...core.errors import SourceError
-from ...core.events import Inventory
-from ...core.json import JsonObject
+from ...core.calls import PROGRAM, Caller
+from ...core.errors import SourceClosed, SourceError
+from ...core.events import LISTS, Inventory
+from ...core.json import JsonObject, as_list
 from ...core.patterns import guard
+from ...core.results import Prompt, Resource
 from ...core.schema_check import SchemaCheck
 from ...core.tools import Tool
+from . import convert
 from .connection import Connection
-from .convert import tool_of
-from .feature_lists import in_turns
-from .requests import Pages, all_pages
-
-if TYPE_CHECKING:
-    from mcp import Client
+from .failures import is_missing_method
+from .requests import Requests, current_request
 
 logger = logging.getLogger(__name__)
 
+# A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
+_MAX_PAGES = 1000
+# Of each list but the tools', which wait for it at the start.
+_FEATURE_SECONDS = 5.0
+# Converted in a row, then others on the event loop get their turn.
+_SECONDS_IN_A_ROW = 0.01
 _SHOWN_REASON = 200  # characters
 # When a stale listing cannot be renewed, it is not asked for at every step.
 _RETRY_SECONDS = 5.0
@@ -40,83 +48,285 @@ _BURST_SECONDS = 0.05
 _ECHO_SECONDS = 0.2
 _LONGEST_BURST_SECONDS = 5.0
 
+Item: TypeAlias = Tool | Prompt | Resource
+
 
 @dataclass(frozen=True, slots=True)
-class _Converted:
-    """A tool, what it was made of, and notes on what of it goes unchecked, and why."""
+class _List:
+    """One list: its method, the field with its items, the client's method that asks for it.
+
+    Each item needs the texts `required`; the last one identifies it.
+    """
+
+    method: str
+    field: str
+    noun: str
+    required: tuple[str, ...]
+    ask: str
+    convert: Callable[[JsonObject], Prompt | Resource] | None = None
+
+    @property
+    def name(self) -> str:
+        """The one of `LISTS` it is part of, also the name of the server's capability."""
+        return self.method.partition("/")[0]
+
+
+_TOOLS = _List("tools/list", "tools", "Tool", ("name",), "list_tools")
+_OTHERS = (
+    _List("prompts/list", "prompts", "A prompt", ("name",), "list_prompts", convert.prompt_of),
+    _List(
+        "resources/list", "resources", "A resource", ("name", "uri"), "list_resources",
+        convert.resource_of,
+    ),
+    _List(
+        "resources/templates/list", "resourceTemplates", "A template", ("name", "uriTemplate"),
+        "list_resource_templates", partial(convert.resource_of, is_template=True),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """One listed item, what it was made of, and notes on what of it goes unchecked, and why."""
 
     raw: JsonObject
-    tool: Tool
-    notes: tuple[str, ...]
+    item: Any
+    notes: tuple[str, ...] = ()
 
 
-class Listing:
-    """The last listing of one server's tools, and when it expires."""
+class Listings:
+    """The last listings of one server and its `inventory`, which `on_listed` reports.
 
-    def __init__(self, connection: Connection) -> None:
-        self.tools: dict[str, Tool] = {}
+    `on_failed` reports why the tools could not be listed again. `instructions` of the server are
+    kept also where agents are not told.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        requests: Requests,
+        on_listed: Callable[[], None],
+        on_failed: Callable[[str], None],
+    ) -> None:
+        self.inventory = Inventory(connection.settings.name, ())
+        self.instructions = ""
         self._connection = connection
-        self._converted: dict[str, _Converted] = {}
-        self._notes: tuple[str, ...] = ()
-        self._stale_at = inf
+        self._settings = connection.settings
+        self._requests = requests
+        self._on_listed = on_listed
+        self._on_failed = on_failed
+        self._listed: dict[_List, dict[str, _Listed]] = {}
+        self._stale_at: dict[_List, float] = {}
+        self._failed: dict[str, SourceError] = {}  # by the one of `LISTS`; the last listing stays
+        # Two listings at the same time could end in the wrong order.
+        self._one_at_a_time = anyio.Lock()
+        self._changed = set[str]()  # of `LISTS`
+        self._dirty, self._somebody_waits = anyio.Event(), anyio.Event()
+        self._settled = anyio.Event()  # what was noticed so far is listed
+        self._settled.set()
+        connection.is_repeatable = self._is_repeatable
 
-    def is_stale(self) -> bool:
-        """Whether its time-to-live is over."""
-        return anyio.current_time() >= self._stale_at
+    def tool(self, name: str) -> Tool | None:
+        """The tool, also one that the settings leave out."""
+        listed = self._listed.get(_TOOLS, {}).get(name)
+        return listed.item if listed else None
 
-    def is_repeatable(self, tool: str) -> bool:
+    def _is_repeatable(self, name: str) -> bool:
         """Whether the server says that calling this tool twice does no more than once."""
-        listed = self.tools.get(tool)
-        return listed is not None and bool(
-            listed.annotations.read_only or listed.annotations.idempotent
+        hints = tool.annotations if (tool := self.tool(name)) else None
+        return hints is not None and bool(hints.read_only or hints.idempotent)
+
+    async def refresh(
+        self,
+        caller: Caller = PROGRAM,
+        lists: Collection[str] = LISTS,
+        seconds: float = _FEATURE_SECONDS,
+    ) -> Inventory:
+        """List everything anew, or some of `LISTS`; `seconds` limits each list but the tools.
+
+        Raises:
+            SourceError: the server did not answer with a listing of tools.
+        """
+        async with self._one_at_a_time:
+            if "tools" in lists:
+                await self.fetch_tools(caller)
+            has = self._requests.connected().server_capabilities
+            async with anyio.create_task_group() as tasks:
+                for kind in _OTHERS:
+                    if kind.name in lists and getattr(has, kind.name) is not None:
+                        self._failed.pop(kind.name, None)
+                        tasks.start_soon(self._fetch_other, kind, caller, seconds)
+            self._take_inventory()
+        self._on_listed()
+        return self.inventory
+
+    async def fresh(self, caller: Caller = PROGRAM) -> Inventory:
+        """The inventory with all changes noticed so far, listed again if it has expired."""
+        now = anyio.current_time()
+        if now >= min(self._stale_at.values(), default=inf):
+            try:
+                return await self.refresh(caller)
+            except SourceError as cause:
+                self._stale_at = {
+                    x: max(y, now + _RETRY_SECONDS) for x, y in self._stale_at.items()
+                }
+                logger.warning("Keeping the tools known so far: %s", cause)
+        with anyio.move_on_after(self._settings.list_timeout_seconds):
+            if not self._settled.is_set():
+                self._somebody_waits.set()
+                await self._settled.wait()
+        return self.inventory
+
+    async def fresh_with(self, name: str, caller: Caller) -> Inventory:
+        """The same, for somebody who asks for prompts or resources.
+
+        Raises:
+            SourceError: they could not be listed, and now neither.
+        """
+        inventory = await self.fresh(caller)
+        if name in self._failed:
+            inventory = await self.refresh(caller, [name], self._settings.list_timeout_seconds)
+        if error := self._failed.get(name):
+            raise error.with_traceback(None)
+        return inventory
+
+    async def fetch_tools(self, caller: Caller = PROGRAM) -> None:
+        """List the tools; none of a server that knows no such list.
+
+        Raises:
+            SourceError: the server did not answer with a listing.
+        """
+        try:
+            await self._fetch(_TOOLS, caller, self._settings.list_timeout_seconds)
+        except SourceError as error:
+            if not is_missing_method(error):
+                if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
+                    self._on_failed(error.problem)
+                raise
+            self._forget(_TOOLS)
+
+    async def _fetch_other(self, kind: _List, caller: Caller, seconds: float) -> None:
+        """List prompts or resources; an error costs the one list."""
+        try:
+            limit = min(seconds, self._settings.list_timeout_seconds)
+            await self._fetch(kind, caller, limit)
+        except SourceError as error:
+            if is_missing_method(error):
+                self._forget(kind)  # some servers have resources but no templates
+                return
+            self._failed[kind.name] = error
+            noun = kind.noun.rpartition(" ")[2]
+            self._note(f"Its {noun}s could not be listed: {error.problem}", kind)
+
+    async def _fetch(self, kind: _List, caller: Caller, seconds: float) -> None:
+        ask = partial(self._pages, kind, getattr(self._requests.connected(), kind.ask))
+        items, seconds_good = await self._requests.ask(kind.method, ask, seconds, caller)
+        usable = convert.usable(items, kind.noun, kind.required, partial(self._note, kind=kind))
+        before, listed = self._listed.get(kind, {}), dict[str, _Listed]()
+        began = time.thread_time()
+        for raw in usable:
+            if time.thread_time() - began > _SECONDS_IN_A_ROW:
+                await anyio.lowlevel.checkpoint()
+                began = time.thread_time()
+            name = raw[kind.required[-1]]
+            last = before.get(name)
+            # The same object as last time if it is listed as it was.
+            listed[name] = last if last and last.raw == raw else self._converted(kind, raw)
+        self._listed[kind] = listed
+        self._stale_at[kind] = anyio.current_time() + seconds_good
+
+    def _converted(self, kind: _List, raw: JsonObject) -> _Listed:
+        if kind.convert is not None:
+            return _Listed(raw, kind.convert(raw))
+        tool = convert.tool_of(self._settings.name, raw)
+        return _Listed(raw, tool, tuple(_unchecked(tool)))
+
+    async def _pages(self, kind: _List, ask: Any) -> tuple[list[JsonObject], float]:
+        """All items of a list, and the shortest time-to-live that a page gave."""
+        request = current_request.get()
+        assert request is not None, "it is asked for within a request"
+        items: list[JsonObject] = []
+        seconds_good, cursor, cursors = inf, None, set[str]()
+        while len(cursors) < _MAX_PAGES:
+            page = await ask(cursor=cursor)
+            came = as_list(request.answer.get(kind.field))
+            if framed := request.answer.get("framed"):  # tools that the SDK has looked at
+                dropped = framed.keys() - {x.name for x in page.tools}
+                for name in sorted(dropped):
+                    why = "an x-mcp-header in its inputSchema is not valid"
+                    self._note(f"Tool {name!r} was left out: {why}.", kind)
+                came = [x for x in came if x["name"] not in dropped]
+            items += came
+            seconds_good = min(seconds_good, (page.ttl_ms or inf) / 1000)
+            cursor = page.next_cursor
+            if cursor is None:
+                return items, seconds_good
+            if cursor in cursors:
+                break
+            cursors.add(cursor)
+        words = f"The listing of {kind.field} never ends; the first {len(items)} are used."
+        self._note(words, kind)
+        return items, seconds_good
+
+    def _forget(self, kind: _List) -> None:
+        self._listed.pop(kind, None)
+        self._stale_at.pop(kind, None)
+
+    def _note(self, text: str, kind: _List) -> None:
+        self._connection.note(text, kind.method)
+
+    def _take_inventory(self) -> None:
+        self.instructions = self._requests.connected().instructions or ""
+        tools = self._listed.get(_TOOLS, {})
+        is_off = guard(*self._settings.disabled_tools)
+        others = [x.item for kind in _OTHERS for x in self._listed.get(kind, {}).values()]
+        notes = self._connection.notes(of_tools=True)
+        notes += [note for x in tools.values() for note in x.notes]
+        self.inventory = Inventory(
+            self._settings.name,
+            tuple(x.item for name, x in tools.items() if not is_off(name)),
+            self.instructions if self._settings.instructions else "",
+            tuple(dict.fromkeys(notes)),
+            tuple(filter(is_off, tools)),
+            tuple(x for x in others if isinstance(x, Prompt)),
+            tuple(x for x in others if isinstance(x, Resource)),
         )
 
-    def use_longer(self) -> None:
-        """Keep it a little longer, after a failed renewal."""
-        self._stale_at = anyio.current_time() + _RETRY_SECONDS
+    # Changes: at most one listing per burst of notices.
 
-    def inventory(self, instructions: str) -> Inventory:
-        """The listing as an `Inventory`."""
-        name = self._connection.settings.name
-        disabled = tuple(x for x in self._converted if x not in self.tools)
-        return Inventory(name, tuple(self.tools.values()), instructions, self._notes, disabled)
+    def notice(self, name: str) -> None:
+        """Note a change of one of `LISTS`. Called for each notice: quick, and perhaps often."""
+        self._changed.add(name)
+        if not self._dirty.is_set():
+            self._dirty.set()
+            self._settled = anyio.Event()
 
-    async def fetch(self, client: Client) -> None:
-        """List all tools; the last listing is replaced when that is done."""
-        await self._replace(await all_pages(client.list_tools, "tools"))
+    async def relist(self) -> None:
+        """List what changed, after each burst of notices, for ever."""
+        pause = _BURST_SECONDS
+        try:
+            while True:
+                await self._dirty.wait()
+                with anyio.move_on_after(pause):
+                    await self._somebody_waits.wait()
+                await self._list_changed()
+                with anyio.move_on_after(_ECHO_SECONDS) as quiet:
+                    await self._dirty.wait()
+                is_quiet = quiet.cancelled_caught
+                pause = _BURST_SECONDS if is_quiet else min(pause * 2, _LONGEST_BURST_SECONDS)
+        finally:
+            self._settled.set()  # release the waiters: nothing lists any more
 
-    async def clear(self) -> None:
-        """Have no tools: the server does not support them."""
-        await self._replace(Pages())
-
-    async def _replace(self, pages: Pages) -> None:
-        converted: dict[str, _Converted] = {}
-        notes = [pages.note] if pages.note else []
-        async for raw in in_turns(pages.items):
-            name = raw["name"]
-            if name in pages.dropped:
-                notes.append(
-                    f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
-                )
-            elif name in converted:
-                notes.append(f"Tool {name!r} is listed twice; the first one is used.")
-            else:
-                converted[name] = tool = self._convert(raw)
-                notes += tool.notes
-        is_off = guard(*self._connection.settings.disabled_tools)
-        self._stale_at = anyio.current_time() + pages.seconds_good
-        self._converted = converted
-        self.tools = {n: x.tool for n, x in converted.items() if not is_off(n)}
-        noticed = self._connection.traffic.notes(of_tools=True)
-        self._notes = tuple(dict.fromkeys((*noticed, *notes)))
-
-    def _convert(self, raw: JsonObject) -> _Converted:
-        """The tool as a value of ours; the same object as last time if it is listed as it was."""
-        before = self._converted.get(raw["name"])
-        if before is not None and before.raw == raw:
-            return before
-        tool = tool_of(self._connection.settings.name, raw)
-        return _Converted(raw, tool, tuple(_unchecked(tool)))
+    async def _list_changed(self) -> None:
+        # Clear before listing: a notice that arrives meanwhile asks for one more.
+        self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
+        changed, self._changed = self._changed, set[str]()
+        try:
+            await self.refresh(lists=changed)
+        except SourceError as cause:
+            logger.warning("Listing again after a change notice failed: %s", cause)
+        finally:
+            listed.set()
 
 
 def _unchecked(tool: Tool) -> Iterator[str]:
@@ -129,54 +339,3 @@ def _unchecked(tool: Tool) -> Iterator[str]:
                 f"{what} of tool {tool.name!r} are not checked: its {name} is unusable "
                 f"({reason[:_SHOWN_REASON]})."
             )
-
-
-class ChangeWatch:
-    """One server's change notices, turned into at most one listing per burst."""
-
-    def __init__(self) -> None:
-        self._changed = set[str]()  # of `LISTS`
-        self._dirty = anyio.Event()
-        self._somebody_waits = anyio.Event()
-        self._settled = anyio.Event()
-        self._settled.set()
-
-    def notice(self, name: str) -> None:
-        """Note a change of one of `LISTS`. Called for each notice: quick, and perhaps often."""
-        self._changed.add(name)
-        if not self._dirty.is_set():
-            self._dirty.set()
-            self._settled = anyio.Event()
-
-    async def settled(self) -> None:
-        """Wait until what was noticed so far has been listed; at once where nothing was."""
-        if not self._settled.is_set():
-            self._somebody_waits.set()
-            await self._settled.wait()
-
-    async def relist(self, refresh: Callable[[Collection[str]], Awaitable[Any]]) -> None:
-        """Call `refresh` for what changed, after each burst of notices, for ever."""
-        pause = _BURST_SECONDS
-        try:
-            while True:
-                await self._dirty.wait()
-                with anyio.move_on_after(pause):
-                    await self._somebody_waits.wait()
-                await self._list_once(refresh)
-                with anyio.move_on_after(_ECHO_SECONDS) as quiet:
-                    await self._dirty.wait()
-                is_quiet = quiet.cancelled_caught
-                pause = _BURST_SECONDS if is_quiet else min(pause * 2, _LONGEST_BURST_SECONDS)
-        finally:
-            self._settled.set()  # release the waiters: nothing lists any more
-
-    async def _list_once(self, refresh: Callable[[Collection[str]], Awaitable[Any]]) -> None:
-        # Clear before listing: a notice that arrives meanwhile asks for one more.
-        self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
-        changed, self._changed = self._changed, set[str]()
-        try:
-            await refresh(changed)
-        except SourceError as cause:
-            logger.warning("Listing again after a change notice failed: %s", cause)
-        finally:
-            listed.set()

@@ -23,16 +23,12 @@ import anyio
 from ...core.calls import PROGRAM, Caller, FarClient, Host, left_of
 from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
-from .connection import Connection
+from .connection import Connection, is_modern
 from .failures import Failures, NotSent, verdict_on
 from .health import Health
-from .traffic import is_modern
 
 if TYPE_CHECKING:
     from mcp import Client
-
-# A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
-_MAX_PAGES = 1000
 
 T = TypeVar("T")
 
@@ -113,7 +109,7 @@ class Requests:
         Raises:
             NotSent: there is no connection any more.
         """
-        is_over = self._connection.traffic.ended.is_set()
+        is_over = self._connection.ended.is_set()
         if self.client is None or is_over:
             if is_over:
                 self.health.end()  # nobody noticed it before
@@ -287,39 +283,3 @@ class Requests:
         with anyio.move_on_after(seconds):
             if self._open:
                 await self._all_done.wait()
-
-
-@dataclass
-class Pages:
-    """All items of a listing. `seconds_good` is the shortest time-to-live that a page gave.
-
-    `dropped` are the names of tools that the SDK refused.
-    """
-
-    items: list[JsonObject] = field(default_factory=list[JsonObject])
-    dropped: list[str] = field(default_factory=list[str])
-    seconds_good: float = inf
-    note: str = ""
-
-
-async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
-    """Follow a listing to its end, within `Requests.ask`; `name` is the field with the items."""
-    pages, request = Pages(), current_request.get()
-    assert request is not None, "it is asked for within a request"
-    cursor: str | None = None
-    cursors: set[str] = set()
-    while len(cursors) < _MAX_PAGES:
-        page = await ask(cursor=cursor)
-        items = request.answer.get(name)
-        pages.items += items if isinstance(items, list) else []
-        if framed := request.answer.get("framed"):
-            pages.dropped += framed.keys() - {x.name for x in page.tools}
-        pages.seconds_good = min(pages.seconds_good, (page.ttl_ms or inf) / 1000)
-        cursor = page.next_cursor
-        if cursor is None:
-            return pages
-        if cursor in cursors:
-            break
-        cursors.add(cursor)
-    pages.note = f"The listing of {name} never ends; the first {len(pages.items)} are used."
-    return pages

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 import anyio.to_thread
 
-from ...core.calls import PROGRAM, Caller, Host, ToolInvocation, left_of
-from ...core.errors import ServerError, SourceClosed, SourceError
-from ...core.events import LISTS, Inventory
+from ...core.calls import Host, ToolInvocation, left_of
+from ...core.errors import ServerError
+from ...core.events import LISTS
 from ...core.results import ToolResult
 from ...core.schema_check import ArgumentChecks
 from ...core.visible import visible_text
 from ..progress import ProgressListener
 from .connection import Connection
 from .convert import result_of
-from .failures import Failures, WrongEra, is_missing_method
-from .feature_lists import FEATURE_SECONDS, FeatureLists
+from .failures import Failures, WrongEra
 from .health import PROBE_SECONDS
-from .listing import ChangeWatch, Listing
+from .listing import Listings
 from .requests import Request, Requests
 from .sdk import our_name
 from .subscriptions import Subscriptions, UpdateListeners, keep_listening
@@ -83,25 +80,21 @@ class McpSession:
         self.connection = connection
         self.phase = "starting"
         self.was_ready = False
-        self.inventory = Inventory(connection.settings.name, ())
-        self.instructions = ""  # also where agents are not told
         self.requests = Requests(connection, failures, listener.session_over, host)
         self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
-        self._listing = Listing(connection)
-        self._lists = FeatureLists(connection, self.requests)
+        self.listings = Listings(
+            connection, self.requests,
+            lambda: listener.session_listed(self), lambda why: listener.session_unlisted(self, why),
+        )  # fmt: skip
         self._mode = mode
         self._listener = listener
-        self._changes = ChangeWatch()
         self._updates = updates
         self._checks = ArgumentChecks()
         self.health = self.requests.health
         self._features: ClientFeatures | None = None
         self._attempt: anyio.CancelScope | None = None
-        # Two listings at the same time could end in the wrong order.
-        self._one_listing = anyio.Lock()
-        connection.http.is_repeatable = self._listing.is_repeatable
-        connection.traffic.on_list_changed = self._list_changed
-        connection.traffic.on_resource_updated = updates.notice
+        connection.on_list_changed = self._list_changed
+        connection.on_resource_updated = updates.notice
 
     @property
     def era(self) -> str:
@@ -129,8 +122,7 @@ class McpSession:
                 self._new_client() as self.requests.client,
                 anyio.create_task_group() as tasks,
             ):
-                await self._begin(tasks)
-                limit.deadline = float("inf")
+                await self._begin(tasks, limit)
                 self.was_ready = True
                 self.connection.in_a_hurry = False
                 self._listener.session_ready(self)
@@ -146,55 +138,6 @@ class McpSession:
         self.health.end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
-
-    async def refresh(
-        self,
-        caller: Caller = PROGRAM,
-        lists: Collection[str] = LISTS,
-        seconds: float = FEATURE_SECONDS,
-    ) -> Inventory:
-        """List the tools, prompts and resources anew, or some of these, and tell the listener.
-
-        `seconds` limits each list but that of the tools.
-
-        Raises:
-            SourceError: the server did not answer with a listing of tools.
-        """
-        async with self._one_listing:
-            if "tools" in lists:
-                await self._list_tools(caller)
-            await self._lists.fetch(lists, caller, seconds)
-            self._take_inventory()
-        self._listener.session_listed(self)
-        return self.inventory
-
-    async def fresh_inventory(self, caller: Caller = PROGRAM) -> Inventory:
-        """The inventory with all changes noticed so far, listed again if it has expired."""
-        if self._listing.is_stale() or self._lists.is_stale():
-            try:
-                return await self.refresh(caller)
-            except SourceError as cause:
-                self._listing.use_longer()
-                logger.warning("Keeping the tools known so far: %s", cause)
-        with anyio.move_on_after(self.connection.settings.list_timeout_seconds):
-            await self._changes.settled()
-        return self.inventory
-
-    async def inventory_with(self, name: str, caller: Caller) -> Inventory:
-        """The same, for somebody who asks for prompts or resources.
-
-        Raises:
-            SourceError: they could not be listed, and now neither.
-        """
-        inventory = await self.fresh_inventory(caller)
-        if name not in self._lists.failed:
-            return inventory
-        inventory = await self.refresh(
-            caller, [name], self.connection.settings.list_timeout_seconds
-        )
-        if error := self._lists.failed.get(name):
-            raise error.with_traceback(None)
-        return inventory
 
     async def call(self, invocation: ToolInvocation, started: float) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop.
@@ -233,7 +176,7 @@ class McpSession:
             result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
         else:
             result = result_of(request.answer, request.notes)
-        listed = self._listing.tools.get(tool)
+        listed = self.listings.tool(tool)
         if listed is None or listed.output_schema is None or result.is_error:
             return result
         problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
@@ -241,30 +184,6 @@ class McpSession:
             return result
         note = f"The result does not match the tool's output schema: {'; '.join(problems)}"
         return replace(result, notes=(*result.notes, note))
-
-    async def _list_tools(self, caller: Caller) -> None:
-        client = self.requests.connected()
-        limit = self.connection.settings.list_timeout_seconds
-        try:
-            await self.requests.ask(
-                "tools/list", lambda: self._listing.fetch(client), limit, caller
-            )
-        except SourceError as error:
-            if not is_missing_method(error):
-                if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
-                    self._listener.session_unlisted(self, error.problem)
-                raise
-            await self._listing.clear()
-        if self._attempt and not self.was_ready:
-            self._attempt.deadline = float("inf")  # other lists have their own limit
-
-    def _take_inventory(self) -> None:
-        self.instructions = self.requests.connected().instructions or ""
-        tells = self.connection.settings.instructions
-        self.inventory = replace(
-            self._listing.inventory(self.instructions if tells else ""),
-            prompts=self._lists.prompts, resources=self._lists.resources,
-        )  # fmt: skip
 
     def _new_client(self) -> ServerClient:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
@@ -284,7 +203,7 @@ class McpSession:
             **self._features.callbacks(),
         )
 
-    async def _begin(self, tasks: TaskGroup) -> None:
+    async def _begin(self, tasks: TaskGroup, limit: anyio.CancelScope) -> None:
         """Start watching and list the tools, after the handshake."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
@@ -294,8 +213,10 @@ class McpSession:
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
         tasks.start_soon(self._features.log.ask_for_it, self.requests.connected())
-        tasks.start_soon(self._changes.relist, partial(self.refresh, PROGRAM))
-        await self.refresh()
+        await self.listings.fetch_tools()
+        limit.deadline = float("inf")  # other lists have their own limit
+        await self.listings.refresh(lists=set(LISTS) - {"tools"})
+        tasks.start_soon(self.listings.relist)
         await tasks.start(self.subscriptions.serve)
         tasks.start_soon(self.health.probe_when_in_doubt, self._probe)
 
@@ -304,7 +225,7 @@ class McpSession:
         with suppress(ServerError):  # an answer, too
             await self.requests.ping(PROBE_SECONDS)
         for name in LISTS:
-            self._changes.notice(name)
+            self.listings.notice(name)
 
     @property
     def _client_outlives_the_server(self) -> bool:
@@ -331,7 +252,7 @@ class McpSession:
         task_status.started()  # it returned, so there is no such stream
 
     def _list_changed(self, name: str) -> None:
-        self._changes.notice(name)
+        self.listings.notice(name)
         self._updates.notice(name)
 
     def _all_changed(self) -> None:

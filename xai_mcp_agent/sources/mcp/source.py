@@ -31,12 +31,11 @@ from ..pool import Start, StartQueue
 from ..process import StderrLog
 from . import sdk
 from .auth.token_store import Access
-from .connection import Connection
+from .connection import Connection, is_modern
 from .failures import Failures, LastingFailure, NotSent, hung_up, root_cause
 from .features import McpFeatures
 from .session import McpSession
 from .subscriptions import UpdateListeners
-from .traffic import is_modern
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +96,11 @@ class McpSource:
 
     def status(self) -> SourceStatus:
         """The status of the source."""
-        inventory = self.usable.inventory if self.usable else None
+        inventory = self.usable.listings.inventory if self.usable else None
         error = self._error
         connection = self._session.connection if self._session else None
         words = connection.stderr.tail() if connection else ()
-        others = connection.traffic.notes(of_tools=False) if connection else ()
+        others = connection.notes(of_tools=False) if connection else ()
         return SourceStatus(
             name=self.name,
             kind=self.kind,
@@ -122,7 +121,7 @@ class McpSource:
         )
 
     def _shown_instructions(self) -> str:
-        text = self.usable.instructions if self.usable else ""
+        text = self.usable.listings.instructions if self.usable else ""
         # Hidden before it is cut: half a secret is not recognised.
         return self._settings.redacted(text[: 2 * _SHOWN_INSTRUCTIONS])[:_SHOWN_INSTRUCTIONS]
 
@@ -145,11 +144,11 @@ class McpSource:
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         """Wait for the outcome of the current or next attempt; the inventory."""
-        return await (await self._usable(caller)).fresh_inventory(caller)
+        return await (await self._usable(caller)).listings.fresh(caller)
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """List the tools again."""
-        return await self.over_a_session(lambda session: session.refresh(caller), caller)
+        return await self.over_a_session(lambda session: session.listings.refresh(caller), caller)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
@@ -332,7 +331,7 @@ class McpSource:
             transport = session.connection.settings.transport
             connected = SourceConnected(self.name, transport, session.era, title=session.server)
             self._observer.notice(connected)
-        self._observer.notice(InventoryChanged(self.name, session.inventory))
+        self._observer.notice(InventoryChanged(self.name, session.listings.inventory))
 
     def session_unlisted(self, session: McpSession, problem: str) -> None:
         """Report a failed listing."""
@@ -375,7 +374,7 @@ class TransportOption:
         """The option to try after this error, if any."""
         if self.mode == "auto" and hung_up(cause, connection):
             return replace(self, mode="legacy")
-        if self.settings.transport_is_guess and connection.http.has_no_endpoint:
+        if self.settings.transport_is_guess and connection.has_no_endpoint:
             # As the protocol wants it (transports, backwards compatibility): a POST refused with
             # 400, 404 or 405 may mean the older HTTP+SSE.
             older = replace(self.settings, transport="sse", transport_is_guess=False)

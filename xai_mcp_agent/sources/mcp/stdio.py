@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
 from ..web.json_text import LONG_BYTES, read_json
-from .traffic import unreadable_answer
+from .rpc_errors import PARSE_ERROR, error_data
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -126,7 +126,7 @@ class Incoming(_Stream):
         answered = _LEADING_ID.match(line)
         # A server that ended in the middle of an answer is lost, which says more than this would.
         if answered and not isinstance(line, UnfinishedLine):
-            yield unreadable_answer(int(answered[1]), why)
+            yield _unreadable_answer(int(answered[1]), why)
 
 
 def _json_in(line: bytes) -> Any:
@@ -158,3 +158,13 @@ class Outgoing(_Stream):
         """Write it, here and not in a task of its own: what cannot be JSON fails its sender."""
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self._process.write(text.encode())
+
+
+def _unreadable_answer(request: Any, why: str) -> SessionMessage:
+    """An error in place of an unreadable response."""
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import ErrorData, JSONRPCError
+
+    error = ErrorData(code=PARSE_ERROR, message=why, data=error_data(trouble="unreadable"))
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))

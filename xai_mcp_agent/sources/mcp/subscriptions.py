@@ -19,9 +19,10 @@ from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
 from ...core.events import LISTS
 from ..base import OnUpdate
+from .connection import is_modern
 from .failures import is_missing_method
 from .requests import Requests
-from .traffic import METHOD_NOT_FOUND, is_modern
+from .rpc_errors import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     import mcp_types as types

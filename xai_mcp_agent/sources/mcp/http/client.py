@@ -32,11 +32,11 @@ from mcp.client.streamable_http import streamable_http_client
 from ....core.backoff import Backoff
 from ....core.util import trusted_certificates
 from ....secrets.secrets import masked_and_cut
-from ....settings.server import ServerSettings
 from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from ..auth.errors import AuthFailure
-from .facts import HttpFacts, Trouble
+from ..connection import Connection
+from ..rpc_errors import Trouble
 from .older import older_streams
 from .responses import (
     answer_to,
@@ -65,17 +65,18 @@ _TAG = re.compile(r"<[^>]*>")
 
 @asynccontextmanager
 async def http_streams(
-    settings: ServerSettings, facts: HttpFacts, auth: httpx2.Auth | None
+    connection: Connection, auth: httpx2.Auth | None
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Open the pair of streams to a server, as the SDK's client takes them."""
     try:
         trusted = await anyio.to_thread.run_sync(trusted_certificates)
     except OSError as cause:
-        facts.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
+        connection.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
         raise
-    async with ServerClient(settings, facts, auth, trusted) as client:
+    settings = connection.settings
+    async with ServerClient(connection, auth, trusted) as client:
         if settings.transport == "sse":
-            async with older_streams(client, settings.url, _MAX_BYTES, facts) as streams:
+            async with older_streams(client, settings.url, _MAX_BYTES, connection) as streams:
                 yield streams
         else:
             async with streamable_http_client(
@@ -107,11 +108,11 @@ class ServerClient(httpx2.AsyncClient):
 
     def __init__(
         self,
-        settings: ServerSettings,
-        facts: HttpFacts,
+        connection: Connection,
         auth: httpx2.Auth | None,
         trusted: ssl.SSLContext,
     ) -> None:
+        settings = connection.settings
         super().__init__(
             auth=auth,
             verify=trusted,
@@ -121,11 +122,11 @@ class ServerClient(httpx2.AsyncClient):
             # A proxy named in the environment is not asked for a server on this machine.
             trust_env=not is_this_machine(settings.url),
         )
-        facts.mask = settings.secrets.redact
-        facts.posting = self._posting
+        connection.posting = self._posting
         self._name = settings.name
         self._is_older = settings.transport == "sse"
-        self._facts = facts
+        self._connection = connection
+        self._mask = settings.secrets.redact
         self._pauses = Backoff()
         self._requests: WeakValueDictionary[Any, _Pending] = WeakValueDictionary()
 
@@ -146,7 +147,9 @@ class ServerClient(httpx2.AsyncClient):
             if given_up := self._requests.get(params.get("requestId")):
                 given_up.is_over = True
         elif method is not None and getattr(message, "id", None) is not None:
-            twice = method != "tools/call" or self._facts.is_repeatable(str(params.get("name")))
+            twice = method != "tools/call" or self._connection.is_repeatable(
+                str(params.get("name"))
+            )
             pending = _Pending(message.id, anyio.current_effective_deadline(), twice)
             self._requests[message.id] = pending
         token = _pending.set(pending)
@@ -173,7 +176,7 @@ class ServerClient(httpx2.AsyncClient):
         while True:
             try:
                 response = await ask()
-                self._facts.status, self._facts.failure = response.status_code, ""
+                self._connection.status, self._connection.failure = response.status_code, ""
                 if is_first and await self._goes_again(response):
                     is_first = False
                     continue
@@ -266,7 +269,7 @@ class ServerClient(httpx2.AsyncClient):
         status = response.status_code
         body = await read_body(response, _MAX_REFUSAL_BYTES)
         error = rpc_error_in(body)
-        self._facts.has_no_endpoint = status in _NO_ENDPOINT and error is None
+        self._connection.has_no_endpoint = status in _NO_ENDPOINT and error is None
         if _SESSION_HEADER in request.headers and is_forgotten(status, error):
             words = "the server has forgotten our session"
             return error_response(request, words, status=status, trouble="forgotten")
@@ -278,8 +281,8 @@ class ServerClient(httpx2.AsyncClient):
         return error_response(request, words, status=status)
 
     def _without_access(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:
-        self._facts.status, self._facts.failure = 401, ""
-        self._facts.no_access = failure
+        self._connection.status, self._connection.failure = 401, ""
+        self._connection.no_access = failure
         return error_response(request, failure.problem, status=401, next_step=failure.next_step)
 
     def _broken_off(self, request: httpx2.Request, cause: httpx2.RequestError) -> httpx2.Response:
@@ -288,11 +291,11 @@ class ServerClient(httpx2.AsyncClient):
             return error_response(request, "it cannot be unpacked", trouble="unreadable")
         self._note_break(request, cause)
         trouble: Trouble = "unsent" if isinstance(cause, NEVER_SENT) else "broken"
-        return error_response(request, self._facts.failure, status=503, trouble=trouble)
+        return error_response(request, self._connection.failure, status=503, trouble=trouble)
 
     def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
-        self._facts.failure = self._words(cause) + by_which_way(str(request.url))
-        self._facts.on_doubt()
+        self._connection.failure = self._words(cause) + by_which_way(str(request.url))
+        self._connection.on_doubt()
 
     async def _open_standing(
         self, ask: Callable[[], Awaitable[httpx2.Response]]
@@ -312,7 +315,7 @@ class ServerClient(httpx2.AsyncClient):
                 break
             await response.aclose()
         if response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _StandingStream(response.stream, self._facts.on_doubt)
+            response.stream = _StandingStream(response.stream, self._connection.on_doubt)
         return response
 
     async def _resume(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
@@ -337,12 +340,12 @@ class ServerClient(httpx2.AsyncClient):
         try:
             response = await ask()
         except AuthFailure as failure:
-            self._facts.no_access = failure
+            self._connection.no_access = failure
             raise
         except httpx2.RequestError as cause:
             self._note_break(request, cause)
             raise
-        self._facts.status, self._facts.failure = response.status_code, ""
+        self._connection.status, self._connection.failure = response.status_code, ""
         if response.is_success or response.has_redirect_location:
             return response
         words = self._with_head(
@@ -353,13 +356,13 @@ class ServerClient(httpx2.AsyncClient):
     def _with_head(self, words: str, body: bytes) -> str:
         """Add the beginning of a body to a sentence, in one line and without HTML tags."""
         text = html.unescape(_TAG.sub(" ", body[:_MAX_REFUSAL_BYTES].decode("utf-8", "replace")))
-        head = masked_and_cut(" ".join(text.split()), self._facts.mask)
+        head = masked_and_cut(" ".join(text.split()), self._mask)
         return f"{words}: {head}" if head else words
 
     def _words(self, cause: Exception) -> str:
         if has_too_many_files(cause):
             return "too many open files here"
-        return masked_and_cut(f"{type(cause).__name__}: {cause}", self._facts.mask).rstrip(": .")
+        return masked_and_cut(f"{type(cause).__name__}: {cause}", self._mask).rstrip(": .")
 
 
 class _StandingStream(httpx2.AsyncByteStream):

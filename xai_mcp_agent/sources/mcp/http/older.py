@@ -22,7 +22,7 @@ from mcp_types import jsonrpc_message_adapter as any_message
 from pydantic import ValidationError
 
 from ...web.origins import origin_of
-from .facts import HttpFacts
+from ..connection import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ async def older_streams(
     client: httpx2.AsyncClient,
     url: str,
     max_event_bytes: int,
-    facts: HttpFacts,
+    connection: Connection,
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Open the pair of streams.
 
@@ -57,7 +57,7 @@ async def older_streams(
         endpoint = _endpoint(url, await anext(events, None))
         arrive, arriving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         async with arrive, arriving, anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, events, arrive, facts)
+            tasks.start_soon(_read, events, arrive, connection)
             yield arriving, _Writer(client, endpoint, arrive)
             tasks.cancel_scope.cancel()
 
@@ -82,7 +82,7 @@ def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
 async def _read(
     events: AsyncIterator[httpx2.ServerSentEvent],
     arrive: MemoryObjectSendStream[SessionMessage | Exception],
-    facts: HttpFacts,
+    connection: Connection,
 ) -> None:
     """Pass on what the stream brings, and its end."""
     async with arrive:
@@ -97,7 +97,9 @@ async def _read(
                 else:
                     await arrive.send(SessionMessage(message))
         except httpx2.RequestError as cause:
-            facts.failure = facts.mask(f"{type(cause).__name__}: {cause}")
+            connection.failure = connection.settings.secrets.redact(
+                f"{type(cause).__name__}: {cause}"
+            )
 
 
 class _Writer:
