@@ -48,7 +48,7 @@ class Connection:
     `ended` is set when nothing more can arrive, `heard_at` is when something last did.
     `on_list_changed` is called with one of `LISTS`, `on_resource_updated` with a URI, `on_log` with
     a log message; all of them often, so they must be quick. `on_doubt` is called when the server
-    may be gone.
+    may be gone, and `on_over` once it is.
 
     Over HTTP `status` is that of the last response, and `failure` the reason why there was none.
     `has_no_endpoint`: the URL takes no MCP messages. `no_access`: the failure to get access.
@@ -70,6 +70,7 @@ class Connection:
     on_resource_updated: Callable[[str], None] = _ignore
     on_log: Callable[[JsonObject], None] = _ignore
     on_doubt: Callable[[], None] = _ignore
+    on_over: Callable[[], None] = _ignore
     _notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by method
 
     status: int | None = None

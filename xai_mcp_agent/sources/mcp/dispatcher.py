@@ -45,6 +45,8 @@ from .rpc_errors import PARSE_ERROR, ConnectionLost, NotDelivered, error_data
 from .sanitize import FRAMES, handshake, usable_tools
 
 _RESULT_TYPES = (None, "complete", "input_required")
+_CANCEL_SECONDS = 1.0  # the caller, whose time is up, waits until it was told to the server
+_DEAF = "it takes no messages any more"
 _SHOWN = 100  # characters of another
 _MOST_ROUNDS = 10  # as the SDK
 _STATE_SECONDS = 0.1  # before a server that asks for nothing is asked again, about as the SDK
@@ -152,7 +154,7 @@ class ServerDispatcher(JSONRPCDispatcher):
             MCPError: as the SDK's.
         """
         if self._closed:
-            raise NotDelivered
+            raise NotDelivered(_DEAF)
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": self._probe_seconds}
         if method != "tools/call" and not (params or {}).get("cursor"):
@@ -161,7 +163,7 @@ class ServerDispatcher(JSONRPCDispatcher):
             result = await super().send_raw_request(method, params, opts, **routing)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED and self._closed:
-                raise ConnectionLost from error
+                raise ConnectionLost("it ended the connection") from error
             if error.code != REQUEST_TIMEOUT:
                 self._connection.heard_at = monotonic()
             elif method == "server/discover":
@@ -237,6 +239,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         finally:
             self._connection.ended.set()
 
+    async def _final_write(self, write: Any, *, timeout: float, **options: Any) -> None:  # noqa: ASYNC109 - the SDK's
+        await super()._final_write(write, timeout=min(timeout, _CANCEL_SECONDS), **options)
+
     async def _write(self, message: JSONRPCMessage, metadata: MessageMetadata = None) -> None:
         try:
             with self._connection.posting(message):
@@ -247,7 +252,7 @@ class ServerDispatcher(JSONRPCDispatcher):
                     await super()._write(message, metadata)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
             if isinstance(message, JSONRPCRequest):
-                raise NotDelivered from cause
+                raise NotDelivered(_DEAF) from cause
             raise  # the SDK expects these for all but requests
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
@@ -10,10 +10,12 @@ from ...core.errors import (
     InvalidArguments,
     ServerError,
     SourceClosed,
+    SourceError,
     SourceFailed,
     ToolTimeout,
     XaiMcpError,
 )
+from ...core.json import JsonObject, as_object
 from ...secrets.redactor import redacted
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
@@ -27,6 +29,8 @@ from .rpc_errors import (
     NotDelivered,
 )
 
+E = TypeVar("E", bound=SourceError)
+
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
 ]
@@ -37,9 +41,29 @@ unsendable: it cannot be JSON. refused: answered with an error. unreadable: the 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
 _REQUEST_TIMEOUT = -32001
-_SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
+
+_CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+_WORDS: dict[Verdict, tuple[type[SourceError], str, str]] = {
+    "late": (
+        ToolTimeout,
+        "{what} timed out after {seconds:g} s; the server was told to stop.",
+        "Raise `timeout` of {server!r} in the settings if it needs longer.",
+    ),
+    "broken": (SourceClosed, "the connection broke off during {what}: {words}.", _CHECK_FIRST),
+    "unreadable": (
+        ServerError,
+        "{what} returned an unusable response: {words}.",
+        "Report it to the server's authors; its other tools are not affected.",
+    ),
+    "refused": (
+        ServerError,
+        "{what} was refused: {words} (code {code}).",
+        "The words are its own: its documentation, or its log, may say more.",
+    ),
+}
+"""The error of a request, by its verdict: kind, problem, next step."""
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -51,7 +75,7 @@ _RUNNERS = {
     "python": "Write ${python} as the command to use the Python that runs this",
     "python3": "Write ${python} as the command to use the Python that runs this",
 }
-_STATUS_HELP = {
+_HELP = {
     **dict.fromkeys(
         (301, 302, 303, 307, 308), "Write the address where the server really is as `url`."
     ),
@@ -63,15 +87,12 @@ _STATUS_HELP = {
     502: "A gateway before it has trouble: it may have been carried out, so check that first.",
     503: "It is overloaded or starting: try again in a while.",
     504: "A gateway before it waited in vain: it may have been carried out, so check that first.",
-}
-_CODE_HELP = {
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
     METHOD_NOT_FOUND: "List its tools anew, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }
-_ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
-_REPORT_IT = "Report it to the server's authors; its other tools are not affected."
-_CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+"""The next step for a status of HTTP or a code of JSON-RPC."""
+
 _MOST_CHARS = 64 * 1024  # of a server's words that are looked at
 _SHOWN_WORDS = 1000  # characters; a model may read what was wrong with its arguments
 _SHOWN_COMMAND = 1000  # characters; an error is to be read
@@ -104,15 +125,15 @@ class Failures:
     def __init__(self, connection: Connection, mask: Mask) -> None:
         self._connection = connection
         self._settings = connection.settings
-        self._server = connection.settings.name
         self._mask = mask
 
     def at_start(self, cause: BaseException, phase: str) -> SourceFailed:
         """The connection never became usable."""
         cause = root_cause(cause)
         problem, next_step = self._start_problem(cause, phase)
-        kind = LastingFailure if self._is_lasting(cause) else SourceFailed
-        return kind(self._server, self._mask(problem), self._mask(next_step), self._last_words())
+        return self._error(
+            LastingFailure if self._is_lasting(cause) else SourceFailed, problem, next_step
+        )
 
     def of_loss(self, kind: type[SourceClosed] = SourceClosed, during: str = "") -> SourceClosed:
         """A connection that worked has ended; `during` is what the server may have begun."""
@@ -124,8 +145,7 @@ class Failures:
             problem = f"the connection was lost{when}: {how}."
             word = "started" if self._settings.transport == "stdio" else "connected"
             again = f"It is {word} again by itself; try the call again."
-        next_step = _CHECK_FIRST if during.startswith("the call") else again
-        return kind(self._server, self._mask(problem), next_step, self._last_words())
+        return self._error(kind, problem, _CHECK_FIRST if during.startswith("the call") else again)
 
     def of_request(
         self, verdict: Verdict, cause: BaseException, what: str, seconds: float, lines_before: int
@@ -134,49 +154,43 @@ class Failures:
 
         `lines_before`: how many lines were in the server's stderr when the request was sent.
         """
-        cause = root_cause(cause)
-        match verdict:
-            case "late":
-                late = f"{what} timed out after {round(seconds, 2):g} s; the server was told"
-                longer = f"Raise `timeout` of {self._server!r} in the settings if it needs longer."
-                return ToolTimeout(self._server, f"{late} to stop.", longer, self._last_words())
-            case "lost":
-                return self.of_loss(during=what)
-            case "unsent":
-                return self.of_loss(NotSent)
-            case "broken":
-                problem = f"the connection broke off during {what}: {self._words_of(cause)}."
-                words = self._last_words()
-                return SourceClosed(self._server, self._mask(problem), _CHECK_FIRST, words)
-            case "unsendable":
-                return InvalidArguments(what, [self._words_of(cause)], "values that JSON can hold")
-            case "refused":
-                return self._refused(cause, what, lines_before)
-            case "unreadable":
-                problem = f"{what} returned an unusable response: {self._words_of(cause)}."
-                words = self._last_words()
-                return ServerError(self._server, self._mask(problem), 0, _REPORT_IT, words)
+        cause, words = root_cause(cause), self._words_of(cause)
+        if verdict == "lost":
+            return self.of_loss(during=what)
+        if verdict == "unsent":
+            return self.of_loss(NotSent)
+        if verdict == "unsendable":
+            return InvalidArguments(what, [words], "values that JSON can hold")
+        kind, problem, next_step = _WORDS[verdict]
+        code = _code(cause) or 0
+        facts = {"what": what, "words": words, "code": code, "server": self._settings.name}
+        problem = problem.format(**facts, seconds=round(seconds, 2))
+        if verdict != "refused":
+            more = {"code": 0} if kind is ServerError else {}
+            return self._error(kind, problem, next_step.format(**facts), **more)
+        # Its words are the reason; what it wrote to stderr meanwhile can explain more.
+        status, data = _http_status(cause) or 0, _data(cause)
+        next_step = str(data.get(NEXT_STEP) or _HELP.get(status) or _HELP.get(code, next_step))
+        sent = getattr(cause, "data", None) if TROUBLE not in data else None
+        return self._error(
+            kind, problem, next_step, stderr_tail=self._connection.stderr.since(lines_before),
+            code=code, status=status, data=redacted(sent, self._mask),
+        )  # fmt: skip
 
     def of_queue(self, what: str, seconds: float) -> ToolTimeout:
         """A request was not sent: those of other clients took too long."""
         waited = "calls of several clients go one at a time here, and it waited for others."
         own = 'give each client its own session, with `"session": "client"` in its settings.'
         return ToolTimeout(
-            self._server, f"{what} timed out after {round(seconds, 2):g} s: {waited}",
+            self._settings.name, f"{what} timed out after {round(seconds, 2):g} s: {waited}",
             f"Try again later; or {own}", is_of_tool=True, besides=own,
         )  # fmt: skip
 
-    def _refused(self, cause: BaseException, what: str, lines_before: int) -> ServerError:
-        """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
-        code = cast(int, getattr(cause, "code", 0))
-        problem = self._mask(f"{what} was refused: {self._words_of(cause)} (code {code}).")
-        status = _http_status(cause) or 0
-        known = _STATUS_HELP.get(status) or _CODE_HELP.get(code, _ASK_THE_SERVER)
-        next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
-        words = self._connection.stderr.since(lines_before)
-        sent = getattr(cause, "data", None) if TROUBLE not in _data(cause) else None
-        data = redacted(sent, self._mask)
-        return ServerError(self._server, problem, code, next_step, words, status, data)
+    def _error(self, kind: type[E], problem: str, next_step: str, **more: Any) -> E:
+        words = {"stderr_tail": self._connection.stderr.tail(), **more}
+        return kind(
+            self._settings.name, self._mask(problem), next_step=self._mask(next_step), **words
+        )
 
     def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
         """What prevented the start, and what to do about it."""
@@ -199,8 +213,7 @@ class Failures:
         command = settings.target
         if len(command) > _SHOWN_COMMAND:
             command = f"{command[:_SHOWN_COMMAND]}... (see its settings)"
-        problem = f"it failed while {phase}: {reason}."
-        return problem, f"Run it by hand to see more: {command}"
+        return f"it failed while {phase}: {reason}.", f"Run it by hand to see more: {command}"
 
     def _spawn_problem(self, cause: OSError) -> tuple[str, str]:
         command, cwd = self._settings.command, self._settings.cwd
@@ -208,23 +221,24 @@ class Failures:
             return "it could not be started: too many files are open here.", FEWER_FILES
         if cause.filename and cause.filename == cwd:
             return f"its folder {cwd!r} does not exist.", "Correct `cwd` in the settings."
+        is_missing = isinstance(cause, FileNotFoundError)
+        why = "was not found" if is_missing else f"cannot be run: {cause.strerror}"
         hint = _RUNNERS.get(command, "Install it, or write its full path as `command`")
-        if isinstance(cause, FileNotFoundError):
-            return f"the command {command!r} was not found.", f"{hint}."
-        return f"the command {command!r} cannot be run: {cause.strerror}.", f"{hint}."
+        return f"the command {command!r} {why}.", f"{hint}."
 
     def _url_problem(self, cause: BaseException) -> tuple[str, str]:
-        where, http = self._settings.target, self._connection
-        if http.no_access:
-            return http.no_access.problem, http.no_access.next_step
-        if http.failure:
-            return f"{where} cannot be reached: {http.failure}.", reaching_help(http.failure)
+        where, connection = self._settings.target, self._connection
+        if connection.no_access:
+            return connection.no_access.problem, connection.no_access.next_step
+        if failure := connection.failure:
+            return f"{where} cannot be reached: {failure}.", reaching_help(failure)
         status, words = self._status_at_start(cause), self._words_of(cause)
         if status and f"HTTP {status}" not in words:
             words = f"HTTP {status}: {words}"
-        known = getattr(cause, "next_step", "") or _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
-        is_neither = self._settings.transport_is_guess and http.has_no_endpoint
-        return f"{where} answered: {words}.", _NEITHER_KIND if is_neither else known
+        if self._settings.transport_is_guess and connection.has_no_endpoint:
+            return f"{where} answered: {words}.", _NEITHER_KIND
+        next_step = getattr(cause, "next_step", "") or _HELP.get(status or 0, _IS_ENDPOINT)
+        return f"{where} answered: {words}.", next_step
 
     def _is_lasting(self, cause: BaseException) -> bool:
         if isinstance(cause, WrongEra):
@@ -238,11 +252,8 @@ class Failures:
         last = self._connection.status or 0
         return _http_status(cause) or (last if last >= 300 else None)
 
-    def _last_words(self) -> tuple[str, ...]:
-        return self._connection.stderr.tail()
-
     def _words_of(self, cause: BaseException) -> str:
-        return masked_and_cut(_words_of(cause), self._mask, _SHOWN_WORDS)
+        return masked_and_cut(_words_of(root_cause(cause)), self._mask, _SHOWN_WORDS)
 
 
 def verdict_on(cause: BaseException) -> Verdict:
@@ -259,21 +270,14 @@ def verdict_on(cause: BaseException) -> Verdict:
         return "unsent"
     if isinstance(cause, ConnectionLost | anyio.ClosedResourceError | anyio.BrokenResourceError):
         return "lost"
-    code = getattr(cause, "code", None)
-    return _verdict_on_error(cause, code) if isinstance(code, int) else "unreadable"
-
-
-def _verdict_on_error(cause: BaseException, code: int) -> Verdict:
-    text = str(cause).lower()
-    trouble = _data(cause).get(TROUBLE)
-    if trouble == "unreadable" or text.startswith(_NOT_PARSED):
+    code, text, trouble = _code(cause), str(cause).lower(), _data(cause).get(TROUBLE)
+    if code is None or trouble == "unreadable" or text.startswith(_NOT_PARSED):
         return "unreadable"
     if trouble == "broken" or (code == _CONNECTION_CLOSED and text.startswith(_STREAM_BROKEN)):
         return "broken"
-    if trouble is not None or text in _SESSION_GONE:
+    if trouble is not None:
         return "unsent"
-    is_late = code == _REQUEST_TIMEOUT and "timed out" in text
-    return "late" if is_late else "refused"
+    return "late" if code == _REQUEST_TIMEOUT and "timed out" in text else "refused"
 
 
 def is_missing_method(error: XaiMcpError) -> bool:
@@ -290,22 +294,24 @@ def root_cause(cause: BaseException) -> BaseException:
 
 def hung_up(cause: BaseException, connection: Connection) -> bool:
     """Whether the server ended the connection by itself during the handshake."""
-    if connection.process is not None:
-        return connection.process.stdout_ended and not isinstance(root_cause(cause), TimeoutError)
     cause = root_cause(cause)
-    is_over = isinstance(cause, ConnectionLost)
-    return is_over or getattr(cause, "code", None) == _CONNECTION_CLOSED
+    if connection.process is not None:
+        return connection.process.stdout_ended and not isinstance(cause, TimeoutError)
+    return isinstance(cause, ConnectionLost) or _code(cause) == _CONNECTION_CLOSED
 
 
-def _data(cause: BaseException) -> dict[str, Any]:
-    data: Any = getattr(cause, "data", None)
-    return cast(dict[str, Any], data) if isinstance(data, dict) else {}
+def _code(cause: BaseException) -> int | None:
+    code = getattr(cause, "code", None)
+    return code if isinstance(code, int) else None
+
+
+def _data(cause: BaseException) -> JsonObject:
+    return as_object(getattr(cause, "data", None))
 
 
 def _http_status(cause: BaseException) -> int | None:
-    status = _data(cause).get(HTTP_STATUS)
-    if status is None:
-        status = getattr(getattr(cause, "response", None), "status_code", None)
+    response = getattr(cause, "response", None)
+    status = _data(cause).get(HTTP_STATUS) or getattr(response, "status_code", None)
     return status if isinstance(status, int) else None
 
 
@@ -319,10 +325,4 @@ def _words_of(cause: BaseException) -> str:
         return "it is not a valid message"
     if text.startswith("Server returned InputRequiredResult"):
         return "it asked again and again, whatever it was answered"
-    if isinstance(cause, NotDelivered):
-        return "it takes no messages any more"
-    if isinstance(cause, ConnectionLost):
-        return "it ended the connection"
-    if "task_status.started" in text:
-        return "its stream ended before it said where messages go"
     return text

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import anyio
 
+from ...core.backoff import Backoff
 from ...core.errors import SourceError
 from .connection import Connection
 from .failures import Verdict
@@ -21,9 +22,6 @@ Limit: TypeAlias = Callable[[float], AbstractContextManager[object]]
 
 # Long enough for a busy server, short enough that a dead one is noticed soon.
 PROBE_SECONDS = 5.0
-# A stream that a proxy closes now and then is no reason to ask all the time.
-_PROBE_PAUSE_SECONDS = 1.0
-_LONGEST_PROBE_PAUSE_SECONDS = 60.0
 # A probe takes half of it, unless its clock stands still while a person is asked.
 _LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 
@@ -31,21 +29,17 @@ _LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 class Health:
     """Whether one connection still works, judged by what comes of its requests.
 
-    `over` is set once it is of no more use; `on_over` is called then. It is suspect after a lost
-    request, or two that timed out, until the server has answered a probe; only a probe without an
-    answer ends it. `settled` has the probe made at once.
+    `over` is set once it is of no more use. It is suspect after a lost request, or two that timed
+    out, until the server has answered a probe; only a probe without an answer ends it.
     """
 
-    def __init__(self, connection: Connection, limit: Limit, on_over: Callable[[], None]) -> None:
+    def __init__(self, connection: Connection, limit: Limit) -> None:
         self.over = anyio.Event()
         self.is_suspect = False
         """Whether it is not known yet if the server is still there."""
         self._connection = connection
         self._limit = limit
-        self._on_over = on_over
-        self._doubted = anyio.Event()
-        self._is_awaited = anyio.Event()
-        self._settled = anyio.Event()  # of its suspicion
+        self._doubted, self._is_awaited, self._settled = (anyio.Event() for _ in range(3))
         # Since when nothing came, if a request was in vain; None as long as it answers.
         self._silent_since: float | None = None
         connection.on_doubt = self.doubt
@@ -55,7 +49,7 @@ class Health:
         if not self.over.is_set():
             self.over.set()
             self._connection.ended.set()
-            self._on_over()
+            self._connection.on_over()
             self._settle()
 
     async def end_with_the_stream(self) -> None:
@@ -74,7 +68,7 @@ class Health:
             self.is_suspect, self._settled = True, anyio.Event()
 
     async def settled(self) -> None:
-        """Wait until that is known, though not for ever."""
+        """Have it probed at once where it is suspect, and wait for the outcome, not for ever."""
         if self.is_suspect:
             self._is_awaited.set()
             with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
@@ -86,33 +80,41 @@ class Health:
 
     async def judge(self, verdict: Verdict, started: float) -> None:
         """Draw the conclusions from a request that failed, and was sent then."""
-        match verdict:
-            case "lost" | "unsent":
-                self.end()
-                await self._connection.last_words()
-            case "broken":
-                self.suspect()
-            case "late":
-                self._note_silence(started)
-            case _:
-                pass
+        if verdict in ("lost", "unsent"):
+            self.end()
+            await self._connection.last_words()
+        elif verdict == "broken":
+            self.suspect()
+        elif verdict == "late":
+            self._note_silence(started)
+
+    def _note_silence(self, started: float) -> None:
+        """Two requests in a row without a sign of life make it suspect; one may just be slow."""
+        heard_at = self._connection.heard_at
+        if heard_at > started:
+            self._silent_since = None
+        elif self._silent_since is None or heard_at > self._silent_since:
+            self._silent_since = monotonic()
+        elif started >= self._silent_since:
+            self.suspect()
 
     async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """After each doubt `ask` the server something; one that does not answer in time is over."""
-        pause = _PROBE_PAUSE_SECONDS
+        """After each doubt `ask` the server something; one that does not answer in time is over.
+
+        A stream that a proxy closes now and then is no reason to ask all the time.
+        """
+        pauses, last = Backoff(), None
         while True:
-            with anyio.move_on_after(_LONGEST_PROBE_PAUSE_SECONDS) as calm:
-                await self._doubted.wait()
-            if calm.cancelled_caught:
-                pause = _PROBE_PAUSE_SECONDS
-                continue
+            await self._doubted.wait()
+            if last is not None:
+                pauses.count(last)
+            with anyio.move_on_after(pauses.seconds):
+                await self._is_awaited.wait()
+            last = anyio.current_time()
             await self._probe(ask)
             if not self._doubted.is_set():  # nothing was lost meanwhile
                 self._settle()
                 self._is_awaited = anyio.Event()
-            with anyio.move_on_after(pause):
-                await self._is_awaited.wait()
-            pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
 
     async def _probe(self, ask: Callable[[], Awaitable[None]]) -> None:
         """Ask twice if need be: the first time may go over a connection that is dead already."""
@@ -130,13 +132,3 @@ class Health:
             # It would not notice that its stdin closes either.
             self._connection.in_a_hurry = True
         self.end()
-
-    def _note_silence(self, started: float) -> None:
-        """Two requests in a row without a sign of life make it suspect; one may just be slow."""
-        heard_at = self._connection.heard_at
-        if heard_at > started:
-            self._silent_since = None
-        elif self._silent_since is None or heard_at > self._silent_since:
-            self._silent_since = monotonic()
-        elif started >= self._silent_since:
-            self.suspect()

@@ -19,7 +19,7 @@ import anyio.lowlevel
 
 from ...core.calls import PROGRAM, Caller
 from ...core.errors import SourceClosed, SourceError
-from ...core.events import LISTS, Inventory
+from ...core.events import LISTS, Inventory, InventoryChanged, SourceUnreachable
 from ...core.json import JsonObject, as_list
 from ...core.patterns import guard
 from ...core.results import Prompt, Resource
@@ -95,26 +95,24 @@ class _Listed:
 
 
 class Listings:
-    """The last listings of one server and its `inventory`, which `on_listed` reports.
+    """The last listings of one server, its `inventory`.
 
-    `on_failed` reports why the tools could not be listed again. `instructions` of the server are
-    kept also where agents are not told.
+    `report` gets each new inventory, and why the tools could not be listed. `instructions` are the
+    server's, also where agents are not told.
     """
 
     def __init__(
         self,
         connection: Connection,
         requests: Requests,
-        on_listed: Callable[[], None],
-        on_failed: Callable[[str], None],
+        report: Callable[[InventoryChanged | SourceUnreachable], None],
     ) -> None:
         self.inventory = Inventory(connection.settings.name, ())
         self.instructions = ""
         self._connection = connection
         self._settings = connection.settings
         self._requests = requests
-        self._on_listed = on_listed
-        self._on_failed = on_failed
+        self._report = report
         self._listed: dict[_List, dict[str, _Listed]] = {}
         self._stale_at: dict[_List, float] = {}
         self._failed: dict[str, SourceError] = {}  # by the one of `LISTS`; the last listing stays
@@ -157,7 +155,7 @@ class Listings:
                         self._failed.pop(kind.name, None)
                         tasks.start_soon(self._fetch_other, kind, caller, seconds)
             self._take_inventory()
-        self._on_listed()
+        self._report(InventoryChanged(self._settings.name, self.inventory))
         return self.inventory
 
     async def fresh(self, caller: Caller = PROGRAM) -> Inventory:
@@ -201,7 +199,7 @@ class Listings:
         except SourceError as error:
             if not is_missing_method(error):
                 if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
-                    self._on_failed(error.problem)
+                    self._report(SourceUnreachable(self._settings.name, error.problem))
                 raise
             self._forget(_TOOLS)
 

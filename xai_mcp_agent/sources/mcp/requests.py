@@ -85,11 +85,9 @@ class Requests:
     `host` answers for callers who have none of their own.
     """
 
-    def __init__(
-        self, connection: Connection, failures: Failures, on_over: Callable[[], None], host: Host
-    ) -> None:
+    def __init__(self, connection: Connection, failures: Failures, host: Host) -> None:
         self.client: Client | None = None
-        self.health = Health(connection, self.limit, on_over)
+        self.health = Health(connection, self.limit)
         self._seconds = connection.settings.call_timeout_seconds
         self._connection = connection
         self._failures = failures

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
 
 from ...core.calls import Host, ToolInvocation, left_of
 from ...core.errors import ServerError
-from ...core.events import LISTS
+from ...core.events import (
+    LISTS,
+    InventoryChanged,
+    Observer,
+    SourceConnected,
+    SourceUnreachable,
+)
 from ...core.results import ToolResult
 from ...core.schema_check import ArgumentChecks
 from ...core.visible import visible_text
@@ -45,26 +52,6 @@ _SHOWN = 200  # characters of a name, for people
 _MANY = 200  # parts of a result; to make more of them takes long
 
 
-class Listener(Protocol):
-    """The observer of a session."""
-
-    def session_ready(self, session: McpSession) -> None:
-        """The session is ready: its tools are listed."""
-        ...
-
-    def session_over(self) -> None:
-        """The session is closing."""
-        ...
-
-    def session_listed(self, session: McpSession) -> None:
-        """The tools were listed, for the first time or again."""
-        ...
-
-    def session_unlisted(self, session: McpSession, problem: str) -> None:
-        """Listing again failed; the last listing stays."""
-        ...
-
-
 class McpSession:
     """Opened, served and closed by the one task that runs `serve`; all others only call in."""
 
@@ -73,21 +60,18 @@ class McpSession:
         connection: Connection,
         mode: str,
         failures: Failures,
-        listener: Listener,
+        observer: Observer,
         host: Host,
         updates: UpdateListeners,
     ) -> None:
         self.connection = connection
         self.phase = "starting"
         self.was_ready = False
-        self.requests = Requests(connection, failures, listener.session_over, host)
+        self.requests = Requests(connection, failures, host)
         self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
-        self.listings = Listings(
-            connection, self.requests,
-            lambda: listener.session_listed(self), lambda why: listener.session_unlisted(self, why),
-        )  # fmt: skip
+        self.listings = Listings(connection, self.requests, self._report)
         self._mode = mode
-        self._listener = listener
+        self._observer = observer
         self._updates = updates
         self._checks = ArgumentChecks()
         self.health = self.requests.health
@@ -110,8 +94,8 @@ class McpSession:
         title = f"{info.title or info.name} {info.version}" if info else ""
         return " ".join(visible_text(title, _SHOWN).split())
 
-    async def serve(self, seconds: float) -> None:
-        """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.
+    async def serve(self, seconds: float, on_ready: Callable[[], None]) -> None:
+        """Connect and list within `seconds`, and stay until `close` or the connection ends.
 
         Raises:
             BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
@@ -125,12 +109,23 @@ class McpSession:
                 await self._begin(tasks, limit)
                 self.was_ready = True
                 self.connection.in_a_hurry = False
-                self._listener.session_ready(self)
+                on_ready()
                 await self.health.over.wait()
                 if self._client_outlives_the_server:
                     await self.requests.drain(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
+
+    def _report(self, event: InventoryChanged | SourceUnreachable) -> None:
+        """Report a listing, or a failed one; before it was ready only the first listing."""
+        if not self.was_ready:
+            if isinstance(event, SourceUnreachable):
+                return
+            settings = self.connection.settings
+            self._observer.notice(
+                SourceConnected(settings.name, settings.transport, self.era, title=self.server)
+            )
+        self._observer.notice(event)
 
     def close(self) -> None:
         """Ask the serving task to leave; a session that is not ready yet is given up."""

@@ -16,9 +16,7 @@ from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
     CLOSED,
     Inventory,
-    InventoryChanged,
     Observer,
-    SourceConnected,
     SourceLost,
     SourceState,
     SourceStatus,
@@ -60,7 +58,6 @@ class McpSource:
     kind = "mcp"
 
     _observer: Observer  # of the owner
-    _began_at = 0.0  # the start of the attempt
 
     def __init__(
         self,
@@ -96,11 +93,13 @@ class McpSource:
 
     def status(self) -> SourceStatus:
         """The status of the source."""
-        inventory = self.usable.listings.inventory if self.usable else None
-        error = self._error
+        session, error = self.usable, self._error
+        listings = session.listings if session else None
+        inventory = listings.inventory if listings else Inventory(self.name, ())
         connection = self._session.connection if self._session else None
         words = connection.stderr.tail() if connection else ()
-        others = connection.notes(of_tools=False) if connection else ()
+        others = connection.notes(of_tools=False) if connection and session else ()
+        instructions = listings.instructions if listings else ""
         return SourceStatus(
             name=self.name,
             kind=self.kind,
@@ -108,22 +107,20 @@ class McpSource:
             transport=self._settings.transport,
             era=self._era,
             server=self._mask(self._server),
-            tool_count=len(inventory.tools) if inventory else None,
-            prompt_count=len(inventory.prompts) if inventory else 0,
-            resource_count=len(inventory.resources) if inventory else 0,
+            tool_count=len(inventory.tools) if session else None,
+            prompt_count=len(inventory.prompts),
+            resource_count=len(inventory.resources),
             connect_seconds=self._connect_seconds,
             error=error.problem if error else "",
             next_step=error.next_step if error else "",
             stderr_tail=words or (error.stderr_tail if error else ()),
-            notes=(*inventory.notes, *others) if inventory else (),
-            instructions=self._shown_instructions(),
+            notes=(*inventory.notes, *others),
+            # Hidden before it is cut: half a secret is not recognised.
+            instructions=self._settings.redacted(instructions[: 2 * _SHOWN_INSTRUCTIONS])[
+                :_SHOWN_INSTRUCTIONS
+            ],
             tells_instructions=self._settings.instructions,
         )
-
-    def _shown_instructions(self) -> str:
-        text = self.usable.listings.instructions if self.usable else ""
-        # Hidden before it is cut: half a secret is not recognised.
-        return self._settings.redacted(text[: 2 * _SHOWN_INSTRUCTIONS])[:_SHOWN_INSTRUCTIONS]
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
@@ -179,18 +176,33 @@ class McpSource:
         Raises:
             SourceFailed: there is no session within this time.
         """
-        started, is_first = monotonic(), True
-        while True:
-            session = self._session
-            if session is None or self.state != "ready" or session.health.is_suspect:
-                session = await self._usable_within(seconds, started, caller)
-            try:
-                return await do(session)
-            except NotSent as cause:
-                if not is_first:
-                    raise
-                is_first = False
-                logger.info("Asking again over a new connection: %s", cause.problem)
+        started, session = monotonic(), self._session
+        if session is None or self.state != "ready" or session.health.is_suspect:
+            session = await self._usable_within(seconds, started, caller)
+        try:
+            return await do(session)
+        except NotSent as cause:
+            logger.info("Asking again over a new connection: %s", cause.problem)
+        return await do(await self._usable_within(seconds, started, caller))
+
+    async def _usable_within(
+        self, seconds: float | None, started: float, caller: Caller
+    ) -> McpSession:
+        """The session, if there is one within so long after `started`.
+
+        Raises:
+            SourceFailed: there is none.
+        """
+        try:
+            with anyio.fail_after(seconds and seconds - (monotonic() - started)):
+                return await self._usable(caller)
+        except TimeoutError as cause:
+            raise SourceFailed(
+                self.name,
+                f"it was not ready within {seconds:g} s.",
+                "Give the call more time, or connect the server before calling.",
+                self.status().stderr_tail,
+            ) from cause
 
     async def _usable(self, caller: Caller) -> McpSession:
         """The session, once there is one.
@@ -200,10 +212,10 @@ class McpSource:
         """
         if self.state == "closed":
             raise self._closed()
-        if self.usable is not None:
-            await self.usable.health.settled()
-        if self.usable is not None:
-            return self.usable
+        if session := self.usable:
+            await session.health.settled()
+        if session := self.usable:
+            return session
         asked = anyio.current_time()
         began_before = self.state == "connecting" and self._backoff.tries > 0
         if caller.host is not None:
@@ -215,22 +227,6 @@ class McpSource:
                 raise
         # The attempt may have begun before a person repaired its cause.
         return await self._verdict.wait()
-
-    async def _usable_within(
-        self, seconds: float | None, started: float, caller: Caller
-    ) -> McpSession:
-        """The session, if there is one within so long after `started`."""
-        left = seconds and seconds - (monotonic() - started)
-        try:
-            with anyio.fail_after(left):
-                return await self._usable(caller)
-        except TimeoutError as cause:
-            raise SourceFailed(
-                self.name,
-                f"it was not ready within {seconds:g} s.",
-                "Give the call more time, or connect the server before calling.",
-                self.status().stderr_tail,
-            ) from cause
 
     async def _heal_until_stopped(self) -> None:
         while await self._has_its_turn():
@@ -252,13 +248,14 @@ class McpSource:
 
     async def _attempt(self) -> SourceError | None:
         """One session from start to end; the error that ended it. Waiters get that of a start."""
-        left = self._settings.start_timeout_seconds
         started = anyio.current_time()
-        way = TransportOption(self._settings, _eras.mode_for(self._settings))
-        error, other = await self._serve_once(way, left)
+        mode = "legacy" if _key(self._settings) in _older else self._settings.mode
+        option = _Option(self._settings, mode)
+        error, other = await self._serve_once(option, self._settings.start_timeout_seconds)
         if other is not None:
-            seconds = other.seconds(left - (anyio.current_time() - started))
-            again, _ = await self._serve_once(other, seconds)
+            left = self._settings.start_timeout_seconds - (anyio.current_time() - started)
+            left = min(left, _GUESS_SECONDS) if other.is_guess else left
+            again, _ = await self._serve_once(other, max(left, 1.0))
             if not (other.is_guess and isinstance(again, SourceFailed)):
                 error = again
         if self._stopping.is_set() or error is None:
@@ -272,27 +269,28 @@ class McpSource:
         return error
 
     async def _serve_once(
-        self, way: TransportOption, seconds: float
-    ) -> tuple[SourceError | None, TransportOption | None]:
+        self, option: _Option, seconds: float
+    ) -> tuple[SourceError | None, _Option | None]:
         """One process or connection; the error that ended it, and another option to try."""
-        connection = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
+        connection = Connection(option.settings, StderrLog(self._mask), self._access, self._hosts)
+        connection.on_over = self._stop_using
         failures = Failures(connection, self._mask)
-        session = McpSession(connection, way.mode, failures, self, self._host, self.updates)
-        self._session, self._began_at = session, anyio.current_time()
-        self.state = "connecting"
+        session = McpSession(
+            connection, option.mode, failures, self._observer, self._host, self.updates
+        )
+        self._session, self.state, began_at = session, "connecting", anyio.current_time()
         try:
             await connection.start()
             if not sdk.is_loaded.is_set():
                 await sdk.load(self._stopping)  # the process gets going meanwhile
             if self._stopping.is_set():
                 return None, None
-            await session.serve(seconds)
+            await session.serve(seconds, lambda: self._use(session, began_at))
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
-                _eras.forget(self._settings)
+                _older.discard(_key(self._settings))  # it may be a newer one now
                 await connection.last_words()
-                error = failures.at_start(cause, session.phase)
-                return error, way.other(cause, connection)
+                return failures.at_start(cause, session.phase), option.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
         finally:
             await connection.end()
@@ -305,38 +303,21 @@ class McpSource:
         """The hosts to ask while it connects; the longest waiting one is the last."""
         return [self._host, *reversed(self._waiting)]
 
-    # The methods of `Listener`.
-
-    def session_ready(self, session: McpSession) -> None:
-        """Use the session."""
+    def _use(self, session: McpSession, began_at: float) -> None:
+        """Use the session: its tools are listed."""
         self._ready_at = anyio.current_time()
-        self._connect_seconds = self._ready_at - self._began_at
+        self._connect_seconds = self._ready_at - began_at
         self._settings = session.connection.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if not is_modern(self._era) and self._settings.mode == "auto":
-            _eras.remember_older(self._settings)
-        self._error = None
-        self.state = "ready"
+            _older.add(_key(self._settings))
+        self._error, self.state = None, "ready"
         self._start.end()
         self._tell(session)
 
-    def session_over(self) -> None:
-        """Use the session no more."""
+    def _stop_using(self) -> None:
         if self.state == "ready":
             self.state = "retrying"
-
-    def session_listed(self, session: McpSession) -> None:
-        """Report a listing."""
-        if not session.was_ready:
-            transport = session.connection.settings.transport
-            connected = SourceConnected(self.name, transport, session.era, title=session.server)
-            self._observer.notice(connected)
-        self._observer.notice(InventoryChanged(self.name, session.listings.inventory))
-
-    def session_unlisted(self, session: McpSession, problem: str) -> None:
-        """Report a failed listing."""
-        if session.was_ready:
-            self._observer.notice(SourceUnreachable(self.name, problem))
 
     def _tell(self, outcome: McpSession | SourceError) -> None:
         verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
@@ -359,18 +340,14 @@ class McpSource:
 
 
 @dataclass(frozen=True)
-class TransportOption:
+class _Option:
     """Transport and mode of an attempt. `is_guess`: the error of the attempt before says more."""
 
     settings: ServerSettings
     mode: ProtocolMode
     is_guess: bool = False
 
-    def seconds(self, left: float) -> float:
-        """The timeout of the attempt, of what is left for the start."""
-        return max(min(left, _GUESS_SECONDS) if self.is_guess else left, 1.0)
-
-    def other(self, cause: BaseException, connection: Connection) -> TransportOption | None:
+    def other(self, cause: BaseException, connection: Connection) -> _Option | None:
         """The option to try after this error, if any."""
         if self.mode == "auto" and hung_up(cause, connection):
             return replace(self, mode="legacy")
@@ -385,30 +362,11 @@ class TransportOption:
         return None
 
 
-class _Eras:
-    """Servers that speak only the older era, for all bridges of this process."""
-
-    def __init__(self) -> None:
-        self._older: set[tuple[object, ...]] = set()
-
-    def mode_for(self, settings: ServerSettings) -> ProtocolMode:
-        """The mode to begin with."""
-        is_known = settings.mode == "auto" and _identity(settings) in self._older
-        return "legacy" if is_known else settings.mode
-
-    def remember_older(self, settings: ServerSettings) -> None:
-        """Remember a server of the older era."""
-        self._older.add(_identity(settings))
-
-    def forget(self, settings: ServerSettings) -> None:
-        """Forget a server, which may be a newer one now."""
-        self._older.discard(_identity(settings))
+# Servers that speak only the older era, for all bridges of this process.
+_older: set[tuple[object, ...]] = set()
 
 
-def _identity(settings: ServerSettings) -> tuple[object, ...]:
-    """The identity of a server; hashed, for a command line may have secrets."""
+def _key(settings: ServerSettings) -> tuple[object, ...]:
+    """Identity of a server; hashed, for a command line may have secrets."""
     reached = (settings.transport, settings.command, settings.args, settings.cwd, settings.url)
-    return (settings.name, hash(reached))
-
-
-_eras = _Eras()
+    return (settings.name, settings.mode, hash(reached))
