@@ -17,12 +17,10 @@ from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.errors import AuthFailure
-from .auth.sign_in import Clocks
 from .auth.token_store import Access
-from .stdio import stdio_streams
 
 if TYPE_CHECKING:
-    import httpx2
+    pass
 
 _FIRST_MODERN = "2026"  # versions are dates
 _SHOWN = 300  # characters of a note
@@ -97,26 +95,6 @@ class Connection:
         """End the process with all that it started."""
         if self.process is not None:
             await self.process.end(in_a_hurry=self.in_a_hurry)
-
-    def open(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> Any:
-        """A new transport for the SDK's client. Each one can be entered once.
-
-        A sign-in asks a host that waits for the server, or one of the `callers`. `clocks` stop.
-        """
-        if self.process is not None:
-            return stdio_streams(self.process, self.stderr)
-        # Here, because its libraries are heavy; the SDK is loaded by now.
-        from .http.client import http_streams
-
-        return http_streams(self, self._auth(clocks, callers))
-
-    def _auth(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> httpx2.Auth | None:
-        """The sign-in of the server, or None where the settings forbid it."""
-        from .auth.provider import ServerAuth
-
-        if self.access is None or self.settings.auth.use == "no":
-            return None
-        return ServerAuth(self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()])
 
     def notice(self, method: str, params: Mapping[str, Any]) -> None:
         """Handle a notification of the server."""

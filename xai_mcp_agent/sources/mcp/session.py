@@ -32,6 +32,7 @@ from .health import PROBE_SECONDS
 from .listing import Listings
 from .requests import Request, Requests
 from .sdk import our_name
+from .stdio import stdio_streams
 from .subscriptions import Subscriptions, UpdateListeners, keep_listening
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class McpSession:
         requests, connection = self.requests, self.connection
         self._features = ClientFeatures(connection, requests)
         return ServerClient(
-            connection.open(requests.paused, requests.hosts),
+            self._transport(),
             connection,
             requests.paused,
             # Also where only one era is allowed: the SDK would not ask who it is and what it can.
@@ -197,6 +198,24 @@ class McpSession:
             client_info=our_name(),
             **self._features.callbacks(),
         )
+
+    def _transport(self) -> Any:
+        """A new transport for the SDK's client. Each one can be entered once."""
+        connection, settings = self.connection, self.connection.settings
+        if connection.process is not None:
+            return stdio_streams(connection.process, connection.stderr)
+        # Here, because their libraries are heavy; the SDK is loaded by now.
+        from .auth.provider import ServerAuth
+        from .http import http_streams
+
+        if connection.access is None or settings.auth.use == "no":
+            return http_streams(connection, None)
+        # A host that waits for the server signs in, or one whose request is under way.
+        clocks, callers = self.requests.paused, self.requests.hosts
+        auth = ServerAuth(
+            settings, connection.access, clocks, lambda: [*connection.hosts(), *callers()]
+        )
+        return http_streams(connection, auth)
 
     async def _begin(self, tasks: TaskGroup, limit: anyio.CancelScope) -> None:
         """Start watching and list the tools, after the handshake."""

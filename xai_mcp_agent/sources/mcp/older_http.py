@@ -21,8 +21,8 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
 from mcp_types import jsonrpc_message_adapter as any_message
 from pydantic import ValidationError
 
-from ...web.origins import origin_of
-from ..connection import Connection
+from ..web.origins import origin_of
+from .connection import Connection
 
 logger = logging.getLogger(__name__)
 

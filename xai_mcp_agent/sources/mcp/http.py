@@ -29,16 +29,14 @@ import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from ....core.backoff import Backoff
-from ....core.util import trusted_certificates
-from ....secrets.secrets import masked_and_cut
-from ...http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
-from ...web.network_errors import by_which_way, has_too_many_files, is_this_machine
-from ..auth.errors import AuthFailure
-from ..connection import Connection
-from ..rpc_errors import Trouble
-from .older import older_streams
-from .responses import (
+from ...core.backoff import Backoff
+from ...core.util import trusted_certificates
+from ...secrets.secrets import masked_and_cut
+from ..http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
+from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
+from .auth.errors import AuthFailure
+from .connection import Connection
+from .http_responses import (
     answer_to,
     error_response,
     is_forgotten,
@@ -46,6 +44,8 @@ from .responses import (
     rpc_error_in,
     rpc_error_response,
 )
+from .older_http import older_streams
+from .rpc_errors import Trouble
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from pydantic_core import from_json, to_json
 
-from ....core.json import JsonObject, as_object
-from ..rpc_errors import Trouble, error_data
+from ...core.json import JsonObject, as_object
+from .rpc_errors import Trouble, error_data
 
 
 def error_response(

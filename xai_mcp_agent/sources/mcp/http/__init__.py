@@ -1,1 +1,0 @@
-"""Servers behind a URL: Streamable HTTP, and the older HTTP+SSE."""
